@@ -71,6 +71,7 @@
 #include "weir/memory.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
+#include "weir/take.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -112,6 +113,10 @@ class WEIR_API alignas(64) Limiter {
   // are as many decisions as costs.
   void check(std::span<const Cost> costs, std::span<Decision> decisions);
 
+  // Charges as many units as there are, at least and at most that many, or none (weir/take.hpp). Throws
+  // std::invalid_argument unless 1 <= least <= most.
+  [[nodiscard]] Taken take_up_to(Cost most, Cost least = {});
+
   // Charges the request now and says when to act, at the latest after max_wait; a request whose moment would
   // be later is denied at once and charged nothing. A cost of 0 looks. Throws std::bad_alloc, with nothing
   // charged, when it has to wait or to be held and there is no memory.
@@ -142,6 +147,7 @@ class WEIR_API alignas(64) Limiter {
   std::uint64_t unlocked() const noexcept;
   Decision check(std::chrono::nanoseconds now, Cost cost) noexcept;
   Decision check_scheduled(std::chrono::nanoseconds now, Cost cost) noexcept;
+  Taken take_scheduled(std::chrono::nanoseconds now, Cost most, Cost least) noexcept;
   Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost);
 
   std::atomic<std::uint64_t> tat_{0};
@@ -256,6 +262,12 @@ class WEIR_API KeyedLimiter {
   void check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost = {});
   void check(std::span<const KeyCost> keys, std::span<Decision> decisions);
 
+  // Charges as many units as there are, at least and at most that many, or none (weir/take.hpp). Throws
+  // std::invalid_argument unless 1 <= least <= most.
+  [[nodiscard]] Taken take_up_to(std::string_view key, Cost most, Cost least = {});
+  // The same with a quota of this call, as check() has it.
+  [[nodiscard]] Taken take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least = {});
+
   // Charges the key now and says when to act, at the latest after max_wait; a request whose moment would be
   // later is denied at once and charged nothing. A cost of 0 looks. What cancel() gives back is the moment:
   // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
@@ -302,6 +314,7 @@ class WEIR_API KeyedLimiter {
   Reservation reserve(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                       ReserveOptions options, Cost cost);
   Charged charge(std::string_view key, const store::Limit& limit, Outside outside);
+  Taken take(std::string_view key, const store::Limit& limit, Cost most, Cost least);
   template <class Key>
   void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
 

@@ -86,6 +86,11 @@ struct LimitsDecision {
   [[nodiscard]] bool allowed() const noexcept { return decision.allowed(); }
 };
 
+// As many units of a request's cost as there are (weir/take.hpp).
+struct LimitsTaken : LimitsDecision {
+  std::uint64_t granted = 0;  // 0: denied
+};
+
 // A moment that is kept for a request, as every limiter's reserve() returns it (weir/reservation.hpp).
 struct LimitsReservation {
   Reservation reservation{};
@@ -173,6 +178,11 @@ class WEIR_API Limits {
   // many decisions as requests, and as check() does for the first that is an error, before any is charged;
   // StoreFault for the first that nobody could decide, the others being decided all the same.
   void check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions);
+
+  // Charges as many units of the request as all its limits admit, `cost` of it at most, or none: to each
+  // limit that many times what one costs there. Where none applies all are granted. Throws as check() does,
+  // and std::invalid_argument unless 1 <= least <= cost, and for `costs`.
+  [[nodiscard]] LimitsTaken take_up_to(const LimitsRequest& request, Cost least = {});
 
   // Charges the request now and says when to act: weir/reservation.hpp has the rest. The first form waits for
   // as long as the least `max_wait` of the limits that the request meets, or not at all where none has one;

@@ -68,6 +68,7 @@
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
 #include "weir/store_fault.hpp"
+#include "weir/take.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -192,6 +193,14 @@ class WEIR_API SharedLimiter {
   // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
   // in units. Throws std::invalid_argument for a quota that cannot be counted.
   [[nodiscard]] Decision check(std::string_view key, const Quota& quota, Cost cost = {});
+
+  // Charges as many units as there are, at least and at most that many, or none (weir/take.hpp). A lease of
+  // the key that has fewer goes back first. Waits and throws as check() does; std::invalid_argument also
+  // unless 1 <= least <= most.
+  [[nodiscard]] Taken take_up_to(std::string_view key, Cost most, Cost least = {}) {
+    return take_up_to(key, quota_, most, least);
+  }
+  [[nodiscard]] Taken take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least = {});
 
   // Charges the request now and says when to act: weir/reservation.hpp has the rest. Each moment is a key's
   // next, over all processes. It waits for the store, at most the deadline, to reserve, to cancel and to

@@ -107,6 +107,7 @@ void write_members(JsonWriter& json, const Exchange& exchange, const Question& q
   json.member("verdict", verdict_of(told.verdict));
   write_decision(json, told.limit, told.remaining, told.retry_after, told.reset_after);
   json.member("by", or_null(question.by_file ? told.by : own_name(question.by)));
+  if (question.verb == store::Verb::take) json.member("granted", told.granted);
   if (reserves(exchange.kind)) {
     json.member("wait", told.wait.count() < 0 ? std::nullopt : std::optional(told.wait));
     json.member("id", or_null(told.id));
@@ -233,7 +234,7 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
 void tell_answer(Exchange& exchange, const Question& question) {
   Reply& reply = exchange.reply;
   if (exchange.batch) return tell_of_batch(exchange, question);
-  if (question.ended) return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
+  if (question.ended()) return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
   if (question.fault != Fault::none)
     return write_problem(reply, status_of(question.fault), sentence_of(question));
   JsonWriter json(reply.body);

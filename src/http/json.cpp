@@ -29,6 +29,7 @@ enum BodyMember : std::uint8_t {
   kChecks,
   kRequests,
   kCost,
+  kAtLeast,
   kClass,
   kExplain,
   kMaxWait,
@@ -41,13 +42,13 @@ enum BodyMember : std::uint8_t {
   kMembers
 };
 constexpr std::array<std::string_view, kMembers> kNames{
-    "attributes", "key",  "limit", "checks", "requests",  "cost",   "class", "explain",
-    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause"};
+    "attributes", "key",      "limit", "checks", "requests", "cost",      "at_least", "class",
+    "explain",    "max_wait", "hold",  "id",     "actual",   "remaining", "window",   "pause"};
 
 constexpr unsigned bit(BodyMember member) { return 1U << member; }
-constexpr unsigned kOfCheck =
-    bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kClass) | bit(kExplain);
-constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
+constexpr unsigned kOfCheck = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
+                              bit(kAtLeast) | bit(kClass) | bit(kExplain);
+constexpr unsigned kOfReserve = (kOfCheck & ~bit(kAtLeast)) | bit(kMaxWait) | bit(kHold);
 constexpr unsigned kOfCancel = bit(kId);
 constexpr unsigned kOfExtend = bit(kId) | bit(kHold);
 constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
@@ -129,6 +130,8 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 // Longer than anything that costs is likely to last.
 constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
 
+constexpr std::uint64_t kMostCost = std::numeric_limits<std::int64_t>::max();
+
 using service::Refusal;
 
 // Of what the body asks once, or of one part of a batch.
@@ -149,10 +152,12 @@ class Reader {
     if (exchange_.kind == RequestKind::charge) read_outside(members);
     ask_.explains = exchange_.kind == RequestKind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
-    if (members.has(kCost) && !read_costs(members, kCost)) {
-      read_units(members.values[kCost], pointer_to(at_, "cost"), as_.cost);
+    const bool costs_by_name = members.has(kCost) && read_costs(members, kCost);
+    if (members.has(kCost) && !costs_by_name) {
       as_.costs_an_estimate = false;
+      if (!read_units(members.values[kCost], pointer_to(at_, "cost"), as_.cost)) as_.cost = kMostCost;
     }
+    if (members.has(kAtLeast)) read_at_least(members, costs_by_name);
     if (members.has(kClass)) read_class(members);
     const unsigned forms =
         unsigned{members.has(kAttributes)} + unsigned{members.has(kKey)} + unsigned{members.has(kChecks)};
@@ -176,7 +181,10 @@ class Reader {
     for (const auto& [name, member] : all) {
       const auto known = std::find(kNames.begin(), kNames.end(), name);
       const auto number = static_cast<std::size_t>(known - kNames.begin());
-      if (known == kNames.end() || (allowed & 1U << number) == 0) {
+      if (number == kAtLeast && (allowed & bit(kAtLeast)) == 0 && allowed != kOfOneCheck) {
+        fault(name,
+              "is only for /v1/check, /v1/look and /v1/explain; all else has its whole cost or none of it");
+      } else if (known == kNames.end() || (allowed & 1U << number) == 0) {
         faults_.full() ? faults_.count()
                        : faults_.add(pointer_to(at_, name), "unknown member; known are " + list_of(allowed));
       } else if ((members.have & 1U << number) != 0) {
@@ -252,14 +260,29 @@ class Reader {
     into = into || flag;
   }
 
-  void read_units(element value, std::string pointer, std::uint64_t& into) {
+  bool read_units(element value, std::string pointer, std::uint64_t& into) {
     std::int64_t units = -1;
     if (value.get(units) != simdjson::SUCCESS || units < 0) {
-      faults_.add(std::move(pointer),
-                  "must be an integer from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max()));
-      return;
+      faults_.add(std::move(pointer), "must be an integer from 0 to " + std::to_string(kMostCost));
+      return false;
     }
     into = static_cast<std::uint64_t>(units);
+    return true;
+  }
+
+  // As much as there is of that cost, of which each limit then takes one unit's.
+  void read_at_least(const Members& members, bool costs_by_name) {
+    if (!members.has(kCost)) return fault("at_least", "needs 'cost', which is the most");
+    if (costs_by_name) return fault("at_least", "is not for a cost by limit");
+    std::int64_t least = 0;
+    const bool is_integer = members.values[kAtLeast].get(least) == simdjson::SUCCESS;
+    if (as_.cost == 0) return fault("at_least", "a cost of 0 takes nothing");
+    if (!is_integer || least < 1 || static_cast<std::uint64_t>(least) > as_.cost)
+      return fault("at_least", "must be an integer from 1 to " + std::to_string(as_.cost) + ", the cost");
+    ask_.verb = store::Verb::take;
+    units_ = {std::exchange(as_.cost, 1), static_cast<std::uint64_t>(least),
+              exchange_.kind != RequestKind::check};
+    ask_.units = &units_;
   }
 
   // Units by limit, as an object. False when the member is something else.
@@ -455,6 +478,7 @@ class Reader {
   Faults& faults_;
   std::string at_;
   service::Ask ask_;
+  service::Ask::Units units_;
   limits::Description as_{.attributes = {}, .costs_an_estimate = true};
   std::vector<limits::NamedCost> costs_;
   std::string_view key_;

@@ -168,6 +168,7 @@ std::string_view open_api() {
             "properties": {"key": {"type": "string"}, "limit": {"$ref": "#/components/schemas/Rate"},
                            "cost": {"$ref": "#/components/schemas/Cost"}}}},
           "cost": {"$ref": "#/components/schemas/Costs"},
+          "at_least": {"type": "integer", "minimum": 1, "description": "As many units of the cost as there are, down to that; each of checks has the cost of one"},
           "class": {"type": "string", "description": "Of the limits file; with attributes"},
           "explain": {"type": "boolean", "default": false}
         }
@@ -259,7 +260,8 @@ std::string_view open_api() {
           "remaining": {"type": ["integer", "null"]},
           "retry_after": {"$ref": "#/components/schemas/Seconds", "description": "null: allowed, or waiting does not help"},
           "reset_after": {"$ref": "#/components/schemas/Seconds"},
-          "by": {"type": ["string", "null"], "description": "The limit that decides"}
+          "by": {"type": ["string", "null"], "description": "The limit that decides"},
+          "granted": {"type": "integer", "minimum": 0, "description": "With at_least: the units; 0 when denied"}
         }
       },
       "Explanation": {

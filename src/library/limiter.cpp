@@ -15,6 +15,7 @@
 #include "library/default_limit.hpp"
 #include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
+#include "library/units.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -64,6 +65,22 @@ Decision Limiter::check(nanoseconds now, Cost cost) noexcept {
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
       return step.decision();
     }
+  }
+}
+
+Taken Limiter::take_up_to(Cost most, Cost least) {
+  store::require_units("Limiter::take_up_to", most, least);
+  const nanoseconds now = read(clock_);
+  std::uint64_t tat = tat_.load(std::memory_order_relaxed);
+  for (;;) {
+    if (tat >= kInSchedule) [[unlikely]] {
+      tat = unlocked();
+      if (tat == kInSchedule) return take_scheduled(now, most, least);
+    }
+    const Cost cost = store::as_many(step_of(quota_, tat, now, Cost{0}).decision(), most, least);
+    const core::gcra::Step step = step_of(quota_, tat, now, cost);
+    if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed))
+      return store::taken(step.decision(), cost);
   }
 }
 
@@ -253,6 +270,29 @@ Charged KeyedLimiter::charge(std::string_view key, const store::Limit& limit, Ou
   store::Request request{.checks = {&check, 1}, .verb = store::Verb::charge, .charge = &terms};
   submit(*local_, request, now());
   return terms.told;
+}
+
+Taken KeyedLimiter::take_up_to(std::string_view key, Cost most, Cost least) {
+  if (limit_->is_changed()) return take_up_to(key, limit_->quota(), most, least);
+  return take(key, limit_->first(), most, least);
+}
+
+Taken KeyedLimiter::take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least) {
+  return take(key, with("KeyedLimiter::take_up_to", quota), most, least);
+}
+
+Taken KeyedLimiter::take(std::string_view key, const store::Limit& limit, Cost most, Cost least) {
+  store::require_units("KeyedLimiter::take_up_to", most, least);
+  if (logs_) {
+    Cost cost = least;
+    const Decision decision = logs_->take(logs_->locate(key), most, now(), cost);
+    return store::taken(decision, cost);
+  }
+  store::Check check{.limit = &limit, .key = key};
+  store::TakeTerms terms{.most = most.units, .least = least.units, .unit = {1}};
+  store::Request request{.checks = {&check, 1}, .verb = store::Verb::take, .take = &terms};
+  submit(*local_, request, now());
+  return {check.decision, terms.granted};
 }
 
 template <class Key>

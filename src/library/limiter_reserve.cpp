@@ -12,6 +12,7 @@
 #include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
 #include "library/reservation_handle.hpp"
+#include "library/units.hpp"
 #include "store/settlement.hpp"
 #include "weir/limiter.hpp"
 
@@ -78,6 +79,15 @@ Decision Limiter::check_scheduled(nanoseconds now, Cost cost) noexcept {
   const core::gcra::Step step = locked.decide(now, cost);
   if (step.changes) locked.charge(step.next, now);
   return step.decision();
+}
+
+Taken Limiter::take_scheduled(nanoseconds now, Cost most, Cost least) noexcept {
+  Locked locked(*this);
+  locked.leave_idle_schedule(now);
+  const Cost cost = store::as_many(locked.decide(now, Cost{0}).decision(), most, least);
+  const core::gcra::Step step = locked.decide(now, cost);
+  if (step.changes) locked.charge(step.next, now);
+  return store::taken(step.decision(), cost);
 }
 
 void Limiter::reset() noexcept {

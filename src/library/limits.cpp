@@ -8,6 +8,7 @@
 
 #include "library/blocking_store.hpp"
 #include "library/store_handle.hpp"
+#include "library/units.hpp"
 #include "limits/explain.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
@@ -225,6 +226,22 @@ LimitsDecision Limits::check(const LimitsRequest& request) {
 }
 LimitsDecision Limits::look(const LimitsRequest& request) {
   return impl_->decide(request, store::Verb::look);
+}
+
+LimitsTaken Limits::take_up_to(const LimitsRequest& request, Cost least) {
+  const Cost most = request.cost.value_or(Cost{});
+  store::require_units("Limits::take_up_to", most, least);
+  if (!request.costs.empty())
+    throw std::invalid_argument("weir::Limits::take_up_to: it is not for a cost by name");
+  const auto set = impl_->set();
+  LimitsRequest of_one = request;
+  of_one.cost = Cost{1};
+  const Said said(of_one);
+  service::Question question;
+  const service::Ask::Units units{most.units, least.units};
+  prepare({.verb = store::Verb::take, .as = &said.asked(), .units = &units}, *set, impl_->now(), question);
+  if (asks(question)) impl_->ask(question);
+  return {decision_of(question, *set), service::told_of(question, set.get()).granted};
 }
 
 void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions) {

@@ -21,6 +21,7 @@
 #include "core/rule.hpp"
 #include "library/blocking_store.hpp"
 #include "library/store_handle.hpp"
+#include "library/units.hpp"
 #include "net/timer.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
@@ -480,6 +481,27 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
       patience);
   one->answer = std::move(answer);
   impl.begin(std::move(one));
+}
+
+Taken SharedLimiter::take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least) {
+  struct TakeCall final : OneKey {
+    using OneKey::OneKey;
+    void tell() override { answer({.value = {decided(), terms.granted}, .fault = fault, .why = why}); }
+    store::TakeTerms terms;
+    Callback<detail::RawResult<Taken>> answer;
+  };
+  store::require_units("SharedLimiter::take_up_to", most, least);
+  RedisStore::Impl& impl = *store_.impl_;
+  if (quota != quota_)
+    require_countable("weir::SharedLimiter::take_up_to: ", quota, options_.algorithm, impl.format());
+  return wait_for<Taken>(impl, [&](auto&& answer) {
+    auto asked = std::make_unique<TakeCall>(impl.limit_of(quota, options_), std::string(key), Cost{},
+                                            store::Verb::take, options_.deadline.value_or(nanoseconds{0}));
+    asked->terms = {.most = most.units, .least = least.units, .unit = {1}};
+    asked->take = &asked->terms;
+    asked->answer = std::move(answer);
+    impl.begin(std::move(asked));
+  });
 }
 
 Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside outside) {

@@ -14,8 +14,8 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t kFirstBefore = 3;
 constexpr std::size_t kWordsOfCharge = 4;
-// A number in Lua has 53 bits; a window counts no further than this anyway.
-constexpr std::uint64_t kMostCounted = 9'000'000'000'000'000;
+// A window counts no further than this anyway.
+constexpr auto kMostCounted = static_cast<std::uint64_t>(kMostUnits);
 
 void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   const core::Rule& rule = *charge.ask.rule;

@@ -41,6 +41,8 @@
 --
 -- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
+-- What lies between `part` and `end` is also take.lua's.
+--
 -- What reservations keep beside a state: reserve.lua. The rules are those of src/core, and the client makes the
 -- decision of the state and the time with those: here is only what it takes to say yes or no. A number in Lua holds
 -- 53 bits and a time in ns has 63, so times go as pairs of seconds and nanoseconds, and no number goes through
@@ -93,6 +95,7 @@ if (kind == 'gcra' or kind == 'redis-cell') and not KEYS[2] then
   end
 end
 
+-- part rules
 local floor, format, match, sub = math.floor, string.format, string.match, string.sub
 
 -- include times.lua
@@ -373,6 +376,8 @@ local function no_state(i, kind)
   return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
 end
 
+-- end rules
+
 -- Each form that weir has ever had, or will have, is its own to forget. What is not stays, and is told when the
 -- others are forgotten.
 if ARGV[1] == 'reset' then
@@ -420,6 +425,7 @@ if #ARGV % 4 > 1 then
   return {granted, time[1], time[2], before}
 end
 
+-- part all
 local answer = {1, time[1], time[2]}
 local allows = {}   -- by the limit's number
 local kinds = {}    -- by key, the algorithm that it was asked for by
@@ -457,13 +463,17 @@ for i, key in ipairs(KEYS) do
   at = at + 4
 end
 
+-- end all
+
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 if answer[1] == 1 then
+  -- part charge
   for key, text in pairs(after) do
     call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+'))))
   end
   for key, log in pairs(logs) do
     if log then charge_log(key, log) end
   end
+  -- end charge
 end
 return answer

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/check_rules.hpp"
+#include "store/taking.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -143,57 +144,94 @@ bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Ver
   return passes;
 }
 
-Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::ReservationTerms& asked,
-                                     nanoseconds now) {
-  std::vector<std::size_t> counted;  // by the embedded store
-  Reserved told{.charged = true};
-  asked.id.clear();
-  asked.wait = nanoseconds{0};
-  for (std::size_t i = 0; i < checks.size(); ++i) {
-    const auto decided = uncounted(*checks[i].limit, checks[i].cost);
-    checks[i].hash = decided ? kUncounted : 0;
+// What the embedded store is to count of some checks; and what needs no counting is decided.
+struct Fallback::Here {
+  Here(Fallback& in, std::span<store::Check> checks);
+  // What was decided of them.
+  void tell() const;
+
+  std::span<store::Check> whole;
+  std::vector<std::size_t> counted{};
+  std::vector<store::Limit> limits{};
+  std::vector<store::Check> checks{};
+  bool passes = true;  // so far
+};
+
+Fallback::Here::Here(Fallback& in, std::span<store::Check> all) : whole(all) {
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto decided = uncounted(*whole[i].limit, whole[i].cost);
+    whole[i].hash = decided ? kUncounted : 0;
     if (!decided) {
       counted.push_back(i);
       continue;
     }
-    checks[i].decision = *decided;
-    told.charged = told.charged && (decided->allowed() || checks[i].shadow);
+    whole[i].decision = *decided;
+    passes = passes && (decided->allowed() || whole[i].shadow);
   }
-  if (told.charged && !counted.empty()) {
-    std::vector<store::Limit> limits;
-    std::vector<store::Check> here;
-    limits.reserve(counted.size());
-    for (const std::size_t i : counted) {
-      store::Limit& limit = limits.emplace_back(*checks[i].limit);
-      limit.rule = scaled(*checks[i].limit);
-      limit.lowest_kept = nanoseconds{
-          static_cast<std::int64_t>(as_part(static_cast<std::uint64_t>(checks[i].limit->lowest_kept.count()),
-                                            checks[i].limit->rule.quota, limit.rule.quota))};
-      store::Check& made = here.emplace_back(checks[i]);
-      made.limit = &limit;
-      made.waits_with = 0;
-      for (std::size_t j = 0; j < counted.size(); ++j)
-        made.waits_with |= static_cast<std::uint16_t>((checks[i].waits_with >> counted[j] & 1) << j);
-      if (made.inside == store::Check::kNoGuarantee) continue;
-      const auto guarantee = std::find(counted.begin(), counted.end(), made.inside);
-      made.inside = guarantee < counted.begin() + static_cast<std::ptrdiff_t>(here.size()) - 1
-                        ? static_cast<std::uint8_t>(guarantee - counted.begin())
-                        : store::Check::kNoGuarantee;
-    }
-    store::Request request{.checks = here, .verb = store::Verb::reserve, .reservation = &asked};
+  limits.reserve(counted.size());
+  for (const std::size_t i : counted) {
+    store::Limit& limit = limits.emplace_back(*whole[i].limit);
+    limit.rule = in.scaled(*whole[i].limit);
+    limit.lowest_kept = nanoseconds{
+        static_cast<std::int64_t>(as_part(static_cast<std::uint64_t>(whole[i].limit->lowest_kept.count()),
+                                          whole[i].limit->rule.quota, limit.rule.quota))};
+    store::Check& made = checks.emplace_back(whole[i]);
+    made.limit = &limit;
+    made.waits_with = 0;
+    for (std::size_t j = 0; j < counted.size(); ++j)
+      made.waits_with |= static_cast<std::uint16_t>((whole[i].waits_with >> counted[j] & 1) << j);
+    if (made.inside == store::Check::kNoGuarantee) continue;
+    const auto guarantee = std::find(counted.begin(), counted.end(), made.inside);
+    made.inside = guarantee < counted.begin() + static_cast<std::ptrdiff_t>(checks.size()) - 1
+                      ? static_cast<std::uint8_t>(guarantee - counted.begin())
+                      : store::Check::kNoGuarantee;
+  }
+}
+
+void Fallback::Here::tell() const {
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    whole[counted[i]].decision = checks[i].decision;
+    whole[counted[i]].hash = checks[i].hash;
+  }
+}
+
+Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::ReservationTerms& asked,
+                                     nanoseconds now) {
+  Here here(*this, checks);
+  Reserved told{.charged = here.passes};
+  asked.id.clear();
+  asked.wait = nanoseconds{0};
+  if (told.charged && !here.counted.empty()) {
+    store::Request request{.checks = here.checks, .verb = store::Verb::reserve, .reservation = &asked};
     store::Request* const batch[] = {&request};
     embedded_.submit(batch, {now, now});
-    told = {request.charged, static_cast<std::uint8_t>(counted[request.by]), request.fault,
+    told = {request.charged, static_cast<std::uint8_t>(here.counted[request.by]), request.fault,
             std::move(request.why)};
-    for (std::size_t i = 0; i < counted.size(); ++i) {
-      checks[counted[i]].decision = here[i].decision;
-      checks[counted[i]].hash = here[i].hash;
-    }
+    here.tell();
   }
-  if (counted.size() == checks.size() || told.fault != Fault::none) return told;
+  if (here.counted.size() == checks.size() || told.fault != Fault::none) return told;
   told.by = store::deciding(checks);
   if (!told.charged) asked.wait = checks[told.by].decision.retry_after.value_or(nanoseconds{-1});
   return told;
+}
+
+bool Fallback::take(std::span<store::Check> checks, store::TakeTerms& asked, nanoseconds now) {
+  Here here(*this, checks);
+  // What is denied without counting is not charged here either, but what is there is told.
+  store::TakeTerms terms{.most = std::max(store::most_to_ask(checks, asked), asked.least),
+                         .least = asked.least,
+                         .looks = asked.looks || !here.passes};
+  for (std::size_t i = 0; i < here.counted.size(); ++i) terms.unit[i] = asked.unit[here.counted[i]];
+  terms.granted = terms.most;
+  if (!here.counted.empty()) {
+    store::Request request{.checks = here.checks, .verb = store::Verb::take, .take = &terms};
+    store::Request* const batch[] = {&request};
+    embedded_.submit(batch, {now, now});
+    here.tell();
+  }
+  asked.granted = here.passes ? terms.granted : 0;
+  if (asked.granted != 0) store::set_costs(checks, asked, asked.granted);
+  return asked.granted != 0 && !asked.looks;
 }
 
 Charged Fallback::charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now) {

@@ -49,6 +49,9 @@ class Fallback {
     std::string why{};
   };
   Reserved reserve(std::span<store::Check> checks, store::ReservationTerms& asked, nanoseconds now);
+  // As much of it as there is here; the checks cost what the least costs, and then what was granted. Whether
+  // it was charged.
+  bool take(std::span<store::Check> checks, store::TakeTerms& asked, nanoseconds now);
   // What happened outside is owed here, by the share of its limit that counts here.
   Charged charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now);
   // Cancels or settles what reserve() has given the id of.
@@ -73,6 +76,7 @@ class Fallback {
   const Quota& scaled(const Quota& quota, double share);
   core::Rule scaled(const store::Limit& limit);
   core::Rule scaled_slots(const store::Limit& limit) const;
+  struct Here;
 
   store::EmbeddedStore& embedded_;
   double share_;

@@ -15,31 +15,6 @@ using store::Request;
 
 namespace {
 
-// Several checks are decided by leases when each of them has one with enough left: all or none, and each
-// lease keeps the promise for itself. Whether they were.
-bool spend_jointly(StoreParts& in, Request& request, const JointCheck& joint, nanoseconds now) {
-  const std::span<Check> checks = request.checks;
-  for (const JointCheck::Each& each : joint.each) {
-    if (!in.known.has_lease(each.check, now)) return false;
-  }
-  request.charged_at = nanoseconds::max();
-  for (std::size_t i = 0; i < checks.size(); ++i) {
-    const KeptCheck& kept = joint.each[i].check;
-    const auto spent = in.known.spend(kept.hash, kept.limit.rule.quota, kept.cost, kept.resets, now);
-    checks[i].decision = spent->decision;  // NOLINT(bugprone-unchecked-optional-access): has_lease() said so
-    // The earliest, as where several nodes have charged: what is given back is less then, never more.
-    request.charged_at =
-        std::min(request.charged_at, spent->charged_at);  // NOLINT(bugprone-unchecked-optional-access)
-  }
-  StoreTally::count(in.tally.counters.leased);
-  request.by = static_cast<std::uint8_t>(
-      core::deciding(checks.size(), [&](std::size_t i) { return &checks[i].decision; }));
-  request.source = Source::leased;
-  request.charged = true;
-  finish(request);
-  return true;
-}
-
 class PartCall final : public StoreCall {
  public:
   PartCall(StoreParts& in, std::shared_ptr<JointCheck> joint, std::size_t part)
@@ -68,6 +43,26 @@ void send_stage(StoreParts& in, const std::shared_ptr<JointCheck>& joint, nanose
 
 }  // namespace
 
+void spend_jointly(StoreParts& in, Request& request, std::span<const KeptCheck* const> kept,
+                   nanoseconds now) {
+  const std::span<Check> checks = request.checks;
+  request.charged_at = nanoseconds::max();
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const auto spent =
+        in.known.spend(kept[i]->hash, kept[i]->limit.rule.quota, kept[i]->cost, kept[i]->resets, now);
+    checks[i].decision = spent->decision;  // NOLINT(bugprone-unchecked-optional-access): each has one
+    // The earliest, as where several nodes have charged: what is given back is less then, never more.
+    request.charged_at =
+        std::min(request.charged_at, spent->charged_at);  // NOLINT(bugprone-unchecked-optional-access)
+  }
+  StoreTally::count(in.tally.counters.leased);
+  request.by = static_cast<std::uint8_t>(
+      core::deciding(checks.size(), [&](std::size_t i) { return &checks[i].decision; }));
+  request.source = Source::leased;
+  request.charged = true;
+  finish(request);
+}
+
 void check_jointly(StoreParts& in, Request& request, nanoseconds now) {
   const std::span<Check> checks = request.checks;
   const auto joint = std::make_shared<JointCheck>(
@@ -93,7 +88,13 @@ void check_jointly(StoreParts& in, Request& request, nanoseconds now) {
   const bool leases = !joint->look && std::all_of(checks.begin(), checks.end(), [&in](const Check& check) {
     return check.is_plain() && in.known.wants_lease(*check.limit, check.cost);
   });
-  if (leases && spend_jointly(in, request, *joint, now)) return;
+  if (leases && std::all_of(joint->each.begin(), joint->each.end(), [&](const JointCheck::Each& each) {
+        return in.known.has_lease(each.check, now);
+      })) {
+    std::array<const KeptCheck*, store::kMostChecks> kept{};
+    for (std::size_t i = 0; i < checks.size(); ++i) kept[i] = &joint->each[i].check;
+    return spend_jointly(in, request, std::span(kept).first(checks.size()), now);
+  }
   for (std::size_t i = 0; joint->parts.size() > 1 && !joint->look && i < checks.size(); ++i) {
     const Algorithm algorithm = checks[i].limit->rule.algorithm;
     if (core::can_give_back(algorithm)) continue;

@@ -95,6 +95,8 @@ class Knowledge {
   std::vector<std::pair<std::uint64_t, Lease>> end_leases(nanoseconds now, bool all) {
     return leases_.end(now, all);
   }
+  // That of one key, whatever is left.
+  std::optional<Lease> end_lease(std::uint64_t hash) { return leases_.end(hash); }
   bool has_leases() const { return !leases_.empty(); }
 
  private:

@@ -108,6 +108,15 @@ class Leases {
     return ended;
   }
 
+  // Takes out that of one key.
+  std::optional<Lease> end(std::uint64_t hash) {
+    const auto found = leases_.find(hash);
+    if (found == leases_.end()) return std::nullopt;
+    std::optional<Lease> ended(std::move(found->second));
+    leases_.erase(found);
+    return ended;
+  }
+
   bool empty() const { return leases_.empty(); }
 
  private:

@@ -19,7 +19,7 @@ struct Reset {
   Ticket ticket;
   nanoseconds patience;
   std::size_t open = 0;  // slots
-  std::uint64_t forgotten = 0;
+  std::uint32_t forgotten = 0;
   Fault fault = Fault::none;
   std::string why{};
 };
@@ -59,7 +59,7 @@ class ResetCall final : public StoreCall {
     }
     Reset& reset = *reset_;
     if (result.cause == Cause::none) {
-      reset.forgotten += static_cast<std::uint64_t>(result.value->integer);
+      reset.forgotten += static_cast<std::uint32_t>(result.value->integer);
     } else {
       in_.tally.failed(result.cause);
       if (reset.fault == Fault::none) reset.why = result.error;

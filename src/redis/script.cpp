@@ -21,9 +21,6 @@ using std::chrono::nanoseconds;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// The script estimates quotients in doubles and then corrects them by up to four, so it stops a little below
-// 2^53.
-constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
 constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
 // In redis-cell's format a tat stays below 2^63 ns since 1970, which is what throttled reads.
 constexpr std::int64_t kMostAheadAlone = std::int64_t{1} << 62;
@@ -33,8 +30,6 @@ std::uint64_t limit_of(const core::Rule& rule) {
   const Quota& quota = rule.quota;
   return static_cast<std::uint64_t>(rule.algorithm == Algorithm::gcra ? quota.burst() : quota.rate().count);
 }
-
-constexpr std::size_t kWordsOfLimit = 4;
 
 std::string_view word_for(Algorithm algorithm) {
   switch (algorithm) {
@@ -86,9 +81,7 @@ std::string marks_of(const ScriptCheck& ask, bool look) {
   return marks;
 }
 
-namespace {
-
-void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look = false) {
+void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look) {
   const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
@@ -112,6 +105,8 @@ void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look = false) {
     to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
   }
 }
+
+namespace {
 
 // Whole numbers between single spaces, filled in order; how many there were, and 0 for anything else.
 template <std::size_t N>
@@ -320,11 +315,11 @@ void append_time(resp::Writer& to, std::optional<nanoseconds> now) {
 
 constexpr std::size_t kFirstState = 3;
 
+}  // namespace
+
 tl::unexpected<std::string> disagree(const std::string& how) {
   return tl::unexpected("weir's script and weir disagree: it " + how);
 }
-
-}  // namespace
 
 tl::unexpected<std::string> not_ours(const Value& reply) {
   if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
@@ -416,10 +411,8 @@ core::Rule rule_of(std::span<const ScriptCheck> asks, std::span<const Decision> 
   return rule;
 }
 
-namespace {
-
-tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<const ScriptCheck> asks,
-                                               std::span<Decision> decisions, bool look) {
+tl::expected<bool, std::string> decide_all(const Value& reply, std::span<const ScriptCheck> asks,
+                                           std::span<Decision> decisions, bool look) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + asks.size() || decisions.size() < asks.size()) {
     return not_ours(reply);
@@ -432,12 +425,21 @@ tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<con
     decisions[i] = *decision;
     all = all && (decision->allowed() || asks[i].shadow);
   }
+  if (!look && !all) tell_uncharged(reply, asks, decisions);
+  return all;
+}
+
+namespace {
+
+tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<const ScriptCheck> asks,
+                                               std::span<Decision> decisions, bool look) {
+  const tl::expected<bool, std::string> all = decide_all(reply, asks, decisions, look);
+  if (!all) return all;
   const bool charged = reply.items[0].integer == 1;
   if (look && charged) return disagree("charged for a look");
-  if (!look && all != charged) {
+  if (!look && *all != charged) {
     return disagree(charged ? "charged what is denied" : "did not charge what is allowed");
   }
-  if (!look && !all) tell_uncharged(reply, asks, decisions);
   return all;
 }
 

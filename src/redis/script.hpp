@@ -18,6 +18,7 @@
 #include "core/rule.hpp"
 #include "redis/value_format.hpp"
 #include "resp/value.hpp"
+#include "resp/writer.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
@@ -46,6 +47,10 @@ std::string sha_of(std::string_view text);
 // A time since 1970 as the scripts take it in tests, in whole microseconds: "s us".
 std::string time_word(std::chrono::nanoseconds now);
 
+// The most units that a script counts: it estimates quotients in doubles and then corrects them by up to
+// four, so it stops a little below 2^53.
+constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
+
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
 // bits, or when the format has no way to write its states. Such a rule must not be asked for.
 std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format = ValueFormat::weir);
@@ -55,6 +60,10 @@ std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format
 // `now`, for tests, is the time since 1970 instead of the server's, in whole microseconds.
 void append_check(std::string& out, std::span<const ScriptCheck> asks,
                   std::optional<std::chrono::nanoseconds> now = {});
+
+// The four words of one limit, as check.lua has them.
+constexpr std::size_t kWordsOfLimit = 4;
+void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look = false);
 
 // The same without charging: for read_look().
 void append_look(std::string& out, std::span<const ScriptCheck> asks,
@@ -94,6 +103,9 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
 // answered, or a sentence.
 tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const ScriptCheck> asks,
                                            std::span<Decision> decisions);
+// The same decisions, whether the script has charged them or not; and whether all of them allow.
+tl::expected<bool, std::string> decide_all(const resp::Value& reply, std::span<const ScriptCheck> asks,
+                                           std::span<Decision> decisions, bool look);
 // Of decisions that allowed, read from `reply`, when the request is not charged after all: what is there
 // without it.
 void tell_uncharged(const resp::Value& reply, std::span<const ScriptCheck> asks,
@@ -115,6 +127,9 @@ tl::expected<std::size_t, std::string> read_times(const resp::Value& reply, cons
 
 // Of an answer that no script of weir's has given: Redis' own error, or a sentence.
 tl::unexpected<std::string> not_ours(const resp::Value& reply);
+
+// Of an answer that src/core would not give.
+tl::unexpected<std::string> disagree(const std::string& how);
 
 // The store's clock when it decided; nothing when that was not weir's script.
 std::optional<std::chrono::nanoseconds> decided_at(const resp::Value& reply);

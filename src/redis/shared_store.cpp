@@ -70,6 +70,7 @@ void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reserve || (has_slots && request.verb == Verb::look))
     return reserve(parts_, request, now);
   if (request.verb == Verb::charge) return charge(parts_, request, now);
+  if (request.verb == Verb::take) return take(parts_, request, now);
   const bool is_alone = checks.size() == 1 && request.verb == Verb::check;
   return is_alone ? check_one(parts_, request, now) : check_jointly(parts_, request, now);
 }

@@ -24,6 +24,7 @@
 #include "redis/lua_redis_test.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
+#include "redis/take_script.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::inline v0_1::redis {
@@ -127,8 +128,8 @@ inline Deed read_deed(const Strings& words) {
       for (std::size_t i = 1; i < keys; i += 2) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
     }
-    if (words[1] == charge_sha()) {
-      deed.name = "charge";
+    if (words[1] == charge_sha() || words[1] == take_sha()) {
+      deed.name = words[1] == take_sha() ? "take" : "charge";
       for (std::size_t i = 0; i < keys; ++i) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
     }

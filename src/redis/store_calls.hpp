@@ -3,6 +3,7 @@
 //
 //   check_call.cpp      requests of one check, merged where they may be; and leases
 //   joint_call.cpp      requests of several checks, charged all or none
+//   take_call.cpp       as much of several limits as there is
 //   reserve_call.cpp    what is charged for a later moment
 //   charge_call.cpp     what is charged afterwards
 //   penalty_call.cpp    the rest after a breach
@@ -48,9 +49,10 @@ class StoreCall : public Call {
   }
 };
 
-// The checks of the first four are well formed.
+// The checks of the first five are well formed.
 void check_one(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void check_jointly(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void take(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
@@ -66,6 +68,11 @@ void release_due(StoreParts& in, std::chrono::nanoseconds now);
 // Asks for a lease alone, for those that come later.
 void lease_ahead(StoreParts& in, KeptCheck check, std::chrono::nanoseconds deadline,
                  std::chrono::nanoseconds now);
+
+// Several checks are decided by leases when each of them has one with enough left: all or none, and each
+// lease keeps the promise for itself. The request is answered.
+void spend_jointly(StoreParts& in, store::Request& request, std::span<const KeptCheck* const> kept,
+                   std::chrono::nanoseconds now);
 
 // Nobody knows whether these were reserved under that record: if they were, it is taken back.
 void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks,

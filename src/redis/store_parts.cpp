@@ -8,6 +8,7 @@
 #include "redis/script.hpp"
 #include "redis/slot.hpp"
 #include "redis/store_calls.hpp"
+#include "redis/take_script.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -22,7 +23,8 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
       clock(std::move(its_clock)),
       ids(options.random(), options.random()),
       client({endpoint,
-              {std::string(check_script()), std::string(reserve_script()), std::string(charge_script())}},
+              {std::string(check_script()), std::string(reserve_script()), std::string(charge_script()),
+               std::string(take_script())}},
              {.seed = options.random().k0,
               .silence = options.deadline,
               .read_time = [](const resp::Value& value) { return decided_at(value); },

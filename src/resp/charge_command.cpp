@@ -102,7 +102,7 @@ bool ask_charge(Pipeline& pipeline, Arguments words, bool silent) {
     return ask_rules(pipeline, asked.rest, asked.ask, Cost{cost}, ReplyForm::charged, silent, kChargeForm);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
-  if (!read_limits_words(asked.rest, false, pipeline.asker().attributes(), said, error))
+  if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
     return pipeline.fail(std::move(error));
   said.cost = cost;
   said.costs_an_estimate = false;

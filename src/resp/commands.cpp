@@ -23,7 +23,7 @@ constexpr std::array kCommands = {
     Command{"GCRA", -5, kOneKey, Flags::none, ask_gcra, nullptr,
             "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
     Command{"WEIR.THROTTLE", -3, kKeysAndRules, Flags::none, ask_throttle, nullptr,
-            "[COST n] [KEYS] key rule [key rule ...]: decides one request under several limits"},
+            "[COST n [ATLEAST m]] [KEYS] key rule [key rule ...]: decides one request under several limits"},
     Command{
         "WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
         "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule "
@@ -45,11 +45,11 @@ constexpr std::array kCommands = {
             "key rule ..., or "
             "AS attribute=value ..."},
     Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
-            "[COST n] [CLASS name] attr=value ...: decides one request by the limits file"},
+            "[COST n [ATLEAST m]] [CLASS name] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,
             "as WEIR.CHECK: what it would answer, charging nothing"},
     Command{"WEIR.EXPLAIN", -2, kNoKeys, Flags::none, nullptr, run_explain,
-            "[COST n] [CLASS name] [NOW time] attr=value ...: why it would answer that"},
+            "[COST n [ATLEAST m]] [CLASS name] [NOW time] attr=value ...: why it would answer that"},
     Command{"WEIR.CONFIG", 2, kNoKeys, Flags::none, nullptr, run_limits_config,
             "GET|CHECK|RELOAD: the limits file"},
     Command{"WEIR.RESET", -2, kOneKey, Flags::none, nullptr, run_reset,

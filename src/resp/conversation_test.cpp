@@ -112,9 +112,27 @@ TEST(Throttles, several_limits_are_charged_all_or_none) {
   EXPECT_EQ(talk.service.counters.denied.load(), 2U);
 }
 
+TEST(Throttles, as_much_as_there_is_is_taken) {
+  Talk talk;
+  const auto seven = [](const std::string& numbers, const std::string& by, int granted) {
+    return "*7\r\n" + numbers + "$" + std::to_string(by.size()) + "\r\n" + by +
+           "\r\n:" + std::to_string(granted) + "\r\n";
+  };
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"WEIR.THROTTLE COST 50 ATLEAST 1 a 10/s b '3/s burst 4'",
+       seven(":0\r\n:4\r\n:0\r\n:-1\r\n:1334\r\n", "b", 4)},
+      {"weir.throttle cost 50 atleast 7 KEYS a 10/s", seven(":1\r\n:10\r\n:6\r\n:100\r\n:400\r\n", "a", 0)},
+      {"WEIR.THROTTLE COST 50 ATLEAST 11 a 10/s", seven(":1\r\n:10\r\n:6\r\n:-1\r\n:400\r\n", "a", 0)},
+      {"WEIR.THROTTLE COST 2 ATLEAST 2 a 10/s", seven(":0\r\n:10\r\n:4\r\n:-1\r\n:600\r\n", "a", 2)},
+      {"WEIR.THROTTLE COST 1 KEYS atleast 5/s", "*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:200\r\n$7\r\natleast\r\n"},
+  };
+  for (const auto& [command, answer] : rows) EXPECT_EQ(talk.say(command + "\r\n"), answer) << command;
+  EXPECT_EQ(talk.service.counters.denied.load(), 2U);
+}
+
 TEST(Throttles, a_mistake_is_named_and_nothing_is_charged) {
   Talk talk;
-  const std::string form = "; the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]";
+  const std::string form = "; the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]";
   std::string seventeen;
   for (int i = 0; i < 17; ++i) seventeen += " k" + std::to_string(i) + " 1/s";
   const std::vector<std::pair<std::string, std::string>> rows = {
@@ -122,6 +140,11 @@ TEST(Throttles, a_mistake_is_named_and_nothing_is_charged) {
       {"a 1/s b", "missing the rule of key 'b'" + form},
       {"COST 1", "missing a key and its rule" + form},
       {"COST x a 1/s", "COST: 'x' is not an integer from 0 to 9223372036854775807"},
+      {"ATLEAST 1 a 1/s", "ATLEAST needs a COST, which is the most"},
+      {"COST 3 ATLEAST 0 a 1/s", "ATLEAST: '0' is not an integer from 1 to 3"},
+      {"COST 3 ATLEAST 4 a 1/s", "ATLEAST: '4' is not an integer from 1 to 3"},
+      {"COST 3 ATLEAST x a 1/s", "ATLEAST: 'x' is not an integer from 1 to 3"},
+      {"COST 0 ATLEAST 1 a 1/s", "ATLEAST: a COST of 0 takes nothing"},
       {"COST -1 a 1/s", "COST: '-1' is not an integer from 0 to 9223372036854775807"},
       {"a 1/s a 2/s", "key 'a' is given twice; one call charges each key once"},
       {"a 1/s b 1/x",

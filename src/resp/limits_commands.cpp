@@ -1,5 +1,6 @@
 // Commands about the limits of the limits file.
 #include <chrono>
+#include <utility>
 
 #include "limits/explain.hpp"
 #include "limits/match.hpp"
@@ -10,15 +11,28 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
+// As much as there is, where that is said: each limit is then asked about a cost of 1.
+void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask::Units& units) {
+  if (read.at_least == 0) return;
+  units = {std::exchange(read.cost, 1), read.at_least, looks};
+  ask.verb = store::Verb::take;
+  ask.units = &units;
+}
+
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (!pipeline.has_file()) return false;
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words.subspan(1), false, pipeline.asker().attributes(), read, error))
+  if (!read_limits_words(words.subspan(1), LimitsOption::at_least, pipeline.asker().attributes(), read,
+                         error))
     return pipeline.fail(std::move(error));
+  service::Ask asked{.verb = verb};
+  service::Ask::Units units;
+  take_if_said(read, verb == store::Verb::look, asked, units);
   const limits::Description as = read.asked();
-  return pipeline.add({.verb = verb, .as = &as}, ReplyForm::six, silent);
+  asked.as = &as;
+  return pipeline.add(asked, read.at_least != 0 ? ReplyForm::seven_units : ReplyForm::six, silent);
 }
 
 }  // namespace
@@ -38,10 +52,14 @@ void run_explain(RunningCommand& call) {
   if (!pipeline.has_file()) return fail();
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(call.words.subspan(1), true, pipeline.asker().attributes(), read, error))
+  if (!read_limits_words(call.words.subspan(1), LimitsOption::now, pipeline.asker().attributes(), read,
+                         error))
     return call.fail(error);
+  service::Ask ask{.verb = store::Verb::look, .explains = true};
+  service::Ask::Units units;
+  take_if_said(read, true, ask, units);
   const limits::Description as = read.asked();
-  service::Ask ask{.verb = store::Verb::look, .explains = true, .as = &as};
+  ask.as = &as;
   limits::Time at{};
   if (!read.now.empty()) {
     const auto time = limits::read_time(read.now);
@@ -67,7 +85,8 @@ void run_reset(RunningCommand& call) {
   }
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(rest, false, pipeline.asker().attributes(), read, error)) return call.fail(error);
+  if (!read_limits_words(rest, LimitsOption::none, pipeline.asker().attributes(), read, error))
+    return call.fail(error);
   const limits::Description as = read.asked();
   ask.as = &as;
   if (!pipeline.add(ask, ReplyForm::forgotten, call.silent())) fail();

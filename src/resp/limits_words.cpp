@@ -21,23 +21,38 @@ std::string shown(std::string_view word) {
 
 }  // namespace
 
-bool read_limits_words(std::span<const std::string_view> words, bool takes_now, AttributeRoom& room,
+bool read_at_least(std::string_view value, std::uint64_t cost, std::uint64_t& into, std::string& error) {
+  const std::int64_t units = core::parse_integer(value).value_or(0);
+  if (units > 0 && static_cast<std::uint64_t>(units) <= cost) {
+    into = static_cast<std::uint64_t>(units);
+    return true;
+  }
+  error = cost == 0 ? "ERR ATLEAST: a COST of 0 takes nothing"
+                    : not_in_range("ATLEAST", value, 1, static_cast<std::int64_t>(cost));
+  return false;
+}
+
+bool read_limits_words(std::span<const std::string_view> words, LimitsOption option, AttributeRoom& room,
                        LimitsWords& into, std::string& error) {
   const auto fail = [&error](std::string text) {
     error = std::move(text);
     return false;
   };
   bool cost = false;
+  std::string_view at_least{};
   const char* sign = nullptr;
   while (!words.empty() && (sign = sign_of(words[0])) == nullptr) {
     const std::string_view name = words[0];
     const bool is_cost = is_word(name, "COST");
     const bool is_class = is_word(name, "CLASS");
-    const bool is_now = takes_now && is_word(name, "NOW");
-    if (!is_cost && !is_class && !is_now) return fail("ERR missing '=' after " + shown(name));
+    const bool is_now = option == LimitsOption::now && is_word(name, "NOW");
+    const bool is_at_least = !is_cost && is_word(name, "ATLEAST");
+    if (is_at_least && option == LimitsOption::none) return fail(std::string(kNoAtLeast));
+    if (!is_cost && !is_class && !is_now && !is_at_least) return fail("ERR missing '=' after " + shown(name));
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(name));
     const std::string_view value = words[1];
-    if ((is_cost && cost) || (is_class && !into.class_name.empty()) || (is_now && !into.now.empty()))
+    if ((is_cost && cost) || (is_class && !into.class_name.empty()) || (is_now && !into.now.empty()) ||
+        (is_at_least && !at_least.empty()))
       return fail("ERR " + std::string(name) + " is given twice");
     if (is_cost && sign_of(value) != nullptr) {
       std::string why;
@@ -51,9 +66,14 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
       cost = true;
     } else {
       if (value.empty()) return fail("ERR missing the value of " + std::string(name));
-      (is_class ? into.class_name : into.now) = value;
+      (is_class ? into.class_name : is_now ? into.now : at_least) = value;
     }
     words = words.subspan(2);
+  }
+  if (!at_least.empty()) {
+    if (!cost) return fail(std::string(kNeedsCost));
+    if (!into.costs.empty()) return fail("ERR ATLEAST is not for a COST by name");
+    if (!read_at_least(at_least, into.cost, into.at_least, error)) return false;
   }
   if (words.size() > limits::kMostAttributes) {
     return fail("ERR " + std::to_string(words.size()) + " attributes; a request may have at most " +

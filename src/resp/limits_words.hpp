@@ -1,4 +1,5 @@
-// The words of WEIR.CHECK and its sisters: [COST n | COST limit=n,limit=n] [CLASS name] attr=value ...
+// The words of WEIR.CHECK and its sisters: [COST n [ATLEAST m] | COST limit=n,limit=n] [CLASS name]
+// attr=value ...
 //
 // Pure, one thread. It views the words.
 #pragma once
@@ -31,8 +32,15 @@ bool is_word(std::string_view word, const char (&name)[N]) {
   return (is & ~std::uint64_t{0x2020'2020'2020'2020}) == wanted;
 }
 
+constexpr std::string_view kNoAtLeast =
+    "ERR ATLEAST is for WEIR.CHECK, WEIR.LOOK, WEIR.EXPLAIN and WEIR.THROTTLE, after COST; all else has its "
+    "whole cost or none of it";
+
+constexpr std::string_view kNeedsCost = "ERR ATLEAST needs a COST, which is the most";
+
 struct LimitsWords {
   std::uint64_t cost = 1;
+  std::uint64_t at_least = 0;     // as much as there is, down to that; 0: it does not say
   bool costs_an_estimate = true;  // it says no cost
   std::vector<limits::NamedCost> costs{};
   std::string_view class_name{};
@@ -45,8 +53,14 @@ struct LimitsWords {
 // Where the attributes are put: too much to be made for every request.
 using AttributeRoom = std::array<limits::Attribute, limits::kMostAttributes>;
 
-// False: the words are wrong, and `error` is the text for an error reply. `takes_now`: NOW time is an option.
-bool read_limits_words(std::span<const std::string_view> words, bool takes_now, AttributeRoom& room,
+// Which options there are, beside COST and CLASS; with NOW there is ATLEAST too.
+enum class LimitsOption : std::uint8_t { none, at_least, now };
+
+// False: the words are wrong, and `error` is the text for an error reply.
+bool read_limits_words(std::span<const std::string_view> words, LimitsOption option, AttributeRoom& room,
                        LimitsWords& into, std::string& error);
+
+// What ATLEAST says beside that COST; false: as above.
+bool read_at_least(std::string_view value, std::uint64_t cost, std::uint64_t& into, std::string& error);
 
 }  // namespace weir::resp

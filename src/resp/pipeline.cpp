@@ -32,13 +32,18 @@ std::int64_t in_ms_or_never(std::chrono::nanoseconds time) {
 }
 
 // First the route, then a flat row for each check.
-void write_explained(Writer& to, const limits::Explanation& explanation) {
+void write_explained(Writer& to, const limits::Explanation& explanation,
+                     std::optional<std::uint64_t> granted) {
   to.array(1 + explanation.checks.size());
-  to.array(4);
+  to.array(granted ? 6 : 4);
   to.bulk("route");
   to.integer(explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
   to.bulk("class");
   to.bulk(explanation.class_of);
+  if (granted) {
+    to.bulk("granted");
+    to.integer(static_cast<std::int64_t>(*granted));
+  }
   for (const limits::ExplainedCheck& each : explanation.checks) {
     const auto text = [&to](std::string_view name, std::string_view value) {
       to.bulk(name);
@@ -67,8 +72,8 @@ void write_explained(Writer& to, const limits::Explanation& explanation) {
 // A reply says which key decided.
 void Pipeline::keep(Question& question) {
   const auto reply = static_cast<ReplyForm>(question.form);
-  if (!question.by_file &&
-      (reply == ReplyForm::six || reply == ReplyForm::reservation || reply == ReplyForm::charged))
+  if (!question.by_file && (reply == ReplyForm::six || reply == ReplyForm::seven_units ||
+                            reply == ReplyForm::reservation || reply == ReplyForm::charged))
     question.keep_keys();
 }
 
@@ -88,7 +93,7 @@ bool Pipeline::refuse() {
 }
 
 void Pipeline::write(Writer& to, Question& question) {
-  if (question.ended || question.fault != Fault::none) [[unlikely]] {
+  if (question.ended() || question.fault != Fault::none) [[unlikely]] {
     if (!question.silent)
       to.error(question.fault != Fault::none ? error_of(question)
                                              : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
@@ -100,11 +105,12 @@ void Pipeline::write(Writer& to, Question& question) {
       if (!question.silent) to.five_integers(five_integers(question.check.decision));
       break;
     case ReplyForm::six:
+    case ReplyForm::seven_units:
     case ReplyForm::reservation:
       write_decision(to, question, reply);
       break;
     case ReplyForm::explanation:
-      if (!question.silent) write_explained(to, service::explanation_of(question, *asking_.set_of(question)));
+      if (!question.silent) write_explanation(to, question);
       break;
     case ReplyForm::forgotten:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
@@ -122,6 +128,13 @@ void Pipeline::write(Writer& to, Question& question) {
   }
 }
 
+void Pipeline::write_explanation(Writer& to, const Question& question) {
+  const limits::Set& set = *asking_.set_of(question);
+  std::optional<std::uint64_t> granted;
+  if (question.verb == store::Verb::take) granted = service::told_of(question, &set).granted;
+  write_explained(to, service::explanation_of(question, set), granted);
+}
+
 void Pipeline::write_charged(Writer& to, const Question& question) {
   const Charged& its = question.charge->told;
   loop_.asker.service().counters.drop(its.dropped);
@@ -136,9 +149,15 @@ void Pipeline::write_charged(Writer& to, const Question& question) {
 void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm reply) {
   const limits::Set* const set = question.by_file ? asking_.set_of(question) : nullptr;
   const service::Told told = service::told_of(question, set);
-  if (question.verb != store::Verb::look) loop_.asker.count(question, set, told.allowed);
+  if (!question.looks()) loop_.asker.count(question, set, told.allowed);
   if (question.silent) return;
   if (reply == ReplyForm::six) return to.six(five_in_ms(told), told.by);
+  if (reply == ReplyForm::seven_units) {
+    to.array(7);
+    for (const std::int64_t each : five_in_ms(told)) to.integer(each);
+    to.bulk(told.by);
+    return to.integer(static_cast<std::int64_t>(told.granted));
+  }
   const std::array<std::int64_t, 5> numbers = {told.allowed ? 0 : 1, told.limit, told.remaining,
                                                in_ms_or_never(told.wait), ceil_to_ms(told.reset_after)};
   to.seven(numbers, told.id, told.by);

@@ -22,6 +22,7 @@ namespace weir::inline v0_1::resp {
 enum class ReplyForm : std::uint8_t {
   five,         // CL.THROTTLE's integers, in seconds
   six,          // WEIR.THROTTLE's and WEIR.CHECK's, in milliseconds, and what decides
+  seven_units,  // the same and the units that were granted
   explanation,  // WEIR.EXPLAIN's
   forgotten,    // how many keys had something to forget
   reservation,  // WEIR.RESERVE's seven
@@ -69,6 +70,7 @@ class Pipeline {
   bool refuse();
   void write(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, ReplyForm reply);
+  void write_explanation(Writer& to, const service::Question& question);
   void write_charged(Writer& to, const service::Question& question);
 
   RespLoop& loop_;

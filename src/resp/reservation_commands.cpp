@@ -36,7 +36,7 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
                      form);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
-  if (!read_limits_words(asked.rest, false, pipeline.asker().attributes(), said, error))
+  if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
     return pipeline.fail(std::move(error));
   said.cost = asked.cost.value_or(1);
   said.class_name = asked.class_name;

@@ -34,7 +34,10 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
   std::array<std::int64_t, kClass> values{-1, -1, -1};  // none may be negative
   for (; !words.empty(); words = words.subspan(2)) {
     const Option option = option_of(words[0]);
-    if (option == kNone) break;
+    if (option == kNone) {
+      if (is_word(words[0], "ATLEAST")) return fail(std::string(kNoAtLeast));
+      break;
+    }
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(kNames[option]));
     const bool is_known = option == kClass  ? !into.class_name.empty()
                           : option == kCost ? values[kCost] >= 0 || !into.costs.empty()

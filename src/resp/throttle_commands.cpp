@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
@@ -60,7 +61,8 @@ bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cos
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   Arguments rest = words.subspan(1);
   Cost cost{};
-  if (rest.size() > 1 && is_word(rest[0], "COST")) {
+  const bool has_cost = rest.size() > 1 && is_word(rest[0], "COST");
+  if (has_cost) {
     if (rest[1].find('=') != std::string_view::npos) return pipeline.fail(std::string(kCostsAreTheFiles));
     const std::int64_t units = core::parse_integer(rest[1]).value_or(-1);
     if (units < 0)
@@ -68,9 +70,22 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     cost.units = static_cast<std::uint64_t>(units);
     rest = rest.subspan(2);
   }
+  service::Ask ask{};
+  service::Ask::Units units;
+  ReplyForm reply = ReplyForm::six;
+  if (rest.size() > 1 && is_word(rest[0], "ATLEAST")) {
+    std::string error;
+    if (!has_cost) return pipeline.fail(std::string(kNeedsCost));
+    if (!read_at_least(rest[1], cost.units, units.least, error)) return pipeline.fail(std::move(error));
+    ask.verb = store::Verb::take;
+    units.most = std::exchange(cost.units, 1);
+    ask.units = &units;
+    reply = ReplyForm::seven_units;
+    rest = rest.subspan(2);
+  }
   if (!rest.empty() && is_word(rest[0], "KEYS")) rest = rest.subspan(1);
-  return ask_rules(pipeline, rest, {}, cost, ReplyForm::six, silent,
-                   "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]");
+  return ask_rules(pipeline, rest, ask, cost, reply, silent,
+                   "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]");
 }
 
 // The answer is written by the pipeline, when it has come.

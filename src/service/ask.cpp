@@ -108,11 +108,11 @@ bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusa
 bool bound_wait(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   if (ask.patience) {
     nanoseconds& wait = into.reservation->max_wait;
-    wait = std::min(into.says_wait ? wait : basis.longest_wait, *ask.patience);
+    wait = std::min(into.more->says_wait ? wait : basis.longest_wait, *ask.patience);
     return true;
   }
   // What meets no limit has its answer.
-  return into.says_wait || into.state == store::Request::State::answered ||
+  return into.more->says_wait || into.state == store::Request::State::answered ||
          refuse(refusal, What::no_max_wait, "missing max_wait: how long it may wait");
 }
 
@@ -121,6 +121,18 @@ void look(Question& into) {
   if (into.reservation == nullptr) return;
   into.reservation->wait = nanoseconds{-1};
   into.reservation->id.clear();
+}
+
+// A `deny` list has it.
+bool is_refused(const Question& question) {
+  return question.by_file && question.more->matched.outcome == limits::Matched::Outcome::refused;
+}
+
+// Each check costs what one unit costs.
+void take_units(const Ask::Units& asked, Question& into) {
+  into.take = &into.more_of().take;
+  *into.take = {.most = asked.most, .least = asked.least, .looks = asked.looks || is_refused(into)};
+  for (std::size_t i = 0; i < into.checks.size(); ++i) into.take->unit[i] = into.checks[i].cost.units;
 }
 
 limits::OneLimit::Of of_windows(const Ask& ask) {
@@ -156,7 +168,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
   // With a trace it has its checks all the same, but is charged nothing.
-  if (ask.explains && more.matched.outcome == limits::Matched::Outcome::refused) look(into);
+  if (is_refused(into) && ask.explains && ask.verb != Verb::take) look(into);
   return true;
 }
 
@@ -178,6 +190,10 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
       return true;
     case Verb::charge:
       return (ask.as == nullptr || by_file(ask, basis, into, refusal)) && charge(ask, basis, into, refusal);
+    case Verb::take:
+      if (ask.as != nullptr && !by_file(ask, basis, into, refusal)) return false;
+      take_units(*ask.units, into);
+      return true;
     case Verb::moment:
     case Verb::cancel:
     case Verb::settle:

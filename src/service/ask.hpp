@@ -42,6 +42,14 @@ struct Ask {
   std::optional<std::uint64_t> actual{};
   std::span<const limits::NamedCost> actuals{};
 
+  // Of take, whose limits it is asked about at a cost of 1.
+  struct Units {
+    std::uint64_t most = 1;
+    std::uint64_t least = 1;
+    bool looks = false;
+  };
+  const Units* units = nullptr;
+
   // Of charge: what happened, of one window of the limit where that is said.
   Outside::Form form = Outside::Form::cost;
   std::uint64_t remaining = 0;

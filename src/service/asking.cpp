@@ -31,10 +31,10 @@ void Asking::complete(const Ask& ask, Question& question) {
 
 // It may have to stand in line while another file comes into force.
 void Asking::keep_asked(const Ask& ask, Question& question) {
-  if (std::exchange(question.keeps_asked, false)) question.more->asked.clear();
+  if (std::exchange(question.more->keeps_asked, false)) question.more->asked.clear();
   if (ask.as == nullptr || !waiting::Queues::has_lines(question.checks)) return;
   question.more->asked.keep(*ask.as);
-  question.keeps_asked = true;
+  question.more->keeps_asked = true;
 }
 
 void Asking::add_answered(std::uint8_t form) {
@@ -42,14 +42,14 @@ void Asking::add_answered(std::uint8_t form) {
   question.checks = {};
   question.verb = Verb::look;
   question.form = form;
-  question.silent = question.ended = question.by_file = question.explains = false;
+  question.silent = question.by_file = question.explains = false;
   question.state = State::answered;
   some_answered_ = true;
 }
 
 bool Asking::end_wait(bool with_error) {
   if (!acquiring() || !asker_.acquiring()->end(*pending_.back())) return false;
-  pending_.back()->ended = with_error;
+  pending_.back()->more->ended = with_error;
   return true;
 }
 
@@ -72,7 +72,7 @@ void Asking::submit() {
   }
   if (!asked.empty()) asker_.store().submit(asked, when_);
   if (last != nullptr)
-    asker_.acquiring()->acquire(*last, when_, last->keeps_asked ? &Asking::renew : nullptr);
+    asker_.acquiring()->acquire(*last, when_, last->more->keeps_asked ? &Asking::renew : nullptr);
 }
 
 bool Asking::renew(store::Request& request) {

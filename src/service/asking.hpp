@@ -53,7 +53,6 @@ class Asking {
     if (question == nullptr) return nullptr;
     question->form = form;
     question->silent = silent;
-    question->ended = false;
     if (question->state == store::Request::State::answered) {
       some_answered_ = true;
     } else if (question->reservation != nullptr) {
@@ -84,7 +83,7 @@ class Asking {
   bool waiting() const { return open_ > 0; }
   // It waits for an acquire.
   bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
-  // Ends that wait early; false: it does not wait yet. With an error: Question::ended.
+  // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
   bool end_wait(bool with_error);
   // All is answered, and not all of it is told.
   bool answered() const { return !pending_.empty() && open_ == 0; }

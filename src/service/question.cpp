@@ -12,7 +12,8 @@ void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::ch
   reservation = &more_of().reservation;
   reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
   reservation->hold = hold;
-  says_wait = max_wait.has_value();
+  more->says_wait = max_wait.has_value();
+  more->ended = false;
 }
 
 void Question::keep_keys() {
@@ -37,7 +38,7 @@ std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->limits.capacity() * sizeof(store::Limit) +
-         (keeps_asked ? more->asked.bytes() : 0);
+         (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

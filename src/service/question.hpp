@@ -36,7 +36,11 @@ struct alignas(64) Question final : store::Request {
     std::vector<std::pair<std::string, std::string>> said;
     store::ReservationTerms reservation;
     store::ChargeTerms charge;
+    store::TakeTerms take;
     limits::KeptDescription asked;  // of one that may wait in line while the limits change
+    bool keeps_asked = false;       // it has something
+    bool says_wait = false;         // of a reservation: somebody has said how long it may wait
+    bool ended = false;             // an operator has ended its wait, and that is told as an error
   };
 
   More& more_of() {
@@ -57,16 +61,17 @@ struct alignas(64) Question final : store::Request {
   // Copies the limits of its checks, which are the event loop's.
   void keep_limits();
   std::size_t kept() const;  // bytes
+  bool ended() const { return verb == store::Verb::acquire && more->ended; }
+  // It charges nothing, whatever the answer.
+  bool looks() const { return verb == store::Verb::look || (verb == store::Verb::take && take->looks); }
 
-  store::Check check{};  // when there is one
+  // These lie in what a Request leaves of its last word.
+  std::uint8_t form = 0;  // the front end's own: how the answer is told
+  bool silent = false;    // it is asked, but its answer is not wanted
+  bool by_file = false;   // its checks are those of more->matched
+  bool explains = false;  // it has a trace
+  store::Check check{};   // when there is one
   std::unique_ptr<More> more;
-  std::uint8_t form = 0;     // the front end's own: how the answer is told
-  bool silent = false;       // it is asked, but its answer is not wanted
-  bool by_file = false;      // its checks are those of more->matched
-  bool explains = false;     // it has a trace
-  bool says_wait = false;    // of a reservation: somebody has said how long it may wait
-  bool keeps_asked = false;  // more->asked has something
-  bool ended = false;        // an operator has ended its wait, and that is told as an error
 
  private:
   std::span<store::Check> room_for_many(std::size_t count);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -23,7 +24,8 @@ struct Told : limits::Answer {
   // Of reserve and acquire: until the moment to act, or how long it would have to wait; below 0: no time
   // helps.
   std::chrono::nanoseconds wait{0};
-  std::string_view id{};  // of what it may settle or cancel; empty: nothing
+  std::string_view id{};      // of what it may settle or cancel; empty: nothing
+  std::uint64_t granted = 0;  // of take: the units
 };
 
 // The request that a store has answered; null: it met nothing that counts.
@@ -50,7 +52,9 @@ inline Told told_of(const Question& question, const limits::Set* set) {
     told.by = question.checks[question.by].key;
     told.verdict = decision.verdict;
   }
-  if (asked == nullptr) {
+  if (question.verb == store::Verb::take) {
+    if (told.allowed) told.granted = asked != nullptr ? question.take->granted : question.take->most;
+  } else if (asked == nullptr) {
     told.wait = std::chrono::nanoseconds{told.allowed ? 0 : -1};
   } else if (question.reservation != nullptr) {
     told.wait = question.reservation->wait;

@@ -7,6 +7,7 @@
 #include "core/rule.hpp"
 #include "store/check_rules.hpp"
 #include "store/scheduled.hpp"
+#include "store/taking.hpp"
 
 namespace weir::inline v0_1::store {
 
@@ -14,7 +15,7 @@ using std::chrono::nanoseconds;
 
 AllOrNoneCheck::AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks,
                                nanoseconds arrived, nanoseconds now, const Schedules* schedules,
-                               JointReservation* reserving, Charging* charging)
+                               JointReservation* reserving, Charging* charging, TakeTerms* taking)
     : segments_(segments),
       when_full_(when_full),
       checks_(checks),
@@ -22,7 +23,8 @@ AllOrNoneCheck::AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span
       now_(now),
       schedules_(schedules),
       reserving_(reserving),
-      charging_(charging) {
+      charging_(charging),
+      taking_(taking) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const KeyPlace place = Segments::place_of(checks[i].hash);
     const auto same = [&](const Key& key) {
@@ -56,14 +58,26 @@ bool AllOrNoneCheck::look() {
   const HeldAll held(buckets);
   if (!homes_still_hold()) return false;
   find_keys();
+  if (taking_ != nullptr) {
+    taking_->granted = find_units(checks_, *taking_, [this] { return look_at_all(); });
+  } else {
+    look_at_all();
+  }
+  return true;
+}
+
+// Whether nothing would stop the request.
+bool AllOrNoneCheck::look_at_all() {
+  bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Key& key = keys_[key_of_[i]];
     const DecidingRule rule(checks_, i);
     const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
     new (&checks_[i].decision)
         Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
+    all = all && (checks_[i].shadow || checks_[i].decision.allowed());
   }
-  return true;
+  return all;
 }
 
 bool AllOrNoneCheck::round() {
@@ -77,7 +91,12 @@ bool AllOrNoneCheck::round() {
     needs_schedules_ = schedules_ == nullptr &&
                        std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.scheduled; });
     if (needs_schedules_) return true;
-    charged_ = reserving_ != nullptr ? reserve() : decide(now_);
+    if (taking_ != nullptr) [[unlikely]] {
+      taking_->granted = find_units(checks_, *taking_, [this] { return decide(now_); });
+      charged_ = taking_->granted != 0;
+    } else {
+      charged_ = reserving_ != nullptr ? reserve() : decide(now_);
+    }
     if (!charged_) {
       tell_uncharged();
       return true;
@@ -354,6 +373,10 @@ bool AllOrNoneCheck::refuse(Key& key) {
     return false;
   }
   charged_ = false;
+  if (taking_ != nullptr) {
+    taking_->granted = 0;
+    set_costs(checks_, *taking_, taking_->least);
+  }
   for (Check& check : checks_.subspan(key.first_check)) {
     if (!check.shadow) check.decision = without_room(check, key);
   }

@@ -16,7 +16,8 @@
 // room.
 //
 // A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp). What is charged
-// afterwards (charging.hpp) always passes, and a key without room loses it.
+// afterwards (charging.hpp) always passes, and a key without room loses it. What takes as much as there is is
+// decided as often as it needs to find out how much (taking.hpp), under the same locks.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
@@ -62,7 +63,7 @@ class AllOrNoneCheck {
   // them.
   AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
                  nanoseconds now, const Schedules* schedules = nullptr, JointReservation* reserving = nullptr,
-                 Charging* charging = nullptr);
+                 Charging* charging = nullptr, TakeTerms* taking = nullptr);
   AllOrNoneCheck(const AllOrNoneCheck&) = delete;
   AllOrNoneCheck& operator=(const AllOrNoneCheck&) = delete;
 
@@ -113,6 +114,7 @@ class AllOrNoneCheck {
   bool homes_still_hold() const;
   void find_keys();
   bool decide(nanoseconds at);
+  bool look_at_all();
   bool reserve();
   core::Moment find_moment() const;
   void tell_as_of_now();
@@ -144,6 +146,7 @@ class AllOrNoneCheck {
   const Schedules* schedules_;
   JointReservation* reserving_;
   Charging* charging_;
+  TakeTerms* taking_;
   bool needs_schedules_ = false;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;

@@ -75,6 +75,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return reset(request, when);
       case Verb::charge:
         return charge(request, when);
+      case Verb::take:
+        return take(request, when);
       case Verb::reserve:
         return reserve(request, when);
       case Verb::moment:
@@ -165,6 +167,13 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   Charging charging{terms};
   table_.charge_all(request.checks, when.now, charging);
   charging.tell(request);
+}
+
+void EmbeddedStore::take(Request& request, Arrival when) {
+  if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
+  request.charged = table_.take_all(request.checks, when.arrived, when.now, *request.take);
+  request.by = deciding(request.checks);
+  if (!request.allowed()) reservations_.penalise(request, when.now);
 }
 
 void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {

@@ -48,6 +48,7 @@ class EmbeddedStore final : public Store {
   void reset(Request& request, Arrival when);
   void reserve(Request& request, Arrival when);
   void charge(Request& request, Arrival when);
+  void take(Request& request, Arrival when);
 
   Table table_;
   Reservations reservations_;

@@ -113,22 +113,28 @@ void LogTable::prefetch(const Place& place) const {
   }
 }
 
-Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
+Decision LogTable::take(const Place& place, Cost most, nanoseconds now, Cost& cost) {
+  const auto decide = [&](State& log, std::span<LogEntry> ring, nanoseconds at) {
+    if (most.units > cost.units) {
+      const Decision found = core::sliding_window_log::decide(quota_, log, ring, at, Cost{0});
+      cost.units = std::clamp(static_cast<std::uint64_t>(found.remaining), cost.units, most.units);
+    }
+    return core::sliding_window_log::decide(quota_, log, ring, at, cost);
+  };
   const Pair pair(*this, place);
   std::uint64_t forgotten = 0;
   for (std::size_t which = 0; which < 2; ++which) {
     Bucket& bucket = pair[which];
     bucket.assert_held();
     if (const std::size_t slot = bucket.find(place.tag); slot != kSlots) {
-      return core::sliding_window_log::decide(quota_, bucket.log[slot], ring(place.bucket[which], slot), now,
-                                              cost);
+      return decide(bucket.log[slot], ring(place.bucket[which], slot), now);
     }
     forgotten = std::max(forgotten, bucket.forgotten);
   }
   State log;
   std::array<LogEntry, 1> entry;
-  const Decision decision = core::sliding_window_log::decide(
-      quota_, log, entry, std::max(now, nanoseconds{static_cast<std::int64_t>(forgotten)}), cost);
+  const Decision decision =
+      decide(log, entry, std::max(now, nanoseconds{static_cast<std::int64_t>(forgotten)}));
   if (log.count == 0) return decision;
 
   std::array<std::size_t, 2> free{};       // how many

@@ -57,7 +57,9 @@ class LogTable {
 
   // Decides and, if allowed, writes it down. A `now` that another thread has overtaken is as good as any: a
   // check is never decided earlier than the key's newest admission, nor than what was forgotten in its place.
-  Decision check(const Place& place, Cost cost, nanoseconds now);
+  Decision check(const Place& place, Cost cost, nanoseconds now) { return take(place, cost, now, cost); }
+  // As much as there is, up to `most`; `cost` is the least, and then what was decided for.
+  Decision take(const Place& place, Cost most, nanoseconds now, Cost& cost);
 
   // Forgets the key; true if there was something to forget.
   bool reset(const Place& place, nanoseconds now);

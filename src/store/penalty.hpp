@@ -14,7 +14,7 @@ namespace weir::inline v0_1::store {
 
 // Of a denied request: whether it is one that its limits may take a penalty for.
 inline bool may_breach(const Request& request) {
-  return request.verb == Verb::check ||
+  return request.verb == Verb::check || (request.verb == Verb::take && !request.take->looks) ||
          (request.verb == Verb::reserve && !request.reservation->stands_in_line &&
           request.reservation->max_wait.count() == 0);
 }

@@ -332,10 +332,10 @@ void Reservations::look(Request& request, nanoseconds now) {
 }
 
 bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                             Charging* charging) {
+                             Charging* charging, TakeTerms* taking) {
   Locked locked(*this, checks);
   locked.clear_away(now);
-  return table_.check_all(checks, arrived, now, find_schedules(checks), charging);
+  return table_.check_all(checks, arrived, now, find_schedules(checks), charging, taking);
 }
 
 void Reservations::reserve(Request& request, Arrival when) {

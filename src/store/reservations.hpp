@@ -83,7 +83,8 @@ class Reservations final : public ScheduledKeys {
   void penalise(Request& request, nanoseconds now);
 
   // Of keys that have schedules.
-  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging) override;
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,
+                 TakeTerms* taking) override;
 
   // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
   // for somebody or a hold is open: each counts on what was owed before it.

@@ -8,6 +8,7 @@
 // otherwise. The clock is handed in.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -98,6 +99,7 @@ enum class Verb : std::uint8_t {
   look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
   charge,  // record what happened outside, whether there was room or not; it has a `charge`
+  take,    // charge, of some units, as many as all checks admit, or look how many; it has a `take`
   // The next ones have a `reservation`. Of gcra's and of slots: any other algorithm is Fault::unsuitable.
   // Slots are taken by a reservation with a hold alone, and can be looked at and reset; any other verb that
   // meets them is Fault::unsuitable.
@@ -168,6 +170,20 @@ struct ChargeTerms {
   Charged told{};  // what is dropped is of all of them
 };
 
+// As much as there is of some units, and what came of asking for it. A shadow check limits nothing.
+struct TakeTerms {
+  // Asked. At most and at least that many units, 1 <= least <= most, and what one of them costs at each
+  // check.
+  std::uint64_t most = 1;
+  std::uint64_t least = 1;
+  std::array<std::uint64_t, kMostChecks> unit{};
+  bool looks = false;  // nothing is charged
+
+  // Answered. The greatest number that every enforced check admits; 0 when that is less than the least, and
+  // the decisions are then about the least. Each check's cost is what it was decided for.
+  std::uint64_t granted = 0;
+};
+
 // One question and its answer. It stays where it is until it is answered or cancelled, and so do its checks;
 // the keys' bytes and the limits are needed only until submit() returns, and again during give_back(). Once
 // answered or cancelled it may be submitted again. Derive from it for what belongs to the asker.
@@ -192,6 +208,7 @@ struct Request {
   // Of the asker again.
   ReservationTerms* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
   ChargeTerms* charge = nullptr;            // of the verb that has it, and the same
+  TakeTerms* take = nullptr;                // of the verb that has it, and the same
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
   std::chrono::nanoseconds patience{0};
   // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside
@@ -200,10 +217,10 @@ struct Request {
   void* context = nullptr;  // the asker's own: on_answer finds it by that
 
   // Filled by the store.
-  std::uint64_t forgotten = 0;             // of a reset: keys that had something to forget
   std::chrono::nanoseconds charged_at{0};  // on the store's clock, for give_back()
   std::string why{};                       // with a fault: a sentence for people
   void* ticket = nullptr;                  // the store's own while it has the request
+  std::uint32_t forgotten = 0;             // of a reset: keys that had something to forget
 
   const Decision& decision() const { return checks[by].decision; }
   // It passes: no enforced check stops it.
@@ -223,8 +240,8 @@ class Store {
   // Answers each request once: those whose state is `answered` when submit() returns at once, the others
   // later, by on_answer. Requests that have a key of a limit in common are decided in the order in which they
   // came, within a batch and from one batch to the next; they need not be answered in that order. Exceptions:
-  // a remembered denial is told at once; requests of several checks, looks and resets overtake checks that
-  // wait to be merged. Each decision is what its check would have been told alone, but that one
+  // a remembered denial is told at once; requests of several checks, looks, takes and resets overtake checks
+  // that wait to be merged. Each decision is what its check would have been told alone, but that one
   // which allows what others deny tells what is there without it; when the source is `remembered`, only the
   // one that decides is known. A whole read buffer is one call.
   virtual void submit(std::span<Request* const> batch, Arrival when) = 0;

@@ -155,10 +155,10 @@ Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanose
   }
 }
 
-bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                            Charging* charging) {
-  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now, charging)
-                               : check_all(checks, arrived, now, Schedules{}, charging);
+bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,
+                            TakeTerms* taking) {
+  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now, charging, taking)
+                               : check_all(checks, arrived, now, Schedules{}, charging, taking);
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
@@ -210,10 +210,19 @@ void Table::charge_all(std::span<Check> checks, nanoseconds now, Charging& charg
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                      const Schedules& schedules, Charging* charging) {
-  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, nullptr, charging);
+                      const Schedules& schedules, Charging* charging, TakeTerms* taking) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, nullptr, charging, taking);
   while (!joint.round()) {
   }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
+  return joint.charged();
+}
+
+bool Table::take_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, TakeTerms& taking) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, nullptr, nullptr, nullptr, &taking);
+  while (taking.looks ? !joint.look() : !joint.round()) {
+  }
+  if (joint.needs_schedules()) return check_scheduled(checks, arrived, now, nullptr, &taking);
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }

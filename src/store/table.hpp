@@ -52,7 +52,7 @@ class ScheduledKeys {
  public:
   // Locks the schedules of the checks' keys and lets Table::check_all() decide with them.
   virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
-                         std::chrono::nanoseconds now, Charging* charging) = 0;
+                         std::chrono::nanoseconds now, Charging* charging, TakeTerms* taking) = 0;
 
  protected:
   ~ScheduledKeys() = default;
@@ -108,9 +108,11 @@ class Table {
   // check's hash is hash(), and they are not malformed() (store/check_rules.hpp). The decisions say what each
   // would have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
-  // With the schedules of all their keys, and for what is charged afterwards, if it is that.
+  // With the schedules of all their keys, and for what is charged afterwards, or taken, if it is that.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
-                 Charging* charging = nullptr);
+                 Charging* charging = nullptr, TakeTerms* taking = nullptr);
+  // As much of them as there is, or nothing of that is charged where it only looks.
+  bool take_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, TakeTerms& taking);
   // One, where its key lies in its first bucket and has no schedule, and its debt is in the same T; nothing
   // where it is not that simple, and then nothing was charged.
   std::optional<core::Overdrawn> charge_in_place(Place place, const core::Rule& rule, const Outside& outside,
@@ -171,7 +173,7 @@ class Table {
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
   bool check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                       Charging* charging = nullptr);
+                       Charging* charging = nullptr, TakeTerms* taking = nullptr);
   Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;

@@ -100,7 +100,8 @@ class Run {
 bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
   attributes_ = attributes_of(asked);
   costs_ = costs_of(asked);
-  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost, costs_}, now)) {
+  const std::uint64_t cost = asked.at_least == 0 ? asked.cost : 1;
+  if (!trial_.find({attributes_, cost, asked.class_of, !asked.says_cost, costs_}, now)) {
     failure.error = trial_.error();
     return false;
   }
@@ -117,6 +118,10 @@ bool expects(const Expected& expected, const std::string& error) {
 }
 
 bool Run::ask(const CaseStep& step, Time now, StepOutcome& asked) {
+  if (step.asked.at_least != 0) {
+    asked.answer = trial_.take(now, {step.asked.cost, step.asked.at_least});
+    return true;
+  }
   if (!step.reserves) {
     asked.answer = trial_.ask(now);
     return true;
@@ -133,6 +138,7 @@ bool Run::ask(const CaseStep& step, Time now, StepOutcome& asked) {
 void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   if (!find(step.asked, now, failure)) return;
   std::uint64_t allowed = 0;
+  std::uint64_t granted = 0;
   StepOutcome last;
   Answer compared;
   Trial::KeptAnswer kept;
@@ -145,6 +151,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
     const Answer& answer = last.answer;
     if (coverage_ != nullptr) coverage_->add_decided(trial_.trace(), trial_.checks());
     allowed += answer.allowed ? 1 : 0;
+    granted += last.answer.granted;
     const bool counts = !answer.allowed || !any_denied;
     any_denied = any_denied || !answer.allowed;
     if (!counts) continue;
@@ -152,6 +159,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
     if (!answer.allowed || i + 1 == step.times) kept = trial_.keep();
   }
   compare_answer(failure, step.expected, allowed, step.times - allowed, compared);
+  compare(failure, "granted", step.expected.granted, granted, number_text);
   if (const auto& wait = step.expected.wait; wait && !same_retry(*wait, last.wait))
     failure.mismatches.push_back(
         {"wait", core::to_text(*wait), last.wait ? core::to_text(*last.wait) : "none"});

@@ -55,6 +55,17 @@ std::string said(const std::string& step) {
   return text.starts_with("t.yaml: 1 test, 0 failed") ? "" : text.substr(from, text.rfind("t.yaml:") - from);
 }
 
+TEST(CaseRun, a_step_that_takes_what_there_is_says_how_much_it_was_granted) {
+  EXPECT_EQ(said("steps: [{ as: { tenant: t, ip: 198.51.100.1 }, times: 2, cost: 5, at_least: 1, "
+                 "expect: { allowed: 1, denied: 1, granted: 3, by: tenant } }]"),
+            "");
+  EXPECT_EQ(said("steps: [{ as: { ip: 192.0.2.1 }, cost: 5, at_least: 1, expect: { granted: 0, by: ip } }]"),
+            "");
+  const std::string failed =
+      said("steps: [{ as: { tenant: t }, cost: 5, at_least: 2, expect: { granted: 4 } }]");
+  EXPECT_NE(failed.find("granted  4         3\n"), failed.npos) << failed;
+}
+
 TEST(CaseRun, a_step_that_says_no_cost_takes_the_estimate_of_a_hold) {
   const auto cases = cases_of(
       "  - { name: x, steps: [{ times: 3, as: { model: m }, expect: { allowed: 2, denied: 1 } }] }\n"

@@ -18,12 +18,12 @@ using std::chrono::nanoseconds;
 
 constexpr std::array kTop = {FileKey{"limits"}, FileKey{"now"}, FileKey{"tests"}};
 constexpr std::array kCase = {FileKey{"name"}, FileKey{"now"}, FileKey{"steps"}, FileKey{"explain"}};
-constexpr std::array kStep = {FileKey{"at"},     FileKey{"times"},   FileKey{"as"},       FileKey{"cost"},
-                              FileKey{"class"},  FileKey{"reserve"}, FileKey{"max_wait"}, FileKey{"hold"},
-                              FileKey{"settle"}, FileKey{"expect"}};
-constexpr std::array kExpect = {FileKey{"allowed"},     FileKey{"denied"},    FileKey{"by"},
-                                FileKey{"retry_after"}, FileKey{"remaining"}, FileKey{"wait"},
-                                FileKey{"error"}};
+constexpr std::array kStep = {FileKey{"at"},       FileKey{"times"},  FileKey{"as"},      FileKey{"cost"},
+                              FileKey{"at_least"}, FileKey{"class"},  FileKey{"reserve"}, FileKey{"max_wait"},
+                              FileKey{"hold"},     FileKey{"settle"}, FileKey{"expect"}};
+constexpr std::array kExpect = {FileKey{"allowed"}, FileKey{"denied"},      FileKey{"granted"},
+                                FileKey{"by"},      FileKey{"retry_after"}, FileKey{"remaining"},
+                                FileKey{"wait"},    FileKey{"error"}};
 constexpr std::array kExplain = {FileKey{"as"}, FileKey{"cost"}, FileKey{"class"}, FileKey{"expect"}};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
@@ -115,10 +115,25 @@ void read_reservation(Context& context, const Map& map, CaseStep& step) {
   step.reserves = step.reserves || step.max_wait || step.hold;
 }
 
+// As much as there is of its cost.
+void read_at_least(Context& context, const FileField& least, CaseStep& step) {
+  CaseRequest& asked = step.asked;
+  if (!read_text(context, least, asked.at_least, read_units)) return;
+  if (step.reserves) {
+    context.error(kRule, least, "a step that reserves has its whole cost or none of it");
+  } else if (!asked.says_cost) {
+    context.error(kRule, least, "needs a cost that is one number, which is the most");
+  } else if (asked.at_least < 1 || asked.at_least > asked.cost) {
+    context.error(
+        kRule, least,
+        "'" + least.text() + "' is not an integer from 1 to " + std::to_string(asked.cost) + ", the cost");
+  }
+}
+
 void read_settle(Context& context, const Map& map, const FileField& settle, CaseStep& step) {
   step.settles = true;
   read_cost(context, settle, step.asked);
-  for (const char* key : {"as", "times", "cost", "class", "reserve", "max_wait", "hold"}) {
+  for (const char* key : {"as", "times", "cost", "at_least", "class", "reserve", "max_wait", "hold"}) {
     if (const FileField other = map[key])
       context.error_at_key(kRule, other,
                            "a step that settles asks for nothing else; it settles what was "
@@ -133,6 +148,9 @@ void read_expect(Context& context, const FileField& field, CaseStep& step) {
   expected.place = field.place();
   read_if(context, map["allowed"], expected.allowed, read_count);
   read_if(context, map["denied"], expected.denied, read_count);
+  read_if(context, map["granted"], expected.granted, read_units);
+  if (expected.granted && step.asked.at_least == 0)
+    context.error(kRule, map["granted"], "only a step with at_least says how much it was granted");
   read_if(context, map["retry_after"], expected.retry_after, read_retry);
   read_if(context, map["remaining"], expected.remaining, read_remaining);
   read_if(context, map["wait"], expected.wait, read_time_span);
@@ -168,6 +186,7 @@ CaseStep read_step(Context& context, const FileField& field, nanoseconds before,
   } else {
     step.asked = read_asked(context, field, map);
     read_reservation(context, map, step);
+    if (const FileField least = map["at_least"]) read_at_least(context, least, step);
   }
   if (const FileField expect = map["expect"]) read_expect(context, expect, step);
   return step;

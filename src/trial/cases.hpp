@@ -25,6 +25,7 @@ struct CaseRequest {
   std::vector<std::pair<std::string, std::string>> as;  // attributes and their values
   std::uint64_t cost = 1;
   bool says_cost = false;
+  std::uint64_t at_least = 0;  // as much of the cost as there is, down to that; 0: unsaid
   std::vector<std::pair<std::string, std::uint64_t>> costs;  // by limit
   std::string class_of;                                      // empty: unsaid
 };
@@ -33,6 +34,7 @@ struct CaseRequest {
 struct Expected {
   std::optional<std::uint64_t> allowed;
   std::optional<std::uint64_t> denied;
+  std::optional<std::uint64_t> granted;  // units, to all requests of the step
   // Of the step's last answer that was denied, or of its last.
   std::optional<std::string> by;
   std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help

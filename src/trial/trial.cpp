@@ -42,6 +42,13 @@ service::Told Trial::ask(Time now, store::Verb verb) {
   return service::told_of(question_, &set_);
 }
 
+service::Told Trial::take(Time now, service::Ask::Units units) {
+  prepare({.verb = store::Verb::take, .explains = true, .as = &asked_, .units = &units}, now);
+  submit(now);
+  if (question_.fault != Fault::none) throw std::runtime_error(question_.why);
+  return service::told_of(question_, &set_);
+}
+
 void Trial::submit(Time now) {
   if (question_.checks.empty() && question_.verb != store::Verb::settle) return;
   question_.fault = Fault::none;

@@ -45,6 +45,9 @@ class Trial {
   // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
   service::Told ask(Time now, store::Verb verb = store::Verb::check);
 
+  // As much of it as there is; it was found at a cost of 1. Throws as ask() does.
+  service::Told take(Time now, service::Ask::Units units);
+
   // Charges it and says when to act. What is unsaid is as the limits say. Nothing, with an error(), when it
   // asks for more than they let it, or for what cannot be reserved.
   std::optional<service::Told> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,

@@ -22,10 +22,12 @@
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
 #include "redis/streams.hpp"
+#include "redis/take_script.hpp"
 #include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
+#include "store/taking.hpp"
 #include "store/together_test.hpp"
 
 namespace weir::inline v0_1 {
@@ -136,6 +138,7 @@ class RedisAgreement : public testing::Test {
     server_.emplace();
     connection_.emplace(*server_);
     ASSERT_EQ(load(), redis::check_sha());
+    ASSERT_EQ(ask({"SCRIPT", "LOAD", redis::take_script()}).text, redis::take_sha());
   }
 
   std::string load() { return std::string(connection_->ask({"SCRIPT", "LOAD", redis::check_script()}).text); }
@@ -163,6 +166,32 @@ class RedisAgreement : public testing::Test {
     ask_all({&question, 1},
             [&](std::size_t, const Value& reply) { charged = redis::read_check(reply, asks, decisions); });
     return charged;
+  }
+  // As many units as all of them admit, where each costs what one unit costs; then they cost that many.
+  tl::expected<std::uint64_t, std::string> take(std::span<ScriptCheck> asks, std::uint64_t least,
+                                                std::uint64_t most, bool looks, std::span<Decision> decisions,
+                                                nanoseconds now) {
+    std::deque<store::Limit> limits;
+    std::vector<store::Check> checks;
+    store::TakeTerms terms{.most = most, .least = least};
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      checks.push_back({.limit = &limits.emplace_back(store::Limit{*asks[i].rule})});
+      terms.unit[i] = asks[i].cost.units;
+    }
+    const std::uint64_t top = store::most_to_ask(checks, terms);
+    const auto units = redis::UnitsAsked::up_to(least, top, looks);
+    Question question{redis::slot_of(asks[0].key), {}};
+    redis::append_take(question.command, asks, units, now);
+    tl::expected<std::uint64_t, std::string> granted;
+    ask_all({&question, 1}, [&](std::size_t, const Value& reply) {
+      granted = redis::read_granted(reply, units);
+      if (!granted) return;
+      if (*granted == units.most) granted = std::max(*granted, top);
+      for (std::size_t i = 0; i < asks.size(); ++i)
+        asks[i].cost = Cost{store::cost_of_units(terms.unit[i], *granted != 0 ? *granted : least)};
+      if (const auto why = redis::read_take(reply, asks, units, decisions)) granted = tl::unexpected(*why);
+    });
+    return granted;
   }
   Decision check(const core::Rule& rule, std::string_view key, std::uint64_t cost,
                  std::optional<nanoseconds> now = {}) {
@@ -292,7 +321,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
     cluster_.emplace();
     client_.emplace(redis::Greeting{redis::Endpoint::parse(cluster_->url()).value(),
-                                    {std::string(redis::check_script())}},
+                                    {std::string(redis::check_script()), std::string(redis::take_script())}},
                     redis::Client::Options{});
     sockets_.emplace(context_, *net::asio_timers(context_), *client_, redis::streams(context_, nullptr),
                      &store::steady_now);
@@ -495,6 +524,75 @@ TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_lim
   }
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps_));
   EXPECT_EQ(wrong_, 0U);
+}
+
+// Of any magnitude: what is granted core admits too, and not one unit more.
+TEST_P(RedisAgreementOn, as_much_as_there_is_is_the_greatest_number_that_core_admits) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Chance chance;
+  int partly = 0, denied = 0;
+  for (int trace = 0; trace < 300; ++trace) {
+    std::vector<core::Rule> rules;
+    std::vector<std::string> keys;
+    for (std::int64_t i = chance.up_to(2); i >= 0; --i) {
+      const Algorithm algorithm = kAlgorithms[static_cast<std::size_t>(chance.up_to(4))];
+      rules.push_back(random_rule(chance, algorithm));
+      keys.push_back(std::string(name(algorithm)) + ":{take" + std::to_string(trace) +
+                     "}:" + std::to_string(i));
+    }
+    Model model;
+    std::int64_t now = kBegin + kUs * chance.up_to(kSecond);
+    for (int i = 0; i < 12; ++i) {
+      std::vector<ScriptCheck> asks;
+      store::TakeTerms terms{.looks = chance.up_to(4) == 0};
+      std::uint64_t some = kMost;
+      for (std::size_t n = 0; n < rules.size(); ++n) {
+        const std::int64_t limit =
+            rules[n].algorithm == Algorithm::gcra ? rules[n].quota.burst() : rules[n].quota.rate().count;
+        const std::int64_t units[] = {0, 1, 1, 1, 1 + chance.up_to(3), chance.from_one_to(limit)};
+        terms.unit[n] = static_cast<std::uint64_t>(units[chance.up_to(5)]);
+        asks.push_back({&rules[n], keys[n], Cost{terms.unit[n]}});
+        if (terms.unit[n] != 0) some = std::min(some, static_cast<std::uint64_t>(limit) / terms.unit[n]);
+      }
+      terms.least = static_cast<std::uint64_t>(
+          chance.from_one_to(static_cast<std::int64_t>(std::max<std::uint64_t>(1, some))));
+      terms.most = chance.up_to(3) == 0 ? kMost
+                                        : terms.least + static_cast<std::uint64_t>(chance.from_one_to(
+                                                            static_cast<std::int64_t>(kMost - terms.least)));
+      std::array<Decision, kMostTogether> by_script, by_core;
+      const auto granted = take(asks, terms.least, terms.most, terms.looks, by_script, nanoseconds{now});
+      ASSERT_TRUE(granted) << trace << " " << i << " " << granted.error();
+      const auto admits = [&](std::uint64_t units) {
+        Model copy = model;
+        std::vector<ScriptCheck> same = asks;
+        for (std::size_t n = 0; n < same.size(); ++n)
+          same[n].cost = Cost{store::cost_of_units(terms.unit[n], units)};
+        return copy.check_all(same, nanoseconds{now}, by_core);
+      };
+      ++steps_;
+      const std::uint64_t is = *granted;
+      ASSERT_TRUE(is == 0 ? !admits(terms.least) : is >= terms.least && is <= terms.most && admits(is))
+          << trace << " " << i << " " << is;
+      if (is != 0 && is < terms.most) {
+        ASSERT_FALSE(admits(is + 1)) << trace << " " << i << " " << is;
+      }
+      if (!terms.looks) {
+        ASSERT_EQ(model.check_all(asks, nanoseconds{now}, by_core), is != 0);
+        for (std::size_t n = 0; n < asks.size(); ++n)
+          ASSERT_EQ(by_script[n], by_core[n]) << trace << " " << i;
+      }
+      partly += is != 0 && is < terms.most ? 1 : 0;
+      denied += is == 0 ? 1 : 0;
+      const Quota& quota = rules[0].quota;
+      const std::int64_t span =
+          chance.up_to(1) == 0 ? 0 : chance.up_to(std::min(quota.rate().period.count(), kEnd / 4));
+      if (span <= kEnd - now) now += (span + kUs - 1) / kUs * kUs;
+      now = std::min(now, kEnd);
+    }
+    same_states(model, now);
+    if (trace % 100 == 0) forget_all();
+  }
+  EXPECT_TRUE(partly > 300 && denied > 100) << partly << " " << denied;
 }
 
 // Of any class, some of them shadows, some inside a guarantee that an earlier one is.

@@ -165,6 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
         sabotage<TakesWhatIsLeftForACost>("takes_what_is_left_for_a_cost",
                                           "what_is_left_outside_is_no_more_here"),
         sabotage<DropsNothing>("drops_nothing", "what_lies_beyond_the_overdraft_is_dropped"),
+        sabotage<TakesTheLeast>("takes_the_least", "the_greatest_number_that_every_check_admits_is_granted"),
         sabotage<HoldsForever>("holds_forever", "an_estimate_stands_when_nobody_settles_it"),
         sabotage<HoldsAnyNumber>("holds_any_number", "more_than_may_be_held_is_not_held"),
         sabotage<ResetsForgetNoReservation>("resets_forget_no_reservation",

@@ -48,6 +48,7 @@ class Later : public Store {
       copy.verb = request.verb;
       copy.reservation = request.reservation;
       copy.charge = request.charge;
+      copy.take = request.take;
       for (Check& check : checks) {
         check.limit = &limits.emplace_back(*check.limit);
         check.key = keys.emplace_back(check.key);
@@ -74,6 +75,7 @@ class Later : public Store {
     for (std::size_t i = 0; i < kept.checks.size(); ++i) {
       asked.checks[i].decision = kept.checks[i].decision;
       asked.checks[i].hash = kept.checks[i].hash;
+      asked.checks[i].cost = kept.checks[i].cost;
     }
     asked.charged = kept.copy.charged;
     asked.by = kept.copy.by;

@@ -222,7 +222,7 @@ class GivesNothingBack : public Later {
 class CountsEveryResetKey : public Later {
   using Later::Later;
   void deliver(const Kept& kept, Request& asked) override {
-    const_cast<Kept&>(kept).copy.forgotten = kept.checks.size();
+    const_cast<Kept&>(kept).copy.forgotten = static_cast<std::uint32_t>(kept.checks.size());
     Later::deliver(kept, asked);
   }
 };
@@ -355,6 +355,14 @@ class DropsNothing : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
     if (kept.copy.charge != nullptr) kept.copy.charge->outside.overdraft = nanoseconds::max();
+    Later::decide(kept);
+  }
+};
+
+class TakesTheLeast : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.take != nullptr) kept.copy.take->most = kept.copy.take->least;
     Later::decide(kept);
   }
 };

@@ -57,6 +57,7 @@ std::unique_ptr<Trial::Lent> Trial::lend(TestRequest& question) {
     question.room[i].inside = question.parts[i].inside;
     question.room[i].colocate = question.parts[i].colocate;
     question.room[i].waits_with = question.parts[i].waits_with;
+    if (question.verb == Verb::take) question.taking.unit[i] = question.parts[i].cost;
   }
   return lent;
 }
@@ -167,7 +168,10 @@ void Trial::examine_checks(const TestRequest& question) {
            "retry_after is present exactly when denied or busy");
     expect(each.reset_after.count() >= 0 && each.remaining >= 0, "no time and no number is negative");
   }
-  if (question.verb == Verb::look) return expect(!question.charged, "a look charges nothing");
+  if (question.verb == Verb::take)
+    equal(question.taking.granted != 0, question.allowed(), "granted, and allowed");
+  if (question.verb == Verb::look || (question.verb == Verb::take && question.taking.looks))
+    return expect(!question.charged, "a look charges nothing");
   expect(!question.charged || question.allowed(), "what is not allowed is not charged");
   if (question.source == Source::store) equal(question.charged, question.allowed(), "charged by the store");
 }

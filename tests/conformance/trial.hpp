@@ -42,6 +42,7 @@ class TestRequest : public Request {
     verb = asked;
     if (verb >= Verb::reserve) reservation = &booking;
     if (verb == Verb::charge) charge = &charging;
+    if (verb == Verb::take) take = &taking;
   }
   TestRequest(const Limit& limit, std::string key, std::uint64_t cost = 1)
       : TestRequest({{limit, std::move(key), cost}}) {}
@@ -53,6 +54,7 @@ class TestRequest : public Request {
   std::vector<Check> room;       // what `checks` is of
   ReservationTerms booking;      // what `reservation` points to
   ChargeTerms charging;          // what `charge` points to
+  TakeTerms taking;              // what `take` points to; a part has the cost of one unit
   std::function<void()> then{};  // called by on_answer; may destroy this
   bool pending = false;          // on_answer is owed
   int answers = 0;

@@ -146,7 +146,7 @@ class TestApi(WithServer):
 
     def test_every_fault_is_named_with_its_place(self):
         integer = "must be an integer from 0 to 9223372036854775807"
-        known = "unknown member; known are attributes, key, limit, checks, requests, cost, class, explain"
+        known = "unknown member; known are attributes, key, limit, checks, requests, cost, at_least, class, explain"
         nothing = "missing 'attributes', or 'key' and 'limit', or 'checks'"
         rows = [
             ({}, {"": nothing}),
@@ -239,7 +239,8 @@ class TestOpenApi(WithServer):
                              set(schemas["Check"]["properties"]["checks"]["items"]["properties"]))
 
             body = {"key": self.id(), "limit": "1/h"}
-            answer = set(schemas["Answer"]["properties"])
+            answer = set(schemas["Answer"]["properties"]) - {"granted"}
+            self.assertEqual(set(http.ask("/v1/look", {**body, "cost": 2, "at_least": 1})[2]), answer | {"granted"})
             self.assertEqual(set(http.ask("/v1/check", body)[2]), answer)
             self.assertEqual(set(http.ask("/v1/check", body)[2]), answer | set(schemas["Denial"]["properties"]))
             self.assertEqual(set(http.ask("/v1/explain", {"attributes": {"user": "o"}})[2]),

@@ -134,7 +134,7 @@ plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~
       "numbers of a key do not change, and what a reset or a loss adds is allowed for")
 CHECK = "src/redis/check.lua"
 plant("redis_idling_earns", CHECK, "    if ahead < 0 then ahead = 0 end\n", "")
-plant("redis_charges_what_another_limit_denies", CHECK, "if answer[1] == 1 then\n  for key", "if true then\n  for key")
+plant("redis_charges_what_another_limit_denies", CHECK, "if answer[1] == 1 then\n  -- part", "if true then\n  -- part")
 plant("redis_merged_count_as_one", CHECK, "      need = need * count\n", "")
 
 # Around Redis.

@@ -35,6 +35,7 @@ class Words {
       case Kind::look:
         words_ = {plan_.by_file ? "WEIR.CHECK" : "WEIR.THROTTLE"};
         number("COST", event_.kind == Kind::look ? 0 : static_cast<std::int64_t>(event_.units));
+        if (event_.least > 0) number("ATLEAST", static_cast<std::int64_t>(event_.least));
         keys();
         break;
       case Kind::reserve:
@@ -91,8 +92,11 @@ Reply read_reply(const resp::Value& value) {
   } else if (value.type == Type::array && value.items.size() >= 5) {
     reply.kind = Reply::Kind::values;
     for (std::size_t i = 0; i < 5; ++i) reply.values[i] = value.items[i].integer;
-    if (value.items.size() == 7 && value.items[5].type == Type::string) reply.id = value.items[5].text;
-    if (value.items.size() > 5) reply.text = value.items.back().text;
+    const bool takes = value.items.size() == 7 && value.items[6].type == Type::integer;
+    if (takes) reply.granted = value.items[6].integer;
+    if (value.items.size() == 7 && !takes && value.items[5].type == Type::string)
+      reply.id = value.items[5].text;
+    if (value.items.size() > 5) reply.text = takes ? value.items[5].text : value.items.back().text;
   } else {
     return broken("no list of five");
   }
@@ -113,19 +117,22 @@ std::string post(const char* path, const std::string& body) {
 
 std::string body_of(const Plan& plan, const Event& event) {
   const std::string cost = "\"cost\":" + std::to_string(event.kind == Kind::look ? 0 : event.units);
+  const std::string least = ",\"at_least\":" + std::to_string(event.least);
   std::string body;
   for (const std::uint32_t each : event.keys) {
     const Key& key = plan.keys[each];
     body += body.empty() ? "" : ",";
-    body += plan.by_file ? "\"" + key.name + "\":\"x\""
-                         : "{\"key\":\"" + key.name + "\",\"limit\":\"" +
-                               key.rule(event.slower && key.changes) + "\"," + cost + "}";
+    body += plan.by_file
+                ? "\"" + key.name + "\":\"x\""
+                : "{\"key\":\"" + key.name + "\",\"limit\":\"" + key.rule(event.slower && key.changes) +
+                      "\"" + (event.least > 0 ? "" : "," + cost) + "}";
   }
   if (event.kind == Kind::reset) {
     return plan.by_file ? "{\"attributes\":{" + body + "}}"
                         : "{\"key\":\"" + plan.keys[event.keys[0]].name + "\"}";
   }
   body = plan.by_file ? "{\"attributes\":{" + body + "}," + cost : "{\"checks\":[" + body + "]";
+  if (event.least > 0) body += (plan.by_file ? "" : "," + cost) + least;
   if (plan.by_file && event.bulk) body += ",\"class\":\"bulk\"";
   if (event.kind == Kind::reserve || event.kind == Kind::acquire)
     body += ",\"max_wait\":" + seconds_of(event.time);
@@ -156,6 +163,7 @@ Reply read_decision(const Plan& plan, const Event& event, int status, const simd
   reply.values[3] = ms_at(all, reserves && allowed ? "wait" : "retry_after");
   reply.values[4] = ms_at(all, "reset_after");
   if (reserves && all["id"].get(id) == simdjson::SUCCESS) reply.id = id;
+  if (event.least > 0 && all["granted"].get(reply.granted) != simdjson::SUCCESS) return broken("no granted");
   // Limits that a request brings are called limit, limit-2 and so on.
   reply.text = by;
   if (!plan.by_file && by.substr(0, 5) == "limit") {

@@ -24,7 +24,8 @@ struct Reply {
   Kind kind = Kind::none;
   std::array<std::int64_t, 5> values{};  // of five, six and seven
   std::int64_t integer = 0;
-  std::string id{};  // of a reservation
+  std::int64_t granted = 0;  // units, of what takes as much as there is
+  std::string id{};          // of a reservation
   std::string text{};
 
   bool allowed() const { return kind == Kind::values && values[0] == 0; }

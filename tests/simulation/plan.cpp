@@ -214,6 +214,9 @@ class Maker {
       const std::uint32_t other = any_key();
       if (other != number) event.keys.push_back(other);
       event.units = 1;
+    } else if (event.kind == Kind::check && chance_.percent(15)) {
+      event.least = event.units;
+      event.units += chance_.below(static_cast<std::uint64_t>(2 * key.burst));
     }
   }
 
@@ -391,6 +394,7 @@ std::string to_text(const Event& event) {
   std::string text = line;
   for (const std::uint32_t key : event.keys) text += " k" + std::to_string(key);
   if (!event.is_fault()) text += " cost " + std::to_string(event.units);
+  if (event.least != 0) text += " at least " + std::to_string(event.least);
   if (event.time != 0ns) text += " time " + std::to_string(event.time.count() / 1000) + "us";
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);

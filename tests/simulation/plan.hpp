@@ -78,7 +78,8 @@ struct Event {
   std::uint32_t who = 0;
   std::vector<std::uint32_t> keys{};
   std::uint64_t units = 1;
-  nanoseconds time{0};  // of reserve and acquire: the longest wait
+  std::uint64_t least = 0;  // of check: as many of the units as there are, down to that; 0: all of them
+  nanoseconds time{0};      // of reserve and acquire: the longest wait
   nanoseconds hold{0};
   std::uint32_t of = 0;
   bool bulk = false;    // its class

@@ -95,6 +95,7 @@ class Referee {
       for (const std::int64_t value : asked.reply.values) text += " " + std::to_string(value);
     }
     if (asked.reply.kind == Reply::Kind::integer) text += " " + std::to_string(asked.reply.integer);
+    if (asked.event->least > 0) text += " granted " + std::to_string(asked.reply.granted);
     return text + " " + asked.reply.text;
   }
 
@@ -142,10 +143,21 @@ class Referee {
         wrong("numbers", about(asked));
       if (event.kind == Kind::reserve && reply.allowed() && reply.values[3] * 1'000'000 > event.time.count())
         wrong("waits longer than it said", about(asked));
-      const bool fits = static_cast<std::int64_t>(event.units) <= reply.values[1] - left_free(event, its);
+      const bool fits = static_cast<std::int64_t>(least_of(event)) <= reply.values[1] - left_free(event, its);
+      if (event.least > 0 && (reply.allowed() ? reply.granted < static_cast<std::int64_t>(event.least) ||
+                                                    reply.granted > static_cast<std::int64_t>(event.units)
+                                              : reply.granted != 0))
+        wrong("granted", about(asked));
       if (event.kind == Kind::check && reply.allowed() != (reply.values[3] == -1) && fits)
         wrong("numbers", about(asked));
     }
+  }
+
+  static std::uint64_t least_of(const Event& event) { return event.least > 0 ? event.least : event.units; }
+  // What it costs as far as is known, where it passes.
+  static std::uint64_t units_of(const Asked& asked) {
+    const bool is_told = asked.event->least > 0 && asked.reply.allowed();
+    return is_told ? static_cast<std::uint64_t>(asked.reply.granted) : asked.event->units;
   }
 
   nanoseconds longest(const Event& event) const {
@@ -241,7 +253,7 @@ class Referee {
       const Event& event = *asked.event;
       if (asked.received == kNever || !asked.reply.allowed() || place_of(asked) != place) continue;
       if (std::find(event.keys.begin(), event.keys.end(), key) == event.keys.end()) continue;
-      Act act{asked.arrived, asked.departed, event.units, disturbed(asked), &asked};
+      Act act{asked.arrived, asked.departed, units_of(asked), disturbed(asked), &asked};
       if (event.kind == Kind::look) continue;
       if (event.kind == Kind::reserve) {
         act.units = spent(asked);
@@ -534,9 +546,12 @@ class Referee {
       const Event& event = *asked.event;
       const bool is_told = asked.departed <= calm && asked.received != kNever;
       const bool is_denied = is_told && asked.reply.denied() && !disturbed(asked);
-      const bool is_never =
-          event.keys.size() == 1 && event.units > static_cast<std::uint64_t>(plan_.keys[event.keys[0]].burst);
-      if (is_denied && !is_never) denied.push_back(&asked);
+      const bool is_never = event.keys.size() == 1 &&
+                            least_of(event) > static_cast<std::uint64_t>(plan_.keys[event.keys[0]].burst);
+      // One unit more than was granted is denied too.
+      const bool is_partly =
+          is_told && asked.reply.allowed() && !disturbed(asked) && units_of(asked) < event.units;
+      if ((is_denied && !is_never) || is_partly) denied.push_back(&asked);
       // Over several nodes each is charged, and where another denies it is given back.
       if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
       // What is in line is charged when it is granted.
@@ -554,7 +569,7 @@ class Referee {
       }
       if (event.kind != Kind::check && event.kind != Kind::reserve && event.kind != Kind::acquire) continue;
       for (const std::uint32_t key : event.keys)
-        owed[{key, place_of(asked)}].charges.push_back({asked.arrived, until, event.units});
+        owed[{key, place_of(asked)}].charges.push_back({asked.arrived, until, units_of(asked)});
     }
     for (auto& [where, its] : owed) {
       std::sort(its.charges.begin(), its.charges.end(),
@@ -572,6 +587,8 @@ class Referee {
 
   void has_reason(const Asked& asked, std::map<std::pair<std::uint32_t, std::size_t>, Owed>& owed) {
     const Event& event = *asked.event;
+    // What was granted is among what is owed.
+    const std::uint64_t lacks = asked.reply.allowed() ? 1 : least_of(event);
     nanoseconds nearest = kNever;
     for (const std::uint32_t number : event.keys) {
       const Key& key = plan_.keys[number];
@@ -587,13 +604,13 @@ class Referee {
       nanoseconds owes = std::max(0ns, its.until - asked.arrived);
       owes += kTolerance;
       const nanoseconds room =
-          key.interval * (key.burst - left_free(event, key) - static_cast<std::int64_t>(event.units)) + wait -
-          owes;
+          key.interval * (key.burst - left_free(event, key) - static_cast<std::int64_t>(lacks)) + wait - owes;
       nearest = std::min(nearest, room);
       if (key.at_most > 0 && event.kind != Kind::check) return;  // others may hold too much
     }
     if (nearest >= 0ns)
-      wrong("denied for nothing", about(asked) + ", with room for " + seconds(nearest) + " at each key");
+      wrong(asked.reply.allowed() ? "granted less for nothing" : "denied for nothing",
+            about(asked) + ", with room for " + seconds(nearest) + " at each key");
   }
 
   // ------------------------------------------------------------------------------------ when all is well
