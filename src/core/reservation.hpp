@@ -23,6 +23,11 @@ namespace weir::inline v0_1::core {
 
 // A state can be charged for a moment that has not come.
 constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
+// A reservation may meet it all the same: it counts at the grant, in the window that runs then, and has no
+// moment. What goes back goes back to that window.
+constexpr bool counts_at_grant(Algorithm algorithm) {
+  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock;
+}
 
 // What a reservation has charged to one key, as is needed to take it back.
 struct Charge {

@@ -255,7 +255,7 @@ void judge_slots(const NamedLimit& limit, Findings& findings) {
 // 22: a call that is settled when its burst has drained gets nothing back.
 void note_long_hold(const NamedLimit& limit, Findings& findings) {
   const auto time_of = [](const Window& window) {
-    if (window.is_slots()) return ~Wide{0};
+    if (window.rule.algorithm != Algorithm::gcra) return ~Wide{0};
     const Quota& quota = window.rule.quota;
     return Wide{static_cast<std::uint64_t>(quota.burst())} *
            static_cast<std::uint64_t>(quota.emission_interval().count());

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/duration.hpp"
+#include "core/reservation.hpp"
 #include "limits/common_wait.hpp"
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
@@ -61,7 +62,7 @@ std::string hinders(const File& file, const CommonWaits& waits, const Route& rou
     const bool lifted = (index != own || limit.windows.size() > 1) &&
                         std::find(together.begin(), together.end(), own) == together.end();
     for (const Window& window : limit.windows) {
-      if (window.is_slots()) continue;
+      if (window.is_slots() || core::counts_at_grant(window.rule.algorithm)) continue;
       if (window.rule.algorithm != Algorithm::gcra)
         return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
                core::name_of(window.rule.algorithm);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/reservation.hpp"
 #include "limits/file_keys.hpp"
 #include "limits/file_text.hpp"
 #include "limits/lists.hpp"
@@ -469,7 +470,6 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_hold(context, field, reading.limit.hold); },
      .of_rate = true,
-     .of_gcra = true,
      .said = [](const File&, const NamedLimit& limit) { return text_of(limit.hold); },
      .place = [](const NamedLimit& limit) { return limit.hold.place; }},
     {.key =
@@ -579,6 +579,19 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
   }
 }
 
+// What a reservation does not meet has no hold.
+void refuse_hold(Context& context, const Map& map, const NamedLimit& limit) {
+  const FileField hold = map["hold"];
+  if (!hold) return;
+  for (const Window& each : limit.windows) {
+    const Algorithm algorithm = each.rule.algorithm;
+    if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm)) continue;
+    return context.error_at_key(FileRule::of_gcra, hold,
+                                "gcra and fixed windows can do this; " + quoted(core::to_text(each.rule)) +
+                                    " counts by " + core::name_of(algorithm));
+  }
+}
+
 // What says something about a burst needs one.
 void refuse_without_windows(Context& context, const Map& map) {
   if (const FileField slots = map["in_flight"]) {
@@ -617,6 +630,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const FileField
   if (!map["rate"] && !map["in_flight"] && !map["deny"] && !map["allow"] && !map.has_unknown())
     context.error_at_key(FileRule::rate, field, "has neither a rate nor deny or allow");
   refuse_with_windows(context, map, limit);
+  refuse_hold(context, map, limit);
   refuse_without_windows(context, map);
   add_slots(limit);
   return std::move(reading.limit);

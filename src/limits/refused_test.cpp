@@ -908,9 +908,9 @@ limits:
     {23, R"(version: 1
 limits:
   a: { by: [user], rate: 10/s burst 5, max_wait: 1s }
-  b: { by: [ip], rate: 10/s algorithm=fixed_window }
+  b: { by: [ip], rate: 10/s algorithm=sliding_window_counter }
 )",
-     R"(limits.yaml:3:50: warning: limits.a.max_wait: no request can wait: it meets 'b' too, which counts by fixed_window
+     R"(limits.yaml:3:50: warning: limits.a.max_wait: no request can wait: it meets 'b' too, which counts by sliding_window_counter
 )"},
     {23, R"(version: 1
 limits:
@@ -947,8 +947,13 @@ limits.yaml:5:65: limits.a.reserve: only gcra can do this; '10/s algorithm=fixed
 limits.yaml:5:79: limits.a.guarantee: only gcra can do this; '10/s algorithm=fixed_window' counts by fixed_window
 limits.yaml:5:95: limits.a.within: only gcra can do this; '10/s algorithm=fixed_window' counts by fixed_window
 limits.yaml:5:106: limits.a.max_wait: only gcra can do this; '10/s algorithm=fixed_window' counts by fixed_window
-limits.yaml:5:116: warning: limits.a.max_wait: no request can wait: it meets 'a' too, which counts by fixed_window
-limits.yaml:5:120: limits.a.hold: only gcra can do this; '10/s algorithm=fixed_window' counts by fixed_window
+)"},
+    {27, R"(version: 1
+limits:
+  a: { rate: 10/s algorithm=fixed_window, hold: { ttl: 1s } }
+  b: { rate: 10/s algorithm=sliding_window_counter, hold: { ttl: 1s } }
+)",
+     R"(limits.yaml:4:53: limits.b.hold: gcra and fixed windows can do this; '10/s algorithm=sliding_window_counter' counts by sliding_window_counter
 )"},
     {27, R"(version: 1
 limits:

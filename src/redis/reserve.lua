@@ -4,7 +4,9 @@
 --   KEYS    the reservation's record; then for each limit its state, and its line: what the state cannot tell
 --   ARGV    reserve TIME id max_wait hold longest   and for each limit six words:
 --             marks T full need burst more      the first four as in check.lua; '' marks nothing. Of slots the marks end
---                                               with 'slots ', T is 1 and full what may be open. burst is the
+--                                               with 'slots ', T is 1 and full what may be open. Of a window they end
+--                                               with 'window ' or 'clock ', T is its length, full and burst what it
+--                                               admits, and need the units; it counts at the grant. burst is the
 --                                               limit's. more: 'at_most key_size id', of the limit: the units that
 --                                               may be held, '' for one that is never settled, 'any' without a
 --                                               bound; two numbers for the client, which the record keeps; 'room
@@ -39,13 +41,17 @@
 --           of rest: the same; 0 instead of 1 when nothing has been done
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
--- states, one after the other; T is 0 where it has a slot. The words: limit's id, lengths of key and of name, T,
--- burst, units, end, low, number, moved and generation (those of OwnUnits in src/store/schedule.hpp), whether it is
--- held, settles (2: not by an actual without a name), is a shadow's, the epoch of its line, how far pauses had moved
--- its units, and `shift` (see below) then. One without a hold stays for a minute after its moment.
+-- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
+-- '+'. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and generation
+-- (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a name), is a
+-- shadow's, the epoch of its line, how far pauses had moved its units, and `shift` (see below) then. One without a hold
+-- stays for a minute after its moment.
 --
 -- Slots are a sorted set in place of a state: of each open hold 'weir1s ID', its score the us at which it ends, as those
 -- of a line. A pause may have moved that, by other limits' lines: one that seems to be over is looked up.
+--
+-- The window of a state that somebody has reserved from is known by a text in place of a line, an epoch, as long as it
+-- runs: a reset takes it along, and what was reserved before goes back to no window of after.
 --
 -- A line is one sorted set, the rule that of src/store/schedule.hpp. The score says what a member is; each range is
 -- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
@@ -199,7 +205,10 @@ local function read_record(key)
       match(sub(record, at, stop - 1),
             '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
-    part.settles, part.shadow, part.is_slot = part.settles ~= '0', part.shadow == '1', part.T == '0'
+    part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
+    part.is_window = part.T == '0' and sub(part.epoch, 1, 1) == '+'
+    part.is_slot = part.T == '0' and not part.is_window
+    part.is_rate = part.T ~= '0'
     its.parts[i], at = part, stop + 1
   end
   for _, part in ipairs(its.parts) do
@@ -225,7 +234,7 @@ local function free_ended(key, stem)
     local id = sub(member, 8)
     local its, by = read_record(stem .. id), 0
     for _, part in ipairs(its and its.parts or {}) do
-      local line = not part.is_slot and line_of(stem, part.name)
+      local line = part.is_rate and line_of(stem, part.name)
       local text = line and call('ZRANGEBYSCORE', line, 0, 0)[1]
       local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
       if epoch == part.epoch then
@@ -254,6 +263,22 @@ local function read_slots(i, stem, most)
   local last = open > 0 and ends(call('ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', 0, 1)[1]) or 0
   states[i] = {text = format('slots %d %d %d', open, lacking, last), tat = 0, mark = '', open = open}
   return true
+end
+
+-- A fixed window's: its end, the units used, ns until the end. False: something else lies there.
+local function read_window(i)
+  local text = redis.pcall('GET', KEYS[2 * i])
+  if type(text) == 'table' then return false end
+  local stop, used = match(text or '', '^weir1f (%d+) (%d+)$')
+  if text and not stop then return false end
+  local left = stop and from_now(stop) or 0
+  states[i] = {text = text, tat = 0, mark = '', stop = left > 0 and stop, used = left > 0 and used + 0 or 0, left = max(left, 0)}
+  return true
+end
+local function write_window(i, stop, used)
+  local text = format('weir1f %s %d', stop, used)
+  call('SET', KEYS[2 * i], text, 'PXAT', expiry(pair(stop)))
+  states[i] = {text = text, tat = 0, mark = '', stop = stop, used = used, left = from_now(stop)}
 end
 
 local function read_line(i)
@@ -553,7 +578,7 @@ end
 if ARGV[1] == 'reserve' then
   local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0, ARGV[5] + 0, ARGV[6]
   local stem = sub(KEYS[1], 1, #KEYS[1] - #id)
-  local looks, befores, busy = true, {}, false
+  local looks, befores, busy, closed, never = true, {}, false, nil, false
   for i = 1, count do
     local at = 6 + 6 * (i - 1)
     local marks = ARGV[at + 1]
@@ -574,6 +599,15 @@ if ARGV[1] == 'reserve' then
       if not read_slots(i, stem, full) then return no_state(i) end
       its.has_room = states[i].open < full
       busy = busy or its.takes and not its.has_room and not its.shadow
+    elseif match(marks, 'window $') or match(marks, 'clock $') then
+      its.is_window, its.on_clock, its.admits, its.units = true, match(marks, 'clock $'), full, need
+      its.need, its.full, its.whole, its.lowest = 0, 0, 0, 0
+      if not read_window(i) then return no_state(i) end
+      its.counts = need > 0 and states[i].used + need <= full
+      if need > 0 and not its.counts and not its.shadow and (not closed or states[i].left > states[closed].left) then
+        closed = i
+      end
+      never = never or need > full and not its.shadow
     elseif not read_state(i) then
       return no_state(i)
     end
@@ -586,6 +620,8 @@ if ARGV[1] == 'reserve' then
     return all
   end
   if busy then return answer(0, 'busy', 0) end
+  -- Nobody waits for a window.
+  if closed then return answer(0, never and 'now' or 'later', states[closed].left, closed - 1) end
 
   local function room_of(i)
     local its = limits[i]
@@ -628,6 +664,21 @@ if ARGV[1] == 'reserve' then
   local function charge()
     for i = 1, count do
       local its, before = limits[i], states[i]
+      if its.counts then
+        local stop = before.stop
+        if not stop then
+          local es, en
+          if its.on_clock then
+            local Ps, Pn = pair(its.T)
+            es, en = times(floor(s / (Ps + Pn / 1e9)), Ps, Pn)
+            while es < s or es == s and en <= n do es, en = add(es, en, Ps, Pn) end
+          else
+            es, en = add(s, n, pair(its.T))
+          end
+          stop = format('%d%09d', es, en)
+        end
+        write_window(i, stop, before.used + its.units)
+      end
       if its.allows and its.need > 0 then
         local digits, line = digits_of(its.next), lines[i]
         local owes = before.tat > 0
@@ -642,11 +693,12 @@ if ARGV[1] == 'reserve' then
 
   local function keep(moment)
     local digits, last = digits_of(moment), digits_of(moment + hold)
-    local slots = {}
+    local slots, windows = {}, {}
     for i = 1, count do
       if limits[i].takes and limits[i].has_room then slots[#slots + 1] = i end
+      if limits[i].counts then windows[#windows + 1] = i end
     end
-    local words, names = {format('weir1r %s %s %d %d %s', digits, last, #parts + #slots, hold > 0 and 1 or 0,
+    local words, names = {format('weir1r %s %s %d %d %s', digits, last, #parts + #slots + #windows, hold > 0 and 1 or 0,
                                  longest_hold)}, {}
     for _, part in ipairs(parts) do
       local i = part.i
@@ -688,6 +740,14 @@ if ARGV[1] == 'reserve' then
                                  its.burst, its.shadow and 1 or 0)
       names[#names + 1] = KEYS[2 * i]
     end
+    for _, i in ipairs(windows) do
+      local its, key = limits[i], KEYS[2 * i + 1]
+      local epoch = call('GET', key) or id
+      call('SET', key, epoch, 'PXAT', expiry(pair(states[i].stop)))
+      words[#words + 1] = format('%s %s %d 0 %s %d %s 0 0 0 0 0 %d %d +%s 0 0', its.id, its.key_size, #KEYS[2 * i],
+                                 its.burst, its.units, states[i].stop, its.settles, its.shadow and 1 or 0, epoch)
+      names[#names + 1] = KEYS[2 * i]
+    end
     local gone = hold > 0 and last or digits_of(moment + TOLD)
     call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(gone)))
   end
@@ -703,7 +763,7 @@ if ARGV[1] == 'reserve' then
   end
 
   for i = 1, count do
-    local line = not limits[i].is_slots and read_line(i)
+    local line = not limits[i].is_slots and not limits[i].is_window and read_line(i)
     if line then count_by(line, limits[i].T, limits[i].burst) end
   end
   local function write_lines()
@@ -716,7 +776,7 @@ if ARGV[1] == 'reserve' then
     local longest, by = 0, 0
     for i = 1, count do
       local its = limits[i]
-      if its.at_most ~= '' and not its.shadow then
+      if its.at_most ~= '' and not its.shadow and not its.is_window then
         local ns = until_hold_fits(lines[i], its.units, its.at_most)
         if ns ~= 0 and longest >= 0 and (ns < 0 or ns > longest) then longest, by = ns, i - 1 end
       end
@@ -923,12 +983,20 @@ end
 local function free_slots()
   for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
 end
+-- Those that its windows still have.
+local open_windows, has_windows = {}, false
+for i, part in ipairs(parts) do
+  has_windows = has_windows or part.is_window
+  if part.is_window and read_window(i) and states[i].stop == part.stop and call('GET', KEYS[2 * i + 1]) == sub(part.epoch, 2) then
+    open_windows[#open_windows + 1] = part
+  end
+end
 
 -- What of it is still there; the others have died. `knows`: the line still knows the state.
 local function live_parts()
   local live = {}
   for i, part in ipairs(parts) do
-    local line = not part.is_slot and read_state(i) and read_line(i)
+    local line = part.is_rate and read_state(i) and read_line(i)
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
       part.knows = part.generation + 0 == line.generation
@@ -1018,19 +1086,23 @@ if ARGV[1] == 'cancel' then
     if take_back(part) and not part.shadow then given_back = max(given_back, part.units) end
     write_line(part.line)
   end
+  for _, part in ipairs(open_windows) do
+    write_window(part.i, part.stop, max(states[part.i].used - part.units, 0))
+    if not part.shadow then given_back = max(given_back, part.units) end
+  end
   return {given_back, time[1], time[2]}
 end
 
 if ARGV[1] == 'moment' then
   local live = moment and live_parts() or {}
-  local at = (live[1] or has_slots[1]) and moment_of(live) or -1
+  local at = (live[1] or has_slots[1] or has_windows) and moment_of(live) or -1
   local is_over = at == 0 and record.held and ends(live) <= 0
   if moment and #parts == 0 and from_now(last) > 0 then at = max(from_now(moment), 0) end
   return {1, time[1], time[2], is_over and '-1' or int(at)}
 end
 
 local live = moment and live_parts() or {}
-local is_there = live[1] or has_slots[1]
+local is_there = live[1] or has_slots[1] or has_windows
 
 if ARGV[1] == 'extend' then
   if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end
@@ -1063,7 +1135,7 @@ take_holds(live)
 local acts_at = moment_of(live)
 for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
 call('DEL', KEYS[1])
-local answer = {has_slots[1] and 1 or 0, time[1], time[2]}
+local answer = {(has_slots[1] or has_windows) and 1 or 0, time[1], time[2]}
 
 -- It cost less than it was charged, and its hold was open.
 local function settle_for_less(part)
@@ -1130,5 +1202,15 @@ for _, part in ipairs(live) do
     end
   end
   write_line(line)
+end
+for _, part in ipairs(open_windows) do
+  local used = states[part.i].used
+  if part.settles then
+    local more = part.actual > part.units and max(used, part.burst, 4294967295) or used
+    write_window(part.i, part.stop, max(min(used + part.actual - part.units, more), 0))
+  end
+  if not part.shadow then
+    for _, word in ipairs({'0', part.burst, states[part.i].text, '0'}) do answer[#answer + 1] = word end
+  end
 end
 return answer

@@ -9,6 +9,7 @@
 #include "redis/reservation_id.hpp"
 #include "redis/slot.hpp"
 #include "resp/writer.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -78,17 +79,43 @@ const std::string& reserve_sha() {
 }
 
 std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format) {
-  if (!core::can_reserve(rule.algorithm) && !core::counts_slots(rule.algorithm))
-    return core::name_of(rule.algorithm) + " cannot be reserved: only gcra can";
+  if (!core::can_reserve(rule.algorithm) && !core::counts_at_grant(rule.algorithm) &&
+      !core::counts_slots(rule.algorithm))
+    return store::cannot_be_reserved(rule.algorithm);
   if (format == ValueFormat::redis_cell)
     return "the format of redis-cell has no room for reservations: they would not see each other";
   const Quota& quota = rule.quota;
-  if (core::counts_slots(rule.algorithm)) return std::nullopt;
+  if (!core::can_reserve(rule.algorithm)) return std::nullopt;
   if (quota.burst() <= kMostToDrain / quota.emission_interval().count()) return std::nullopt;
   return "burst: " + std::to_string(quota.burst()) +
          " takes longer than 92 days to drain at this rate, which is the most that can be reserved from in "
          "Redis";
 }
+
+namespace {
+
+// What a settlement has to know, and whose it is.
+std::string numbers_of(const ReserveAsk& each, std::uint64_t lowest) {
+  std::string text;
+  for (const std::uint64_t number : {std::uint64_t{each.key_size}, each.limit_id, lowest,
+                                     std::uint64_t{each.waits_with}, std::uint64_t{each.holding.by_actual}})
+    text += " " + std::to_string(number);
+  return text;
+}
+
+void append_window(resp::Writer& to, const ReserveAsk& each, bool looks) {
+  const core::Rule& rule = *each.ask.rule;
+  const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
+  to.bulk(marks_of(each.ask, false) +
+          (rule.algorithm == Algorithm::fixed_window_clock ? "clock " : "window "));
+  to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
+  to.number(limit);
+  to.number(looks ? 0 : std::min(each.ask.cost.units, limit + 1));
+  to.number(limit);
+  to.bulk((each.holding.settles ? "any" : "") + numbers_of(each, 0));
+}
+
+}  // namespace
 
 void append_reserve(std::string& out, std::string_view prefix, std::span<const ReserveAsk> asks,
                     const ReserveWords& words, std::optional<nanoseconds> now) {
@@ -114,6 +141,10 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   to.number(static_cast<std::uint64_t>(longest.count()));
   for (const ReserveAsk& each : asks) {
     const core::Rule& rule = *each.ask.rule;
+    if (core::counts_at_grant(rule.algorithm)) {
+      append_window(to, each, words.looks);
+      continue;
+    }
     const bool is_slots = core::counts_slots(rule.algorithm);
     const auto interval = is_slots ? 1 : static_cast<std::uint64_t>(rule.quota.emission_interval().count());
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
@@ -131,12 +162,9 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     } else if (holding.settles) {
       more = std::to_string(std::min(holding.at_most, static_cast<std::uint64_t>(kMostToDrain)));
     }
-    for (const std::uint64_t number :
-         {std::uint64_t{each.key_size}, each.limit_id,
-          is_slots ? 0 : burst * interval - static_cast<std::uint64_t>(each.lowest_kept.count()),
-          std::uint64_t{each.waits_with}, std::uint64_t{holding.by_actual}})
-      more += " " + std::to_string(number);
-    to.bulk(more);
+    to.bulk(more + numbers_of(each, is_slots ? 0
+                                             : burst * interval -
+                                                   static_cast<std::uint64_t>(each.lowest_kept.count())));
   }
 }
 
@@ -299,9 +327,10 @@ class Verdicts {
   // Charged as of that time; told in times from now.
   void at(nanoseconds time) {
     for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const core::Step step = core::decide(rule(i), states_[i], time, asks_[i].cost);
+      const nanoseconds at = core::counts_at_grant(asks_[i].rule->algorithm) ? now_ : time;
+      const core::Step step = core::decide(rule(i), states_[i], at, asks_[i].cost);
       Decision& decision = decisions[i] = step.decision();
-      if (time == now_) continue;
+      if (at == now_) continue;
       tell_owed(i, *asks_[i].rule, step.next);
       if (decision.retry_after) *decision.retry_after += time - now_;
     }
@@ -405,6 +434,9 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     if (busy.wait.count() > 0) each.decisions[busy.by].retry_after = busy.wait;
   } else if (!by_rule || (how == "later" && !granted)) {
     told.by = static_cast<std::uint8_t>(by);
+    // Its end is in its state, to the nanosecond.
+    if (core::counts_at_grant(asks[by].ask.rule->algorithm))
+      told.wait = each.decisions[by].retry_after.value_or(told.wait);
     tell(each.decisions[by], granted, told.wait);
   } else if (!granted) {
     told.wait = each.decisions[told.by].retry_after.value_or(nanoseconds{-1});
@@ -433,6 +465,14 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
     const auto dropped = number_in<std::uint64_t>(rest[i + 3].text);
     if (!interval || !burst || !dropped) return not_ours(reply);
     answer.dropped += *dropped;
+    if (*interval == 0) {
+      const core::Rule window{Quota::make({*burst, std::chrono::seconds{1}}, *burst).value(),
+                              Algorithm::fixed_window};
+      const auto state = read_state(rest[i + 2], {.rule = &window, .key = {}, .cost = {}}, *now);
+      if (!state) return not_ours(reply);
+      answer.wait = std::max(answer.wait, core::until_one_more(window, *state, *now));
+      continue;
+    }
     const auto quota = Quota::make({1, nanoseconds{*interval}}, *burst);
     if (!quota) return not_ours(reply);
     const core::Rule rule{*quota};

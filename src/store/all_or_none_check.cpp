@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/rule.hpp"
+#include "core/severity.hpp"
 #include "store/check_rules.hpp"
 #include "store/scheduled.hpp"
 #include "store/taking.hpp"
@@ -168,6 +169,12 @@ bool AllOrNoneCheck::reserve() {
   reserving_->by = deciding(checks_);
   if (allowed) return true;
 
+  if (const auto full = full_window()) {
+    reserving_->by = *full;
+    reserving_->wait = checks_[*full].decision.retry_after.value_or(nanoseconds{-1});
+    tell_uncharged();
+    return false;
+  }
   const core::Moment moment = find_moment();
   reserving_->wait = moment.wait;
   if (moment.granted) {
@@ -185,12 +192,28 @@ bool AllOrNoneCheck::reserve() {
   return false;
 }
 
+// Of the windows that count at the grant and have no room, the one that ends last. Nobody waits for it.
+std::optional<std::uint8_t> AllOrNoneCheck::full_window() const {
+  std::optional<std::uint8_t> full;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Check& check = checks_[i];
+    if (check.shadow || check.decision.allowed() || !core::counts_at_grant(check.limit->rule.algorithm))
+      continue;
+    if (!full || core::decides(check.decision, checks_[*full].decision)) full = static_cast<std::uint8_t>(i);
+  }
+  return full;
+}
+
 // When every check has been decided as of now.
 core::Moment AllOrNoneCheck::find_moment() const {
   std::array<core::Demand, kMostChecks> demands;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Check& check = checks_[i];
     const Key& key = keys_[key_of_[i]];
+    if (core::counts_at_grant(check.limit->rule.algorithm)) {
+      demands[i] = {.rule = &check.limit->rule, .cost = Cost{0}, .shadow = check.shadow};
+      continue;
+    }
     const bool late = !key.known || core::counted_by_another_quota(check.limit->rule, found_[i]);
     // A guarantee for which there is no room guarantees nothing.
     const bool alone = check.inside == Check::kNoGuarantee || keys_[key_of_[check.inside]].shut_out;
@@ -231,6 +254,7 @@ void AllOrNoneCheck::tell_uncharged() {
 
 void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
   Check& check = checks_[which];
+  if (core::counts_at_grant(check.limit->rule.algorithm)) at = now_;
   found_[which] = key.state;
   const DecidingRule rule(checks_, which);
   const bool recounts = core::counted_by_another_quota(*rule, key.state);
@@ -303,7 +327,8 @@ void AllOrNoneCheck::write() {
     core::TwoWords state = key.state;
     const bool pauses =
         charging_ != nullptr && charging_->keeps() && (*schedules_)[key.first_check] != nullptr;
-    if ((key.scheduled && !key.recounted) || (key.charged && keeps) || pauses) state.word |= kScheduled;
+    const bool is_kept = keeps && core::can_reserve(checks_[key.first_check].limit->rule.algorithm);
+    if ((key.scheduled && !key.recounted) || (key.charged && is_kept) || pauses) state.word |= kScheduled;
     if (key.known) {
       // As of now, even what was decided for a later moment: any new key of the segment would be decided no
       // earlier, and have to wait for that moment too.

@@ -26,6 +26,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/moment.hpp"
@@ -116,6 +117,7 @@ class AllOrNoneCheck {
   bool decide(nanoseconds at);
   bool look_at_all();
   bool reserve();
+  std::optional<std::uint8_t> full_window() const;
   core::Moment find_moment() const;
   void tell_as_of_now();
   void tell_uncharged();

@@ -51,6 +51,10 @@ inline std::optional<std::string> malformed(std::span<const Check> checks) {
   return std::nullopt;
 }
 
+inline std::string cannot_be_reserved(Algorithm algorithm) {
+  return core::name_of(algorithm) + " cannot be reserved: gcra and fixed windows can";
+}
+
 inline bool has_slots(std::span<const Check> checks) {
   return std::any_of(checks.begin(), checks.end(),
                      [](const Check& each) { return core::counts_slots(each.limit->rule.algorithm); });

@@ -136,8 +136,9 @@ void EmbeddedStore::reserve(Request& request, Arrival when) {
   if (!is_plain && !is_for_the_table(request.checks, true)) return refuse(request, why_not(request.checks));
   for (const Check& check : request.checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
-    if (core::can_reserve(algorithm) || core::counts_slots(algorithm)) continue;
-    return refuse(request, core::name_of(algorithm) + " cannot be reserved: only gcra can");
+    if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm) || core::counts_slots(algorithm))
+      continue;
+    return refuse(request, cannot_be_reserved(algorithm));
   }
   if (request.reservation->hold.count() == 0) {
     if (auto sentence = takes_slots(request.checks) ? needs_hold(request.checks) : std::nullopt)

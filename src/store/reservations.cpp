@@ -425,7 +425,7 @@ bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) 
   auto full = ReservationMemory::Full::no;
   asked.share = memory_.take(reservation.client, bytes_of(request), kind_of(reservation), full);
   for (const Check& check : request.checks) {
-    if (core::counts_slots(check.limit->rule.algorithm)) continue;
+    if (!core::can_reserve(check.limit->rule.algorithm)) continue;
     if (!asked.share || find_schedule(check.hash) != nullptr) continue;
     if (make_schedule(check.hash, now, reservation.client) != nullptr) {
       asked.made.push_back(schedule_key(check.hash));
@@ -464,14 +464,44 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   for (std::size_t i = 0; request.charged && i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const core::Charge& charge = reserving.charges[i];
-    if (charge.after.until == 0 || check.cost.units == 0 || schedules[i] == nullptr) continue;
-    const Quota& quota = check.limit->rule.quota;
-    asked.parts.push_back({schedule_key(check.hash), schedules[i]->epoch(), quota,
-                           schedules[i]->append(charge, check.cost.units, QuotaNumbers(quota), when.now),
-                           check.limit->holding.settles, check.shadow, check.limit->holding.by_actual,
-                           check.limit->id});
+    if (charge.after.until == 0 || check.cost.units == 0) continue;
+    if (core::counts_at_grant(check.limit->rule.algorithm)) {
+      asked.parts.push_back(part_of_window(check, charge));
+    } else if (schedules[i] != nullptr) {
+      const Quota& quota = check.limit->rule.quota;
+      asked.parts.push_back({schedule_key(check.hash), schedules[i]->epoch(), quota,
+                             schedules[i]->append(charge, check.cost.units, QuotaNumbers(quota), when.now),
+                             check.limit->holding.settles, check.shadow, check.limit->holding.by_actual,
+                             check.limit->id});
+    }
   }
   if (has_slots(request.checks)) take_slots(request, when.now, asked);
+}
+
+Reservations::Part Reservations::part_of_window(const Check& check, const core::Charge& charge) {
+  Stripe& stripe = stripe_of(check.hash);
+  stripe.mutex.assert_held();
+  Part part{.hash = check.hash,
+            .epoch = stripe.resets,
+            .quota = check.limit->rule.quota,
+            .settles = check.limit->holding.settles,
+            .shadow = check.shadow,
+            .by_actual = check.limit->holding.by_actual,
+            .limit = check.limit->id,
+            .is_window = true};
+  part.own.count = check.cost.units;
+  part.own.end = charge.after.until;
+  return part;
+}
+
+// To the window in which they were counted, while that runs: its state then, or nothing. A reset of any key
+// of the stripe keeps them: they may have been forgotten.
+std::optional<core::TwoWords> Reservations::give_back(const Part& window, std::uint64_t units,
+                                                      nanoseconds now) {
+  Stripe& stripe = stripe_of(window.hash);
+  stripe.mutex.assert_held();
+  if (window.epoch != stripe.resets || core::ahead_of(window.own.end, now) == 0) return std::nullopt;
+  return table_.give_back_in_window(Table::place_of(window.hash), units, now);
 }
 
 // Of one whose rates are decided: it is told of its slots, which are in its parts where it is granted.
@@ -594,6 +624,7 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
       slots.take(id, until);
       continue;
     }
+    if (part.is_window) continue;
     Schedule& schedule = *find_schedule(part.hash);
     schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
                                             part.own.end, std::numeric_limits<std::int64_t>::max()))}));
@@ -658,7 +689,7 @@ void Reservations::moment(Request& request, nanoseconds now) {
 // Whether anything that it charged, or has, is not forgotten. Under the locks of its stripes.
 bool Reservations::is_there(ReservationId id, const Record& record) {
   return std::any_of(record.parts.begin(), record.parts.end(), [&](const Part& part) {
-    return find_schedule(part) != nullptr || has_slot(part, id, record.due);
+    return find_schedule(part) != nullptr || has_slot(part, id, record.due) || part.is_window;
   });
 }
 
@@ -784,6 +815,7 @@ void Reservations::cancel(Request& request, nanoseconds now) {
 
 // The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
 bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now) {
+  if (part.is_window) return give_back(part, part.own.count, now).has_value();
   Schedule* const schedule = find_schedule(part);
   if (schedule == nullptr) return false;
   Used used(*this, *schedule, part.hash);
@@ -842,6 +874,7 @@ std::optional<std::string> Reservations::settle_parts(const Record& record, cons
 
 void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
                           nanoseconds now) {
+  if (part.is_window) return settle_window(part, actual, asked, now);
   Schedule* const schedule = find_schedule(part);
   if (schedule == nullptr) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
@@ -865,6 +898,20 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
     asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
 }
 
+void Reservations::settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked,
+                                 nanoseconds now) {
+  asked.wait = std::max(asked.wait, nanoseconds{0});
+  if (core::ahead_of(part.own.end, now) == 0) return;  // another window runs
+  const std::uint64_t count = part.own.count;
+  const core::Rule rule{part.quota, Algorithm::fixed_window};
+  auto state = give_back(part, part.settles && actual < count ? count - actual : 0, now);
+  if (part.settles && actual > count) {
+    if (const auto told = table_.charge_in_place(Table::place_of(part.hash), rule, Cost{actual - count}, now))
+      state = told->next;
+  }
+  if (state && !part.shadow) asked.wait = std::max(asked.wait, core::until_one_more(rule, *state, now));
+}
+
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const Held lock(stripe.mutex);
@@ -881,6 +928,7 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
     holes_.fetch_sub(found->second.schedule.holes(), std::memory_order_relaxed);
     stripe.schedules.erase(found);
   }
+  ++stripe.resets;
   const bool had_slots = stripe.slots.erase(schedule_key(hash)) != 0;
   if (had_slots) freed_(schedule_key(hash));
   return table_.reset(Table::place_of(hash), now) || had_slots;

@@ -68,7 +68,7 @@ class Reservations final : public ScheduledKeys {
   Reservations& operator=(const Reservations&) = delete;
 
   // The verbs. The checks of the first have their hashes and are well formed, and all their limits are
-  // gcra's or slots.
+  // gcra's, slots, or counted at the grant.
   void reserve(Request& request, Arrival when);
   // Of checks some of which are of slots.
   void look(Request& request, nanoseconds now);
@@ -124,6 +124,7 @@ class Reservations final : public ScheduledKeys {
     bool by_actual = true;    // Holding
     std::uint64_t limit = 0;  // Limit::id
     bool is_slot = false;     // it has charged nothing, and has a slot
+    bool is_window = false;   // `own` has the units that it counted, and the window's end
   };
   // Its times are those that it was granted; pauses may have moved it since.
   struct Record {
@@ -154,6 +155,9 @@ class Reservations final : public ScheduledKeys {
     // By Segments::hash_of() the key's place.
     std::unordered_map<std::uint64_t, KeySchedule> schedules WEIR_GUARDED_BY(mutex);
     std::unordered_map<std::uint64_t, KeySlots> slots WEIR_GUARDED_BY(mutex);  // by the same; none empty
+    // Part::epoch of windows. One that a snapshot has brought has 0: what it gave back may have been copied
+    // before it was, and must not go back again.
+    std::uint64_t resets WEIR_GUARDED_BY(mutex) = 1;
     // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
     // The latest moment of those that wait without an id and without a schedule.
@@ -213,10 +217,13 @@ class Reservations final : public ScheduledKeys {
   bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
   bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
   void take_slots(Request& request, nanoseconds now, Draft& asked);
+  Part part_of_window(const Check& check, const core::Charge& charge);
+  std::optional<core::TwoWords> give_back(const Part& window, std::uint64_t units, nanoseconds now);
   void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
   bool is_there(ReservationId id, const Record& record);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
+  void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
   void settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,

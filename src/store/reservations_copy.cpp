@@ -226,6 +226,7 @@ void Reservations::transfer(Archive& archive, Part& part) {
   part.limit = how >> 2U;
   archive.flag(part.shadow);
   archive.flag(part.is_slot);
+  archive.flag(part.is_window);
 }
 
 // Schedules first, each with the state of its key, and then the records. A record whose reservation was
@@ -328,6 +329,10 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       std::uint64_t moved = 0;
       std::erase_if(record.parts, [&](Part& part) {
         if (part.is_slot) return !with_slots.contains({part.hash, part.epoch});
+        if (part.is_window) {
+          part.epoch = 0;
+          return core::ahead_of(part.own.end, now) == 0;
+        }
         const auto found = known.find({part.hash, part.epoch});
         if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();

@@ -469,14 +469,14 @@ TEST(Reservations, that_wait_in_a_shorter_T_than_that_of_the_debt_let_nobody_hav
   }
 }
 
-TEST(Reservations, are_gcras_alone) {
+TEST(Reservations, meet_no_sliding_window) {
   World world;
-  const Limit window = limit("1/s algorithm=fixed_window");
+  const Limit window = limit("1/s algorithm=sliding_window_counter");
   Check check{.limit = &window, .key = "k"};
   ReservationTerms reservation;
   const Request refused = world.ask(Verb::reserve, {&check, 1}, &reservation);
   EXPECT_EQ(refused.fault, Fault::unsuitable);
-  EXPECT_EQ(refused.why, "fixed_window cannot be reserved: only gcra can");
+  EXPECT_EQ(refused.why, "sliding_window_counter cannot be reserved: gcra and fixed windows can");
 }
 
 struct Book {

@@ -400,6 +400,21 @@ void Table::give_back(KeyPlace place, const Quota& quota, Cost cost, nanoseconds
   }
 }
 
+std::optional<core::TwoWords> Table::give_back_in_window(KeyPlace place, std::uint64_t units,
+                                                         nanoseconds now) {
+  const Segments::Pair pair = segments_.lock_pair(place);
+  for (const auto [bucket, segment] : pair.homes) {
+    bucket->assert_held();
+    const int slot = bucket->find(place.tag);
+    if (slot < 0 || bucket->is_free(slot, now)) continue;
+    core::TwoWords state = bucket->state(slot);
+    state.word -= std::min(units, state.word);
+    bucket->set(slot, state);
+    return state;
+  }
+  return std::nullopt;
+}
+
 std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const {
   out.reserve(out.size() + kSlotsPerSegment);
   return segments_.copy(leaf, now, out);

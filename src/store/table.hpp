@@ -142,6 +142,9 @@ class Table {
   core::TwoWords state_of(Place place) const;
   // Puts a state in the place of what is kept of the key. False when there is no room.
   bool replace(Place place, core::TwoWords state, nanoseconds now);
+  // Of a fixed window that runs: that many of its units, as far as there are, are used no more. Its state
+  // then; nothing when none runs.
+  std::optional<core::TwoWords> give_back_in_window(Place place, std::uint64_t units, nanoseconds now);
   // gcra::give_back() for the key.
   void give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now);
 

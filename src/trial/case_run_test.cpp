@@ -175,7 +175,7 @@ constexpr const char* kWaits =
     "  calls: { by: [api], rate: 1/s burst 1, max_wait: 5s }\n"
     "  tokens: { by: [model], rate: 1/s burst 1000, max_wait: 5s, hold: { estimate: 400, ttl: 60s, at_most: "
     "50% } }\n"
-    "  windows: { by: [w], rate: 9/min algorithm=fixed_window }\n";
+    "  windows: { by: [w], rate: 9/min algorithm=sliding_window_counter }\n";
 
 TEST(CaseRun, a_step_that_reserves_waits) {
   EXPECT_EQ(said_of(kWaits,
@@ -219,7 +219,7 @@ TEST(CaseRun, a_step_holds_and_settles_and_the_cost_may_be_by_limit) {
 
 TEST(CaseRun, an_error_may_be_expected) {
   EXPECT_EQ(said_of(kWaits,
-                    "steps: [{ as: { w: x }, reserve: true, expect: { error: only gcra can } }, "
+                    "steps: [{ as: { w: x }, reserve: true, expect: { error: gcra and fixed windows can } }, "
                     "{ as: { api: a }, hold: 1s }, { settle: 99, expect: { error: has a hold } }]"),
             "");
   EXPECT_EQ(said_of(kWaits, "steps: [{ as: { api: a }, expect: { error: unknown attribute } }]"),

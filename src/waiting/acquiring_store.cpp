@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "store/check_rules.hpp"
 
@@ -278,6 +279,7 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
   if (waiting.copies[asked.by].decision.verdict == Verdict::busy) return waits_for_slot(waiting, since);
   if (!Queues::was_not_ahead(waiting.copies)) return false;
   const store::Check& check = waiting.copies[asked.by];
+  if (core::counts_at_grant(check.limit->rule.algorithm)) return false;  // nobody waits for a window
   nanoseconds room = wait;
   if (check.inside != store::Check::kNoGuarantee) {
     // Its guarantee may have room earlier than what it borrows from.

@@ -276,7 +276,7 @@ void an_id_dies_with_what_it_charged(Trial& trial) {
 
 void what_cannot_be_reserved_is_unsuitable(Trial& trial) {
   const Limit limit = trial.limit("5/s", 1);
-  for (const char* const algorithm : {"fixed_window", "sliding_window_counter", "sliding_window_log"}) {
+  for (const char* const algorithm : {"sliding_window_counter", "sliding_window_log"}) {
     const Limit other = trial.limit(std::string("5/s algorithm=") + algorithm, 2);
     if (trial.world.refuses(other.rule)) continue;
     TestRequest question({{other, "k"}}, Verb::reserve);

@@ -281,8 +281,9 @@ class TestAcquire(WithServer):
         wire = self.wire()
         wire.send(key="k", limit="1/s", max_wait=61)
         self.assertEqual(wire.answer()[2]["errors"], [{"pointer": "/max_wait", "detail": "must be a number of seconds from 0 to 60"}])
-        wire.send(key="k", limit="1/s algorithm=fixed_window", max_wait=1)
-        self.assertEqual(wire.answer()[::2][1]["detail"], "fixed_window cannot be reserved: only gcra can")
+        wire.send(key="k", limit="1/s algorithm=sliding_window_counter", max_wait=1)
+        self.assertEqual(wire.answer()[::2][1]["detail"],
+                         "sliding_window_counter cannot be reserved: gcra and fixed windows can")
         wire.send(requests=[{"key": "k", "limit": "1/s"}], prefer="wait=1")
         self.assertEqual(wire.answer()[2]["errors"][0]["pointer"], "/requests")
 

@@ -134,7 +134,8 @@ class TwoServers(unittest.TestCase):
 
     def test_what_cannot_be_reserved_from_is_said(self):
         refused = {
-            "1/min algorithm=fixed_window": "fixed_window cannot be reserved: only gcra can",
+            "1/min algorithm=sliding_window_log":
+                "sliding_window_log cannot be reserved: gcra and fixed windows can",
             "1/d burst 93": "burst: 93 takes longer than 92 days to drain at this rate, which is the most that can be "
                             "reserved from in Redis",
         }
