@@ -4,12 +4,17 @@
 //   limiter.charge(weir::Cost{1500});      // they were used, whether there was room or not
 //   limiter.charge(weir::Remaining{12});   // the answer's header says so
 //   limiter.charge(weir::Pause{30s});      // it answered 429, with Retry-After: 30
+//   limiter.refund(weir::Cost{3});         // the last three units were not used after all
 //
 // A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,
 // until that has drained. It admits nothing, so the promise holds for all that was admitted.
 //
 // A pause moves the moments of those who wait, too: all by the same time, so that the first of them acts at
 // its end. Nothing shortens it.
+//
+// A refund is for callers that have no weir::Reservation to settle: it takes the last units back, whoever
+// charged them, so the promise holds for what was not refunded. It gives back nothing that somebody who waits
+// or holds depends on, and shortens no pause.
 //
 // What is owed beyond the burst is an overdraft. It is bounded, as a time: what would drain later is dropped.
 //
@@ -44,6 +49,7 @@ struct Outside {
     cost,       // `units` were used
     remaining,  // `units` are left
     pause,      // `length` is how long nobody acts
+    refund,     // the last `units` that were charged were not used
   };
   Form form = Form::cost;
   std::uint64_t units = 1;
@@ -60,9 +66,15 @@ struct Outside {
       : form(said), units(of_units), overdraft(at_most) {}
 };
 
+namespace detail {
+constexpr Outside refund_of(Cost units) noexcept {
+  return {Outside::Form::refund, units.units, std::chrono::nanoseconds{0}};
+}
+}  // namespace detail
+
 // What a charge came to.
 struct Charged {
-  std::uint64_t charged = 0;                // units that are owed now and were not
+  std::uint64_t charged = 0;                // units that are owed now and were not; of a refund, given back
   std::uint64_t overdraft = 0;              // units owed beyond the limit, rounded up
   std::chrono::nanoseconds wait{0};         // until one more unit is admitted
   std::chrono::nanoseconds reset_after{0};  // until it is as if never used

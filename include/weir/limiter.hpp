@@ -127,6 +127,8 @@ class WEIR_API alignas(64) Limiter {
   // Records what happened outside, whether there was room or not (weir/charge.hpp). Takes a lock. Cannot
   // fail.
   Charged charge(Outside outside = {}) noexcept;
+  // Takes back the last units that were charged, which were not used (weir/charge.hpp). Returns how many.
+  std::uint64_t refund(Cost units = {}) noexcept { return charge(detail::refund_of(units)).charged; }
 
   // From now on it counts by this quota, also what was charged before: a debt of 10 units stays one of 10,
   // and drains at the new rate as soon as a request has been admitted under it. Moments that were promised
@@ -287,6 +289,14 @@ class WEIR_API KeyedLimiter {
   Charged charge(std::string_view key, Outside outside = {});
   // The same with a quota of this call, as check() has it.
   Charged charge(std::string_view key, const Quota& quota, Outside outside = {});
+  // Takes back the last units that were charged to the key, which were not used (weir/charge.hpp). Returns
+  // how many. Throws as charge() does.
+  std::uint64_t refund(std::string_view key, Cost units = {}) {
+    return charge(key, detail::refund_of(units)).charged;
+  }
+  std::uint64_t refund(std::string_view key, const Quota& quota, Cost units = {}) {
+    return charge(key, quota, detail::refund_of(units)).charged;
+  }
 
   // From now on this is the quota of all calls that bring none of their own, for every key; each keeps its
   // debt in units, as check() with a quota has it. Requests that other threads are asking meanwhile are

@@ -225,6 +225,10 @@ class WEIR_API Limits {
   // is not clear which limit or window is meant; StoreFault where nobody keeps it.
   LimitsCharged charge(const LimitsRequest& request, const LimitsCharge& charge);
   LimitsCharged charge(const LimitsRequest& request) { return charge(request, LimitsCharge{}); }
+  // Takes back what the request was charged last, which was not used (weir/charge.hpp). Returns the units
+  // that were given back at the limit that gave least. Throws as charge() does, std::invalid_argument also
+  // where a limit does not say `refunds: true`.
+  std::uint64_t refund(const LimitsRequest& request);
 
   // What check() would say now; nothing is charged, and `remaining` is what is left before it.
   [[nodiscard]] LimitsDecision look(const LimitsRequest& request);

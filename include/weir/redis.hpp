@@ -218,6 +218,12 @@ class WEIR_API SharedLimiter {
   // that cannot be counted, and for the sliding windows.
   Charged charge(std::string_view key, Outside outside = {}) { return charge(key, quota_, outside); }
   Charged charge(std::string_view key, const Quota& quota, Outside outside = {});
+  // Takes back the last units that were charged to the key, which were not used (weir/charge.hpp). Returns
+  // how many. Throws as charge() does.
+  std::uint64_t refund(std::string_view key, Cost units = {}) { return refund(key, quota_, units); }
+  std::uint64_t refund(std::string_view key, const Quota& quota, Cost units = {}) {
+    return charge(key, quota, detail::refund_of(units)).charged;
+  }
 
   // Does not wait. `done` is a callback, void(SharedResult), or a token: it is called once, on the store's
   // thread or on this one, as callbacks are (above). The key and the quota need not live longer than this

@@ -29,7 +29,8 @@ DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path, sim::
 
 DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path,
                            const std::vector<std::string>& limits)
-    : DecisionFile(flags, path, sim::DecisionLines(form_of(path), limits)) {
+    : DecisionFile(flags, path,
+                   sim::DecisionLines(form_of(path), limits, flags.in_flight ? "busy" : "denied")) {
   for (auto each = limits.begin(); each != limits.end(); ++each) {
     if (std::find(limits.begin(), each, *each) != each)
       throw std::runtime_error("decisions: '" + *each + "' is tried twice, so columns would have one name");

@@ -97,6 +97,18 @@ void LogFlags::add_output_to(CLI::App& app) {
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
 }
 
+void LogFlags::add_duration_to(CLI::App& app) {
+  app.option_defaults()->group("Requests");
+  app.add_option(
+         "--duration", duration,
+         "with --in-flight, what holds how long a request took, as in request_time:s [as the format has it]")
+      ->type_name("FIELD[:UNIT]");
+  app.add_option(
+         "--stamp", stamp,
+         "with --in-flight, whether a request began or ended at its line's time [as the format has it]")
+      ->type_name("begin|end");
+}
+
 void LogFlags::add_names_to(CLI::App& app) {
   app.add_flag("--anonymize", anonymize, "call clients by number everywhere, addresses too");
   app.add_option("--names", names, "also write to this file which client has which number")
@@ -138,6 +150,7 @@ logs::LogReaderOptions LogFlags::options() const {
   options.wanted.time = time;
   if (!time_format.empty()) options.wanted.time_format = logs::TimeFormat::parse(time_format);
   options.wanted.zone = zone_called(zone);
+  set_span(options.wanted);
   options.layout = layout.layout(time);
   if (reorder == "all") {
     options.reorder_ns = logs::LogReaderOptions::kSortAll;
@@ -152,6 +165,22 @@ logs::LogReaderOptions LogFlags::options() const {
   }
   filter.add_to(options);
   return options;
+}
+
+void LogFlags::set_span(logs::Wanted& wanted) const {
+  if (!in_flight) {
+    if (!duration.empty())
+      throw std::runtime_error("duration: only --in-flight asks how long a request took");
+    if (!stamp.empty())
+      throw std::runtime_error("stamp: only --in-flight asks which end of a request the time of a line is");
+    return;
+  }
+  if (!cost.empty()) throw std::runtime_error("cost: a request takes one slot, whatever it costs");
+  if (spread)
+    throw std::runtime_error("spread: with --in-flight a request begins and ends when its line says");
+  wanted.span.emplace();
+  if (!duration.empty()) wanted.span->set_field(duration);
+  if (!stamp.empty()) wanted.span->set_stamp(stamp);
 }
 
 namespace {
@@ -227,7 +256,7 @@ void LogRun::decide(std::span<const logs::Event> events,
   if (first_ns_ < 0) first_ns_ = events.front().ns;
   last_ns_ = events.back().ns;
   for (const logs::Event& event : events) {
-    units_ += event.cost;
+    units_ += flags_.in_flight ? 1 : event.cost;
     while (stamps_ns_ > 1 && event.ns % stamps_ns_ != 0)
       stamps_ns_ = stamps_ns_ == 60 * kSecond ? kSecond : 1;
   }
@@ -306,6 +335,7 @@ sim::LogReport LogRun::report() const {
   report.first_ns = first_ns_;
   report.last_ns = last_ns_;
   report.stamps_ns = stamps_ns_;
+  report.spans = flags_.in_flight;
   report.asked = flags_.filter.asked();
   report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
   flags_.filter.check(report.stats);

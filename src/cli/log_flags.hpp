@@ -26,6 +26,9 @@ struct LogFlags {
   std::string key = "ip";
   std::vector<std::string> path_patterns;
   std::string cost;
+  bool in_flight = false;  // slots are asked for: how long each request took is read
+  std::string duration;
+  std::string stamp;
   LayoutFlags layout;
   std::string time;
   std::string time_format;
@@ -46,6 +49,8 @@ struct LogFlags {
   // the log and its clients otherwise.
   void add_reading_to(CLI::App& app);
   void add_output_to(CLI::App& app);
+  // --duration and --stamp, of the subcommands that have --in-flight.
+  void add_duration_to(CLI::App& app);
   // --anonymize and --names, of the subcommands that report clients.
   void add_names_to(CLI::App& app);
   // How clients are called in the table and in --json, and on a page.
@@ -56,6 +61,9 @@ struct LogFlags {
   void refuse_the_log(const std::string& flag, const std::string& path) const;
   // Throws std::runtime_error.
   logs::LogReaderOptions options() const;
+
+ private:
+  void set_span(logs::Wanted& wanted) const;
 };
 
 // One run over a log: Ctrl-C ends it early, a terminal shows its progress.

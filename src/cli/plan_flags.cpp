@@ -70,11 +70,10 @@ Plans::Plans(const PlanFlags& flags, const std::vector<std::string>& limits, con
         throw std::runtime_error("limit: '" + std::string(part) +
                                  "': expected a plan, = and its limit, as in free=60/min,pro=600/min");
       }
-      const auto rule = core::Rule::parse(part.substr(equals + 1));
-      if (!rule) throw std::runtime_error("limit: plan " + std::string(plan) + ": " + rule.error());
+      const core::Rule rule = parse_rule("limit: plan " + std::string(plan), part.substr(equals + 1));
       if (!index_.emplace(plan, plans_.size()).second)
         throw std::runtime_error("limit: plan '" + std::string(plan) + "' a second time");
-      plans_.push_back({std::string(plan), *rule});
+      plans_.push_back({std::string(plan), rule});
     }
   }
   if (plans_.size() > sim::Replay::kMostLimits) {

@@ -1,5 +1,6 @@
 // weir replay: what limits, or a whole file of them, would have done to the requests of a log.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include "cli/growing_file.hpp"
 #include "cli/log_flags.hpp"
 #include "cli/plan_flags.hpp"
+#include "cli/values.hpp"
 #include "logs/first_parts.hpp"
 #include "sim/client_table.hpp"
 #include "sim/file_replay.hpp"
@@ -23,6 +25,7 @@ namespace {
 struct ReplayFlags {
   LogFlags log;
   std::vector<std::string> limits;
+  std::vector<std::string> in_flight;
   PlanFlags plans;
   AttributeFlags file;
   std::size_t worst = 10;
@@ -155,18 +158,31 @@ int replay_file(const ReplayFlags& flags) {
   return deliver(run, flags.log, report);
 }
 
+void refuse_too_many(const std::string& flag, std::size_t limits) {
+  if (limits <= sim::Replay::kMostLimits) return;
+  throw std::runtime_error(flag + ": " + std::to_string(limits) + " limits; the maximum is " +
+                           std::to_string(sim::Replay::kMostLimits));
+}
+
 std::vector<core::Rule> rules_of(const std::vector<std::string>& limits) {
   std::vector<core::Rule> rules;
-  for (const std::string& text : limits) {
-    const auto rule = core::Rule::parse(text);
-    if (!rule) throw std::runtime_error("limit: " + rule.error());
-    rules.push_back(*rule);
-  }
-  if (rules.size() > sim::Replay::kMostLimits) {
-    throw std::runtime_error("limit: " + std::to_string(rules.size()) + " limits; the maximum is " +
-                             std::to_string(sim::Replay::kMostLimits));
-  }
+  refuse_too_many("limit", limits.size());
+  for (const std::string& text : limits) rules.push_back(parse_rule("limit", text));
   return rules;
+}
+
+std::vector<sim::Replay::InFlight> slots_of(const std::vector<std::string>& numbers) {
+  std::vector<sim::Replay::InFlight> slots;
+  refuse_too_many("in-flight", numbers.size());
+  for (const std::string& text : numbers) {
+    std::uint32_t most = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, most);
+    if (error != std::errc{} || rest != end || most == 0)
+      throw std::runtime_error("in-flight: '" + text + "' is not a whole number from 1 to 4294967295");
+    slots.push_back({most});
+  }
+  return slots;
 }
 
 // Runs a replay and reports it. `plans` or nothing: then all of the limits are of every client.
@@ -197,6 +213,7 @@ int replay_with(const ReplayFlags& flags, LogRun& run, logs::FirstParts& parts, 
       logs::Event event = read;
       event.client = parts.client_of(read.client);
       const std::uint32_t denied = replay.take(event);
+      if (flags.log.in_flight) event.cost = 1;  // it was when the request ended
       beside.decided(event, clients, key_parts, replay.answers());
       beside.denied(event.client, event.ns, denied);
       if (!flags.log.top.empty()) beside.top(parts.rest(read.client), denied);
@@ -221,19 +238,32 @@ int replay_plans(const ReplayFlags& flags) {
   return replay_with(flags, run, parts, replay, rules, &plans);
 }
 
+int replay_slots(const ReplayFlags& flags) {
+  const std::vector<sim::Replay::InFlight> slots = slots_of(flags.in_flight);
+  LogRun run(flags.log);
+  logs::FirstParts parts = parts_of(run);
+  sim::Replay replay(slots, flags.worst);
+  return replay_with(flags, run, parts, replay, {}, nullptr);
+}
+
 int replay(ReplayFlags flags) {
   flags.log.report_to_stderr = flags.decisions == "-";
   flags.log.refuse_the_log("clients", flags.clients);
-  if (flags.limits.empty() && flags.file.path.empty())
-    throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
-  if (!flags.limits.empty() && !flags.file.path.empty())
-    throw std::runtime_error("give --limit or --limits, not both");
+  flags.log.in_flight = !flags.in_flight.empty();
+  const int kinds =
+      (flags.limits.empty() ? 0 : 1) + (flags.file.path.empty() ? 0 : 1) + (flags.log.in_flight ? 1 : 0);
+  if (kinds == 0)
+    throw std::runtime_error("--limit, --limits or --in-flight is required (see weir replay --help)");
+  if (kinds > 1) throw std::runtime_error("give one of --limit, --limits and --in-flight");
+  if (flags.log.in_flight && flags.plans.any())
+    throw std::runtime_error("in-flight: not with --limit-by or --plans");
   if (!flags.plans.field.empty() && !flags.plans.file.empty())
     throw std::runtime_error("give --limit-by or --plans, not both");
   if (flags.plans.any() && !flags.file.path.empty())
     throw std::runtime_error("limit-by: a limits file names its own attributes");
   if (!flags.file.path.empty()) return replay_file(flags);
   if (!flags.file.fields.empty()) throw std::runtime_error("attribute: only --limits has attributes");
+  if (flags.log.in_flight) return replay_slots(flags);
   if (!flags.plans.field.empty()) flags.log.key += "," + flags.plans.field;
   if (flags.plans.any()) return replay_plans(flags);
   const std::vector<core::Rule> rules = rules_of(flags.limits);
@@ -259,9 +289,16 @@ void add_replay(CLI::App& app, int& result) {
   replay_app
       ->add_option("--limits", flags->file.path, "limits file to try instead: all of its limits together")
       ->type_name("FILE");
+  replay_app
+      ->add_option("--in-flight", flags->in_flight,
+                   "how many requests of a client may be under way at once; up to 16")
+      ->type_name("N")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   flags->file.add_to(*replay_app);
   flags->plans.add_to(*replay_app);
   flags->log.add_to(*replay_app);
+  flags->log.add_duration_to(*replay_app);
   flags->log.add_names_to(*replay_app);
   replay_app
       ->add_option("--decisions", flags->decisions,

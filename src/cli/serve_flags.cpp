@@ -97,6 +97,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
   time("--max-overdraft", flags.max_overdraft, "longest that charges may lock a limit beyond its burst");
+  app.add_flag("--allow-refunds", s.allow_refunds, "take WEIR.REFUND for limits that do not say so, too");
   app.add_option("--user", s.user, "name for AUTH")
       ->type_name("NAME")
       ->envname("WEIR_USER")

@@ -12,9 +12,11 @@
 
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
+#include "cli/values.hpp"
 #include "core/address.hpp"
 #include "core/regular_file.hpp"
 #include "sim/suggest_limits.hpp"
+#include "sim/suggest_slots.hpp"
 #include "sim/warnings.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -150,12 +152,43 @@ sim::Criterion criterion_of(const SuggestFlags& flags, sim::SuggestReport& repor
   return criterion;
 }
 
+// What a reader has to know before any number.
+std::vector<std::string> warnings_of(const LogRun& run, const sim::SuggestReport& report,
+                                     const logs::ClientIndex& clients) {
+  std::vector<sim::TriedRule> tried;
+  for (const sim::Suggestion& each : report.suggestions)
+    tried.push_back({core::Rule::parse(each.rounded.limit).value(), each.rounded.denied});
+  return sim::warnings_of(report.log, sim::some_names(clients, run.key_parts()), tried);
+}
+
+int suggest_slots(const SuggestFlags& flags, sim::SuggestReport& report, bool any_criterion) {
+  if (flags.as_limits) throw std::runtime_error("as-limits: not with --in-flight");
+  if (!flags.today.empty()) throw std::runtime_error("today: a rate is not compared with slots");
+  if (!flags.bad.empty()) throw std::runtime_error("bad: not with --in-flight; --where leaves requests out");
+  LogRun run(flags.log);
+  sim::SuggestSlots slots;
+  run.read([&slots](std::span<const logs::Event> some) {
+    for (const logs::Event& event : some) slots.take(event);
+  });
+  const logs::ClientIndex& clients = run.reader().clients();
+  report.log = run.report();
+  report.requests = report.log.stats.requests;
+  report.clients = clients.count();
+  std::optional<sim::Criterion> criterion;
+  if (any_criterion) criterion = criterion_of(flags, report, clients, run.key_parts());
+  slots.fill(report, criterion ? &*criterion : nullptr,
+             [&](std::uint32_t client) { return logs::shown(clients.name(client), run.key_parts()); });
+  report.log.warnings = warnings_of(run, report, clients);
+  return run.deliver(sim::text_of(report, LogRun::colour()), sim::json_of(report),
+                     [&report] { return sim::page_of(report); });
+}
+
 int suggest(const SuggestFlags& flags) {
   const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
                        (flags.good.empty() ? 0 : 1);
   if (flags.as_limits && (flags.log.json || !flags.log.html.empty()))
     throw std::runtime_error("as-limits: the answer is either a piece of a limits file or JSON or a page");
-  if (criteria != 1) {
+  if (flags.log.in_flight ? criteria > 1 : criteria != 1) {
     throw std::runtime_error("give exactly one of --deny-clients, --deny-requests and --good");
   }
   sim::SuggestReport report;
@@ -164,12 +197,11 @@ int suggest(const SuggestFlags& flags) {
     report.deny_clients = parse_share("deny-clients", flags.deny_clients);
   if (!flags.deny_requests.empty()) report.deny_requests = parse_share("deny-requests", flags.deny_requests);
   if (!flags.good.empty()) read_clients("good", flags.good);  // says at once what is wrong with it
+  if (flags.log.in_flight) return suggest_slots(flags, report, criteria == 1);
 
   std::vector<core::Rule> today;
   if (!flags.today.empty()) {
-    const auto rule = core::Rule::parse(flags.today);
-    if (!rule) throw std::runtime_error("today: " + rule.error());
-    today.push_back(*rule);
+    today.push_back(parse_rule("today", flags.today));
   }
 
   LogRun run(flags.log);
@@ -192,10 +224,7 @@ int suggest(const SuggestFlags& flags) {
   sim::Suggest(events.others, clients.count(), std::move(criterion)).run(report, today);
   if (bad > 0) sim::Suggest::try_on_bad(events.bad, report);
   const logs::Wanted& wanted = run.reader().options().wanted;
-  std::vector<sim::TriedRule> tried;
-  for (const sim::Suggestion& each : report.suggestions)
-    tried.push_back({core::Rule::parse(each.rounded.limit).value(), each.rounded.denied});
-  report.log.warnings = sim::warnings_of(report.log, sim::some_names(clients, wanted.key.size()), tried);
+  report.log.warnings = warnings_of(run, report, clients);
   const std::string text =
       flags.as_limits ? sim::limits_of(report, wanted) : sim::text_of(report, LogRun::colour());
   return run.deliver(text, sim::json_of(report), [&report] { return sim::page_of(report); });
@@ -222,7 +251,10 @@ void add_suggest(CLI::App& app, int& result) {
       ->type_name("FILE");
   suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
       ->type_name("LIMIT");
+  suggest_app->add_flag("--in-flight", flags->log.in_flight,
+                        "how many requests at once to allow, in place of a rate; needs no criterion");
   flags->log.add_to(*suggest_app);
+  flags->log.add_duration_to(*suggest_app);
   suggest_app->add_flag("--as-limits", flags->as_limits, "print a piece of a limits file");
   suggest_app->callback([flags, &result] { result = suggest(*flags); });
 }

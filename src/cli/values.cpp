@@ -51,6 +51,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+core::Rule parse_rule(const std::string& flag, std::string_view text) {
+  if (trimmed(text).starts_with("in_flight"))
+    throw wrong(
+        flag, std::string(text),
+        "counts requests that are under way, so it has to be known how long each took: give --in-flight");
+  const auto rule = core::Rule::parse(text);
+  if (!rule) throw std::runtime_error(flag + ": " + rule.error());
+  return *rule;
+}
+
 std::size_t parse_bytes(const std::string& flag, const std::string& text, std::size_t least) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::string_view name = digits == text.size() ? "B" : std::string_view(text).substr(digits);

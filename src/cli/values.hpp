@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/rule.hpp"
 #include "server/settings.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -20,6 +21,8 @@ std::size_t parse_bytes(const std::string& flag, const std::string& text, std::s
 // "500ms".
 std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& text,
                                     std::chrono::nanoseconds least);
+// "100/min burst 20", as what replays decide by: slots need to know how long each request took.
+core::Rule parse_rule(const std::string& flag, std::string_view text);
 // "50%", a whole number from 1 to 100, as a part of 1.
 double parse_share(const std::string& flag, const std::string& text);
 // "127.0.0.1:6390" or "[::1]:6390".

@@ -136,8 +136,48 @@ Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, nanoseconds no
   return {{until, all.word}, until == all.until ? 0 : units - std::min(units, charged)};
 }
 
+namespace {
+
+Overdrawn refund_gcra(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units,
+                      std::uint64_t least) {
+  const std::uint64_t interval = interval_of(rule);
+  const std::uint64_t ahead = ahead_of(state.until, now);
+  const std::uint64_t owed = owed_of(state, ahead, interval, std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t stays = std::min(owed, ahead_of(least, now));
+  Overdrawn told;
+  told.next = state;
+  const std::uint64_t back = units > (owed - stays) / interval ? owed - stays : units * interval;
+  if (back != 0) {
+    told.next = {static_cast<std::uint64_t>(now.count()) + owed - back, interval};
+    told.changes = true;
+  }
+  told.charged = back / interval;
+  tell_owed(rule, now, told);
+  return told;
+}
+
+Overdrawn refund_window(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units) {
+  const std::uint64_t used = ahead_of(state.until, now) == 0 ? 0 : state.word;
+  const std::uint64_t back = std::min(units, used);
+  if (back != 0) state.word -= back;
+  // What it tells of what is left is what a charge of nothing does.
+  Overdrawn told = overdraw_window(rule, state, now, Cost{0});
+  told.charged = back;
+  told.changes = back != 0;
+  return told;
+}
+
+}  // namespace
+
+Overdrawn refund(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units,
+                 std::uint64_t least) {
+  return rule.algorithm == Algorithm::gcra ? refund_gcra(rule, state, now, units, least)
+                                           : refund_window(rule, state, now, units);
+}
+
 Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
                    std::uint64_t moved) {
+  if (outside.form == Outside::Form::refund) return refund(rule, state, now, outside.units, 0);
   return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside, moved)
                                            : overdraw_window(rule, state, now, outside);
 }

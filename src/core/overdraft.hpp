@@ -6,9 +6,10 @@
 //   cost n:       owed := max(owed, min(owed + n x T, burst x T + overdraft))
 //   remaining n:  owed := max(owed, (burst - n) x T)
 //   pause p:      owed := max(owed + m, p + (burst - 1) x T), where those who wait move by m
+//   refund n:     owed := min(owed, max(owed - n x T, what has to stay))
 //
-// By a fixed window: used := used + n, or max(used, limit - n), in the window that runs. Each only raises
-// what is owed, so it admits nothing. docs/algorithm.md has it under that name.
+// By a fixed window: used := used + n, or max(used, limit - n), or max(0, used - n), in the window that runs.
+// All but a refund only raise what is owed, so they admit nothing. docs/algorithm.md has it under that name.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread.
 #pragma once
@@ -52,5 +53,9 @@ Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, std::chrono::n
 // pause moves those who wait.
 Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside,
                    std::uint64_t moved = 0);
+
+// Takes units back that were charged and not used, and says how many; the tat stays at `least` or later.
+Overdrawn refund(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, std::uint64_t units,
+                 std::uint64_t least);
 
 }  // namespace weir::core

@@ -154,6 +154,31 @@ TEST(Overdraft, a_window_that_is_over_owes_nothing) {
   EXPECT_EQ(told.reset_after, 50s);
 }
 
+TEST(Refund, takes_back_what_has_not_drained_and_leaves_what_has_to_stay) {
+  const Rule each_second = rule("1/s burst 5");
+  const TwoWords owes{kN + 4 * kT, kT};
+  EXPECT_EQ(refund(each_second, owes, kNow, 3, 0).next, (TwoWords{kN + kT, kT}));
+  EXPECT_EQ(refund(each_second, owes, kNow, 3, 0).charged, 3U);
+  EXPECT_EQ(refund(each_second, owes, kNow + 500ms, 9, 0).charged, 3U) << "of 3.5";
+  EXPECT_EQ(refund(each_second, owes, kNow + 500ms, 9, 0).next.until, kN + kT / 2);
+  EXPECT_EQ(refund(each_second, owes, kNow, 3, kN + 3 * kT).charged, 1U);
+  EXPECT_FALSE(refund(each_second, owes, kNow, 3, std::numeric_limits<std::uint64_t>::max()).changes);
+  EXPECT_FALSE(refund(each_second, owes, kNow + 4s, 3, 0).changes);
+  EXPECT_EQ(refund(each_second, owes, kNow, std::numeric_limits<std::uint64_t>::max(), 0).charged, 4U);
+  // 2.5 units of 2 s each: 3 of 1 s.
+  EXPECT_EQ(refund(each_second, {kN + 5 * kT, 2 * kT}, kNow, 2, 0).next, (TwoWords{kN + kT, kT}));
+}
+
+TEST(Refund, a_window_falls_and_not_below_nothing) {
+  const Rule window = rule("5/min algorithm=fixed_window");
+  const TwoWords used{kN + 60 * kT, 4};
+  const Overdrawn some = refund(window, used, kNow, 3, 0);
+  EXPECT_EQ(some.next, (TwoWords{kN + 60 * kT, 1}));
+  EXPECT_EQ(some.charged, 3U);
+  EXPECT_EQ(refund(window, used, kNow, 9, 0).charged, 4U);
+  EXPECT_FALSE(refund(window, used, kNow + 1min, 1, 0).changes);
+}
+
 // Whatever was charged before, a request that passes a check fits beside all of it.
 TEST(Overdraft, what_is_admitted_after_it_keeps_the_promise) {
   std::mt19937_64 random(7);

@@ -163,7 +163,7 @@ void write_charged(JsonWriter& json, Exchange& exchange, const Question& questio
 
 // An answer that decides nothing; false for one that does.
 bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
-  if (kind != RequestKind::reset && !is_by_id(kind)) return false;
+  if (kind != RequestKind::reset && kind != RequestKind::refund && !is_by_id(kind)) return false;
   json.begin_object();
   if (kind == RequestKind::reset) {
     json.member("reset", question.forgotten);
@@ -171,6 +171,8 @@ bool write_number(JsonWriter& json, RequestKind kind, const Question& question) 
     json.member("given_back", question.reservation->given_back);
   } else if (kind == RequestKind::extend) {
     json.member("hold", question.reservation->wait);
+  } else if (kind == RequestKind::refund) {
+    json.member("given_back", question.charge->told.charged);
   } else if (const auto wait = question.reservation->wait; wait.count() < 0) {
     json.member("wait", -1);
   } else {

@@ -82,6 +82,7 @@ enum class RequestKind : std::uint8_t {
   cancel,
   settle,
   charge,
+  refund,
   moment,
   extend
 };

@@ -39,6 +39,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/cancel", false, kPost, true, &run_api<RequestKind::cancel>},
     Handler{"/v1/settle", false, kPost, true, &run_api<RequestKind::settle>},
     Handler{"/v1/charge", false, kPost, true, &run_api<RequestKind::charge>},
+    Handler{"/v1/refund", false, kPost, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, true, &run_api<RequestKind::extend>},
     Handler{kGate, true, {}, false, &run_gate},

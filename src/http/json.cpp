@@ -54,6 +54,7 @@ constexpr unsigned kOfExtend = bit(kId) | bit(kHold);
 constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
 constexpr unsigned kOfCharge = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
                                bit(kRemaining) | bit(kWindow) | bit(kPause);
+constexpr unsigned kOfRefund = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost);
 constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
 constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 
@@ -89,6 +90,8 @@ unsigned allowed_of(RequestKind kind) {
       return kOfExtend;
     case RequestKind::charge:
       return kOfCharge;
+    case RequestKind::refund:
+      return kOfRefund;
     default:
       return kOfCheck;
   }
@@ -116,6 +119,7 @@ store::Verb verb_of(RequestKind kind) {
     case RequestKind::extend:
       return store::Verb::extend;
     case RequestKind::charge:
+    case RequestKind::refund:
       return store::Verb::charge;
   }
   return store::Verb::check;
@@ -149,7 +153,8 @@ class Reader {
       return ask();
     }
     if (reserves(exchange_.kind)) read_waiting(members);
-    if (exchange_.kind == RequestKind::charge) read_outside(members);
+    if (ask_.verb == store::Verb::charge) read_outside(members);
+    if (exchange_.kind == RequestKind::refund) ask_.form = Outside::Form::refund;
     ask_.explains = exchange_.kind == RequestKind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     const bool costs_by_name = members.has(kCost) && read_costs(members, kCost);
@@ -237,6 +242,8 @@ class Reader {
         return fault("limit", why.sentence);
       case What::actual:
         return fault("actual", why.sentence);
+      case What::refunds:
+        return fault(ask_.as == nullptr ? "limit" : "attributes", why.sentence);
       default:
         return fault("attributes", why.sentence);
     }
@@ -443,7 +450,7 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (exchange_.kind != RequestKind::reset && exchange_.kind != RequestKind::charge)
+      if (exchange_.kind != RequestKind::reset && ask_.verb != store::Verb::charge)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }

@@ -115,6 +115,17 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/refund": {
+      "post": {
+        "summary": "Take back the last units that were charged, which were not used",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refund"}}}},
+        "responses": {
+          "200": {"description": "Units that were given back, at the limit that gave least", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["given_back"], "properties": {"given_back": {"type": "integer", "minimum": 0}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/moment": {
       "post": {
         "summary": "When a reservation acts by now, as a pause may have moved it",
@@ -223,6 +234,18 @@ std::string_view open_api() {
           "remaining": {"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"},
           "pause": {"type": "number", "minimum": 0, "maximum": 86400, "description": "For how many seconds nobody acts, instead of a cost"},
           "window": {"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]}
+        }
+      },
+      "Refund": {
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
+        "properties": {
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "key": {"type": "string"},
+          "limit": {"type": "string", "description": "The rate of key"},
+          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
+          "cost": {"$ref": "#/components/schemas/Costs"}
         }
       },
       "Charged": {

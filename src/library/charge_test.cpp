@@ -53,6 +53,41 @@ TEST(Charge, an_overdraft_has_a_bound) {
   EXPECT_EQ(limiter.charge(Cost{std::uint64_t{1} << 62}).reset_after, 24h + 4s);
 }
 
+TEST(Refund, the_last_units_go_back_and_no_more) {
+  ManualClock clock;
+  Limiter limiter{Quota::per_second(1).with_burst(5), clock};
+  KeyedLimiter keyed{Quota::per_second(1).with_burst(5), {.memory = 1_MiB, .clock = &clock}};
+  EXPECT_TRUE(limiter.check(Cost{4}).allowed());
+  EXPECT_TRUE(keyed.check("k", Cost{4}).allowed());
+  EXPECT_EQ(limiter.refund(), 1U);
+  EXPECT_EQ(keyed.refund("k"), 1U);
+  clock.advance(1500ms);
+  EXPECT_EQ(limiter.refund(Cost{9}), 1U) << "of 1.5 that have not drained";
+  EXPECT_EQ(keyed.refund("k", Cost{9}), 1U);
+  EXPECT_EQ(limiter.check(Cost{0}).remaining, 5);
+  EXPECT_EQ(keyed.check("k", Cost{0}).remaining, 5);
+}
+
+TEST(Refund, what_is_held_stays) {
+  ManualClock clock;
+  Limiter limiter{Quota::per_second(1).with_burst(10), clock};
+  Reservation held = limiter.reserve({.hold = 1min}, Cost{6});
+  EXPECT_TRUE(limiter.check(Cost{2}).allowed());
+  EXPECT_EQ(limiter.refund(Cost{8}), 2U);
+  held.settle(1);
+  EXPECT_EQ(limiter.check(Cost{0}).remaining, 9);
+  EXPECT_EQ(limiter.refund(Cost{8}), 1U);
+}
+
+TEST(Refund, a_pause_stays) {
+  ManualClock clock;
+  Limiter limiter{Quota::per_second(1).with_burst(5), clock};
+  limiter.charge(Pause{20s});
+  limiter.charge(Cost{3});
+  EXPECT_EQ(limiter.refund(Cost{100}), 3U);
+  EXPECT_EQ(limiter.check().retry_after, 20s);
+}
+
 TEST(Charge, sliding_windows_cannot_say_it) {
   for (const Algorithm algorithm : {Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
     KeyedLimiter limiter{Quota::per_second(2), {.memory = 1_MiB, .algorithm = algorithm}};

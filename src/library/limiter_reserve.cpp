@@ -110,9 +110,18 @@ Charged Limiter::charge(Outside outside) noexcept {
   }
   const nanoseconds as_of = locked.in_schedule ? schedule_->no_earlier(quota_, at) : at;
   const core::Rule rule{locked.quota()};
-  const core::Overdrawn told =
-      core::overdraw(rule, {locked.state.tat, locked.state.interval}, as_of, outside, moved);
+  const core::TwoWords state{locked.state.tat, locked.state.interval};
+  core::Overdrawn told;
+  if (outside.form == Outside::Form::refund) {
+    const std::uint64_t least =
+        locked.in_schedule ? locked.schedule().least_after_refund(store::QuotaNumbers(locked.quota()), as_of)
+                           : 0;
+    told = core::refund(rule, state, as_of, outside.units, least);
+  } else {
+    told = core::overdraw(rule, state, as_of, outside, moved);
+  }
   if (told.changes) locked.charge({told.next.until, told.next.word}, as_of);
+  if (outside.form == Outside::Form::pause && locked.in_schedule) locked.schedule().left(locked.state.tat);
   return told;
 }
 
@@ -189,6 +198,7 @@ class LimiterHandle final : public ReservationHandle {
             core::owe(quota_, state, actual - own_.count, schedule.no_earlier(now), Outside{}.overdraft).next;
         if (owed.word != state.word) schedule.lose();
         state = owed;
+        schedule.left(state.until);
       }
     }
     locked.state = {std::min(state.until, kInSchedule - 1), state.word};

@@ -373,6 +373,16 @@ LimitsCharged Limits::charge(const LimitsRequest& request, const LimitsCharge& c
   return {question.charge->told, std::string(service::told_of(question, set.get()).by)};
 }
 
+std::uint64_t Limits::refund(const LimitsRequest& request) {
+  const auto set = impl_->set();
+  const Said said(request, Cost{});
+  const service::Ask ask{.verb = store::Verb::charge, .as = &said.asked(), .form = Outside::Form::refund};
+  service::Question question;
+  prepare(ask, *set, impl_->now(), question);
+  impl_->ask(question);
+  return question.charge->told.charged;
+}
+
 std::string Limits::explain(const LimitsRequest& request) {
   const auto set = impl_->set();
   const Said said(request);

@@ -193,6 +193,7 @@ struct NamedLimit {
   std::string id;               // its identity in every store; the name unless `id:` says otherwise
   std::vector<By> by;           // in the order of the file; empty: one counter for everybody
   bool required = false;        // a request without an attribute of `by` is an error
+  bool refunds = false;         // what was charged may be taken back by those that have no id
   std::vector<Window> windows;  // empty: only deny and allow
   Window slots{core::Rule{Quota::per_second(1)}};  // one of `windows` too, once all is read; line 0: none
   Index within = kNone;                            // File::limits; never in a circle

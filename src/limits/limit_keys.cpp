@@ -392,6 +392,19 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
                 LimitReading& reading) { read_shadow(context, field, reading.limit); },
      .said = [](const File&, const NamedLimit& limit) { return shadow_text(limit); },
      .place = [](const NamedLimit& limit) { return limit.shadow_place; }},
+    {.key = {.name = "refunds",
+             .unsaid = "`false`",
+             .meaning = "callers without an id may take back what they did not use (`WEIR.REFUND`); so they "
+                        "may undo the limit",
+             .example = "true",
+             .form = R"({
+  "description": "Callers without an id may take back what they did not use.",
+  "enum": [true, false, "true", "false"]
+})"},
+     .read = [](Context& context, const FileField& field,
+                LimitReading& reading) { read_text(context, field, reading.limit.refunds, read_switch); },
+     .of_rate = true,
+     .said = [](const File&, const NamedLimit& limit) { return limit.refunds ? std::string("true") : ""; }},
     {.key = {.name = "show",
              .unsaid = "`true` with a `by`, else `false`",
              .meaning = "clients are told its numbers in `RateLimit` fields: a limit without `by` would tell "

@@ -43,6 +43,7 @@ LineParser::LineParser(const Layout& layout, const Wanted& wanted, std::string_v
     cost_ = slots_.size();
     slots_.push_back({wanted.cost, names_of(wanted.cost), "--cost"});
   }
+  if (wanted.span) find_span(layout, wanted, line);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].required) required_.push_back(i);
   }
@@ -50,6 +51,30 @@ LineParser::LineParser(const Layout& layout, const Wanted& wanted, std::string_v
   also_.resize(also_parts_.size());
   also_text_.resize(also_parts_.size());
   splitter_ = make_splitter(layout, slots_, line);
+}
+
+// What the first line has tells which program wrote it. A comment, in place of fields, has its first word,
+// and its fields are named later.
+void LineParser::find_span(const Layout& layout, const Wanted& wanted, std::string_view line) {
+  const bool comment = line.starts_with('#');
+  const std::vector<LineField> there = make_splitter(layout, {}, line)->fields(line);
+  const auto has = [&](std::string_view name) {
+    if (comment) return !name.starts_with('#') || line.starts_with(name);
+    return std::any_of(there.begin(), there.end(), [&](const LineField& each) { return each.name == name; });
+  };
+  span_ = span_of(layout.format->name, *wanted.span, !wanted.time.empty(), has);
+  took_ = slots_.size();
+  slots_.push_back({span_->field, names_of(span_->field), "--duration"});
+}
+
+std::string_view LineParser::read_span(LogRecord& record) const {
+  const auto took = read_duration(values_[took_], span_->unit_ns);
+  if (!took) return "the duration is not a number";
+  const bool at_end = span_->stamp == SpanEnd::end;
+  if (at_end && *took > record.ns) return "the request began before 1970";
+  record.ns -= at_end ? *took : 0;
+  record.cost = static_cast<std::uint64_t>(record.ns + *took);
+  return "";
 }
 
 // The slot of the time is the first. Of "date,clock" that is the clock's.
@@ -112,6 +137,9 @@ std::string_view LineParser::parse(std::string_view line, LogRecord& record, std
   record.cost = 1;
   if (cost_ != 0) {
     if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
+  }
+  if (span_) {
+    if (const std::string_view fault = read_span(record); !fault.empty()) return fault;
   }
   append_key(key);
   return "";

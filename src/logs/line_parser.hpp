@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,14 +14,15 @@
 #include "logs/key.hpp"
 #include "logs/layout.hpp"
 #include "logs/log_time.hpp"
+#include "logs/span.hpp"
 #include "logs/splitter.hpp"
 #include "logs/wanted.hpp"
 
 namespace weir::inline v0_1::logs {
 
 struct LogRecord {
-  std::int64_t ns;        // since 1970
-  std::uint64_t cost;     // below 2^63
+  std::int64_t ns;        // since 1970; with Wanted::span, when it began
+  std::uint64_t cost;     // below 2^63; with Wanted::span, when it ended, ns since 1970
   bool left_out = false;  // a Filter's, which a parser does not know
 };
 
@@ -57,6 +59,8 @@ class LineParser {
   Part add(const Wanted::Part& wanted, bool required, std::vector<Slot>& slots);
   void add_times(const std::string& time);
   TimeFault read_time(std::int64_t& ns);
+  void find_span(const Layout& layout, const Wanted& wanted, std::string_view line);
+  std::string_view read_span(LogRecord& record) const;
   std::string_view missing(std::size_t slot, std::string_view line);
   void append_value(const Part& part, std::string& to) const;
   void append_key(std::string& key) const;
@@ -70,6 +74,8 @@ class LineParser {
   std::vector<Part> key_;
   std::vector<Part> also_parts_;
   std::size_t cost_ = 0;  // its slot; 0, which is the time's: none
+  std::size_t took_ = 0;  // likewise, of how long a request took
+  std::optional<KnownSpan> span_;
   std::vector<Slot> slots_;
   std::vector<std::size_t> required_;
   std::unique_ptr<Splitter> splitter_;

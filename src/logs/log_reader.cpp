@@ -297,7 +297,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
   };
   {
     const Join join{channel, reading};
-    Reorder reorder(options_.reorder_ns);
+    Reorder reorder(options_.reorder_ns, options_.wanted.span.has_value());
     std::vector<Event> ready;
     const auto flush = [&] {
       each(ready);

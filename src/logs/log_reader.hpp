@@ -20,8 +20,8 @@
 namespace weir::inline v0_1::logs {
 
 struct Event {
-  std::int64_t ns;  // since 1970
-  std::uint64_t cost;
+  std::int64_t ns;          // since 1970
+  std::uint64_t cost;       // with Wanted::span, when it ended: ns since 1970
   std::uint32_t client;     // its number in ClientIndex
   std::uint32_t order = 0;  // Reorder's own
 };
@@ -46,7 +46,9 @@ struct Progress {
 // Sorts events by time; events of equal time stay in the order in which they came.
 class Reorder {
  public:
-  explicit Reorder(std::int64_t window_ns) : window_(window_ns) {}
+  // `cut`: what comes too late to be sorted counts from as early as it still can, not from the greatest time
+  // so far: it is a request's begin, and its end is known.
+  explicit Reorder(std::int64_t window_ns, bool cut = false) : window_(window_ns), cut_(cut) {}
 
   // Takes one event; passes on every event that no later one can precede.
   template <class Each>
@@ -57,7 +59,7 @@ class Reorder {
         ++stats.reordered;
       } else {
         ++stats.clamped;
-        event.ns = newest_;
+        event.ns = cut_ ? newest_ - window_ : newest_;
       }
     }
     if (window_ == 0) {
@@ -113,6 +115,7 @@ class Reorder {
   }
 
   std::int64_t window_;
+  bool cut_;
   std::int64_t newest_ = 0;  // no event is before 1970
   std::map<std::int64_t, Second> seconds_;
   Second* last_ = nullptr;

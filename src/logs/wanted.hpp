@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/address.hpp"
+#include "logs/span.hpp"
 #include "logs/time_format.hpp"
 #include "logs/zone.hpp"
 
@@ -29,7 +30,8 @@ struct Wanted {
   bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"
   core::Prefixes prefixes;  // of that address
   std::string cost;         // empty: 1 for each line
-  std::string time;         // empty: where the format has it; "date,clock" is two fields
+  std::optional<WantedSpan> span{};  // then LogRecord says when a request began and ended; without a cost
+  std::string time;                  // empty: where the format has it; "date,clock" is two fields
   std::optional<TimeFormat> time_format{};
   Zone zone{};  // of times that name none
 

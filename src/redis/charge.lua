@@ -9,6 +9,7 @@
 --             each of these before ' redis-cell': in redis-cell's format
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
 --             'left ALGORITHM' used limit period
+--             'refund ALGORITHM' cost limit period   what was not used after all; of gcra reserve.lua has it
 --           and last, only in tests, the time instead of the server's: 's us'
 --   answer  1; the time, s and us; for each limit its state before
 
@@ -98,12 +99,13 @@ local function window(text, at)
   end
   local after = math.max(used, units)
   if match(kind, '^charge') then after = used + math.min(units, math.max(used, limit, 4294967295) - used) end
+  if match(kind, '^refund') then after = used - math.min(units, used) end
   if after == used then return true end
   return true, format('weir1f %d%09d %d', es, en, after)
 end
 
 for _, word in ipairs({'fixed_window', 'fixed_window_clock'}) do
-  charge['charge ' .. word], charge['left ' .. word] = window, window
+  charge['charge ' .. word], charge['left ' .. word], charge['refund ' .. word] = window, window, window
 end
 
 local answer, after = {1, time[1], time[2]}, {}

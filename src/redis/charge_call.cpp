@@ -48,7 +48,13 @@ class ChargeCall final : public StoreCall {
     asked_ = now;
     std::string command;
     const std::string& name = charge_->each[of_[0]].check.name;
-    if (const auto length = pause()) {
+    if (refunds()) {
+      // A remembered denial tells of what is given back.
+      for (const std::size_t i : of_) in_.known.forget_denial(charge_->each[i].check.hash);
+    }
+    if (refunds_gcra()) {
+      append_refund(command, in_.endpoint.prefix, asks());
+    } else if (const auto length = pause()) {
       append_pause(command, in_.endpoint.prefix, asks(), reservation_id(in_.ids.next(), slot_of(name)),
                    *length);
     } else {
@@ -59,9 +65,13 @@ class ChargeCall final : public StoreCall {
 
  private:
   std::optional<nanoseconds> pause() const {
-    const std::optional<Outside>& outside = charge_->each[of_[0]].outside;
-    if (!outside || outside->form != Outside::Form::pause) return std::nullopt;
-    return outside->length;
+    if (!outside() || outside()->form != Outside::Form::pause) return std::nullopt;
+    return outside()->length;
+  }
+  const std::optional<Outside>& outside() const { return charge_->each[of_[0]].outside; }
+  bool refunds() const { return outside() && outside()->form == Outside::Form::refund; }
+  bool refunds_gcra() const {
+    return refunds() && charge_->each[of_[0]].check.limit.rule.algorithm == Algorithm::gcra;
   }
   std::vector<ScriptCheck> asks() const {
     std::vector<ScriptCheck> made;
@@ -91,8 +101,9 @@ class ChargeCall final : public StoreCall {
     std::array<Decision, store::kMostChecks> decisions;
     std::array<Charged, store::kMostChecks> told;
     const auto length = pause();
-    if (auto why = length ? read_pause(value, asks(), *length, decisions, told)
-                          : read_charge(value, charges(), decisions, told))
+    if (auto why = refunds_gcra() ? read_refund(value, asks(), decisions, told)
+                   : length       ? read_pause(value, asks(), *length, decisions, told)
+                                  : read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     for (std::size_t i = 0; i < of_.size(); ++i) {
@@ -149,26 +160,33 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
-  std::map<std::uint16_t, std::unique_ptr<ChargeCall>> calls;  // by slot
+  const Outside::Form form = request.charge->outside.form;
+  // By slot; a refund of gcra's states is asked of another script.
+  std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     KeptCheck kept = in.keep(check);
-    if (request.charge->outside.form == Outside::Form::pause) {
+    const bool refunds = form == Outside::Form::refund;
+    const bool scheduled =
+        check.limit->rule.algorithm == Algorithm::gcra && (refunds || form == Outside::Form::pause);
+    if (scheduled) {
       if (auto why = cannot_reserve(check.limit->rule, in.endpoint.format))
         return refuse(request, i, Fault::unsuitable, *std::move(why));
     }
     const auto same = [&kept](const OpenCharge::Each& other) { return other.check.is_same_key(kept); };
     if (std::any_of(its->each.begin(), its->each.end(), same))
       return refuse(request, i, Fault::unsuitable, std::string(kSameKeyTwice));
-    auto& call = calls[in.slot(kept.name)];
-    if (!call) call = std::make_unique<ChargeCall>(in, its);
-    call->add(i);
+    const bool guarantee = store::is_guarantee(request.checks, i);
+    if (!guarantee || !refunds) {
+      auto& call = calls[{in.slot(kept.name), scheduled}];
+      if (!call) call = std::make_unique<ChargeCall>(in, its);
+      call->add(i);
+    }
     its->each.push_back({std::move(kept), std::nullopt});
-    if (!store::is_guarantee(request.checks, i))
-      its->each.back().outside = store::outside_of(*request.charge, check);
+    if (!guarantee) its->each.back().outside = store::outside_of(*request.charge, check);
   }
   its->open = calls.size();
-  for (auto& [slot, call] : calls) call->send(std::move(call), now);
+  for (auto& [where, call] : calls) call->send(std::move(call), now);
 }
 
 }  // namespace weir::redis

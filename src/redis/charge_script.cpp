@@ -45,10 +45,11 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
 
 void append_window(resp::Writer& to, const core::Rule& rule, const Outside& outside) {
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
-  const bool cost = outside.form == Outside::Form::cost;
+  const bool cost = outside.form != Outside::Form::remaining;
   const std::string word =
       rule.algorithm == Algorithm::fixed_window ? " fixed_window" : " fixed_window_clock";
-  to.bulk((cost ? "charge" : "left") + word);
+  const bool refunds = outside.form == Outside::Form::refund;
+  to.bulk((refunds ? "refund" : cost ? "charge" : "left") + word);
   to.number(cost ? std::min(outside.units, kMostCounted) : limit - std::min(outside.units, limit));
   to.number(limit);
   to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));

@@ -23,6 +23,7 @@
 --                                             names of records begin with before their ids; for each limit T and burst
 --           rest TIME id length stem T burst need     a pause of one limit whose state denies those units, unless it is
 --                                             paused
+--           refund TIME                       and for each limit T, burst and ns: that much was not used after all
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -39,6 +40,7 @@
 --           of extend: 1; s; us; ns that the hold has now, 0 when none is open
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
 --           of rest: the same; 0 instead of 1 when nothing has been done
+--           of refund: 1; s; us; for each limit its state before, and ns: the least that is owed after it, -1: all
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
 -- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
@@ -713,7 +715,7 @@ if ARGV[1] == 'reserve' then
       end
       local state = states[i]
       if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
-      line.tat = state.digits
+      if part.appended then line.tat = state.digits end
       drop_moments(line)
       if moment > 0 then add_moment(line, id, part.number, moment) end
       local held = hold > 0 and its.at_most ~= '' and not its.shadow
@@ -964,6 +966,46 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     keep_until(line, max(length, states[i].tat))
     write_line(line)
     call('PEXPIREAT', line.key, expiry(pair(line.last)))
+  end
+  return answer
+end
+
+if ARGV[1] == 'refund' then
+  -- What a moment, a hold or a hole is part of stays, and so does all that is not known to lie after them.
+  local function least_after(line, state, T, burst)
+    local least = max(least_tat(line, T + 0, burst), 0)
+    drop_moments(line)
+    drop_passed(line)
+    end_holds(line, true)
+    local open = by_score(line, int(UNTIL), '(' .. int(NUMBERS), 1)[1]
+    if not open and not has_holes(line) and not is_anybody_ahead(line) then return least end
+    if state.mark ~= ' @' .. line.epoch or state.T ~= T or line.T ~= T or line.burst + 0 ~= burst then return nil end
+    return max(least, from_now(line.tat))
+  end
+
+  local answer = {1, time[1], time[2]}
+  for i = 1, count do
+    if not read_state(i) then return no_state(i) end
+  end
+  for i = 1, count do
+    local T, burst, need, state = ARGV[3 * i], ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, states[i]
+    local line = read_line(i)
+    local least = 0
+    if line then least = least_after(line, state, T, burst) end
+    answer[2 + 2 * i], answer[3 + 2 * i] = state.text, least and int(least) or '-1'
+    local owed = state.tat
+    if owed > 0 and state.T ~= T then owed = (floor((owed - 1) / state.T) + 1) * T end
+    local after = max(owed - need, min(owed, least or owed), 0)
+    if after < owed then
+      if after > 0 then
+        write_state(i, digits_of(after), T, state.T == T and state.mark or '')
+      else
+        call('DEL', KEYS[2 * i])
+        states[i] = {text = false, tat = 0, mark = ''}
+      end
+      if line and from_now(line.tat) > after then line.tat = states[i].digits or '0' end
+    end
+    if line then write_line(line) end
   end
   return answer
 end

@@ -243,12 +243,11 @@ void append_moment(std::string& out, std::string_view prefix, std::string_view r
 
 namespace {
 
-// The words that a pause and a rest have in common; of each ask, T and burst follow.
-void append_pausing(resp::Writer& to, std::string_view verb, std::string_view prefix,
-                    std::span<const ScriptCheck> asks, std::string_view id, nanoseconds length,
-                    std::optional<nanoseconds> now) {
+// Up to the name of what is asked, which has `words` after it. Nobody reads the first of its keys.
+void append_keys(resp::Writer& to, std::string_view prefix, std::span<const ScriptCheck> asks,
+                 std::string_view what, std::size_t words) {
   const std::size_t keys = 1 + 2 * asks.size();
-  to.array(3 + keys + 5 + 2 * asks.size() + (verb == "rest" ? 1 : 0));
+  to.array(3 + keys + 1 + words);
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -257,7 +256,14 @@ void append_pausing(resp::Writer& to, std::string_view verb, std::string_view pr
     to.bulk(each.key);
     to.bulk(line_in_redis(prefix, each.key));
   }
-  to.bulk(verb);
+  to.bulk(what);
+}
+
+// The words that a pause and a rest have in common; of each ask, T and burst follow.
+void append_pausing(resp::Writer& to, std::string_view verb, std::string_view prefix,
+                    std::span<const ScriptCheck> asks, std::string_view id, nanoseconds length,
+                    std::optional<nanoseconds> now) {
+  append_keys(to, prefix, asks, verb, 4 + 2 * asks.size() + (verb == "rest" ? 1 : 0));
   append_when(to, now);
   to.bulk(id);
   to.number(static_cast<std::uint64_t>(length.count()));
@@ -274,6 +280,20 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
                   std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
   resp::Writer to(out);
   append_pausing(to, "pause", prefix, asks, id, length, now);
+}
+
+void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                   std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  append_keys(to, prefix, asks, "refund", 1 + 3 * asks.size());
+  append_when(to, now);
+  for (const ScriptCheck& each : asks) {
+    const auto interval = static_cast<std::uint64_t>(each.rule->quota.emission_interval().count());
+    constexpr std::uint64_t kAll = std::numeric_limits<std::int64_t>::max();  // that anybody may owe
+    to.number(interval);
+    to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
+    to.number(each.cost.units > kAll / interval ? kAll : each.cost.units * interval);
+  }
 }
 
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
@@ -519,6 +539,24 @@ tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCh
   const core::TwoWords next =
       rests ? core::overdraw(*ask.rule, *state, *now, Pause{length}, *by).next : *state;
   return core::decide(*ask.rule, next, *now, ask.cost).decision();
+}
+
+std::optional<std::string> read_refund(const Value& reply, std::span<const ScriptCheck> asks,
+                                       std::span<Decision> decisions, std::span<Charged> told) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstOfPause + 2 * asks.size()) return not_ours(reply).value();
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const core::Rule& rule = *asks[i].rule;
+    const auto state = read_state(reply.items[kFirstOfPause + 2 * i], asks[i], *now);
+    const auto stays = number_in<std::int64_t>(reply.items[kFirstOfPause + 2 * i + 1].text);
+    if (!state || !stays) return not_ours(reply).value();
+    const std::uint64_t least = *stays < 0 ? std::numeric_limits<std::uint64_t>::max()
+                                           : static_cast<std::uint64_t>(now->count() + *stays);
+    const core::Overdrawn refunded = core::refund(rule, *state, *now, asks[i].cost.units, least);
+    told[i] = refunded;
+    decisions[i] = core::decide(rule, refunded.next, *now, Cost{0}).decision();
+  }
+  return std::nullopt;
 }
 
 }  // namespace weir::redis

@@ -112,6 +112,9 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
 // A pause of the key of `ask`, unless it denies what is asked no more, or rests already.
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
                  std::chrono::nanoseconds length, std::optional<std::chrono::nanoseconds> now = {});
+// That many units of each ask's cost were not used after all; keys as of a pause.
+void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                   std::optional<std::chrono::nanoseconds> now = {});
 
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
@@ -131,5 +134,7 @@ std::optional<std::string> read_pause(const resp::Value& reply, std::span<const 
 // What the ask is told then by its rule, whether the key has been made to rest or not.
 tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask,
                                               std::chrono::nanoseconds length);
+std::optional<std::string> read_refund(const resp::Value& reply, std::span<const ScriptCheck> asks,
+                                       std::span<Decision> decisions, std::span<Charged> told);
 
 }  // namespace weir::redis

@@ -1,4 +1,4 @@
-// WEIR.CHARGE: what happened outside, which nobody was asked for.
+// WEIR.CHARGE: what happened outside, which nobody was asked for. WEIR.REFUND: what did not happen after all.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -18,8 +18,12 @@ constexpr std::string_view kChargeForm =
     "[key rule "
     "...], or ... AS attribute=value ...";
 
+constexpr std::string_view kRefundForm =
+    "the form is WEIR.REFUND [COST n] [KEYS] key rule [key rule ...], or ... AS attribute=value ...";
+
 struct ChargeWords {
   service::Ask ask{.verb = store::Verb::charge};
+  ReplyForm reply = ReplyForm::charged;
   std::optional<std::uint64_t> cost{};
   std::vector<limits::NamedCost> costs{};
   std::string_view form{};  // REMAINING or PAUSE, where it is said
@@ -49,6 +53,7 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
     std::string why;
     return limits::read_costs(value, into.costs, why) || fail(error, "ERR COST: " + why);
   }
+  if (into.ask.form == Outside::Form::refund) return false;
   if (is_word(name, "LIMIT") || is_word(name, "WINDOW")) {
     if (value.empty()) return fail(error, "ERR missing the value of " + std::string(name));
     if (is_word(name, "LIMIT")) {
@@ -93,13 +98,15 @@ bool read_words(Arguments words, ChargeWords& into, std::string& error) {
 
 }  // namespace
 
-bool ask_charge(Pipeline& pipeline, Arguments words, bool silent) {
-  ChargeWords asked;
+namespace {
+
+bool ask(Pipeline& pipeline, Arguments words, ChargeWords asked, bool silent) {
   std::string error;
   if (!read_words(words.subspan(1), asked, error)) return pipeline.fail(std::move(error));
   const std::uint64_t cost = asked.cost.value_or(1);
   if (!asked.by_file)
-    return ask_rules(pipeline, asked.rest, asked.ask, Cost{cost}, ReplyForm::charged, silent, kChargeForm);
+    return ask_rules(pipeline, asked.rest, asked.ask, Cost{cost}, asked.reply, silent,
+                     asked.reply == ReplyForm::refunded ? kRefundForm : kChargeForm);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
   if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
@@ -109,7 +116,17 @@ bool ask_charge(Pipeline& pipeline, Arguments words, bool silent) {
   said.costs = asked.costs;
   const limits::Description as = said.asked();
   asked.ask.as = &as;
-  return pipeline.add(asked.ask, ReplyForm::charged, silent);
+  return pipeline.add(asked.ask, asked.reply, silent);
+}
+
+}  // namespace
+
+bool ask_charge(Pipeline& pipeline, Arguments words, bool silent) { return ask(pipeline, words, {}, silent); }
+
+bool ask_refund(Pipeline& pipeline, Arguments words, bool silent) {
+  ChargeWords asked{.reply = ReplyForm::refunded};
+  asked.ask.form = Outside::Form::refund;
+  return ask(pipeline, words, std::move(asked), silent);
 }
 
 }  // namespace weir::resp

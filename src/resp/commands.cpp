@@ -44,6 +44,8 @@ constexpr std::array kCommands = {
             "what happened outside: [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] "
             "key rule ..., or "
             "AS attribute=value ..."},
+    Command{"WEIR.REFUND", -3, kNoKeys, Flags::none, ask_refund, nullptr,
+            "the last units charged were not used: [COST n] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
             "[COST n [ATLEAST m]] [CLASS name] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,

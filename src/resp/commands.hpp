@@ -152,6 +152,7 @@ bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_extend(Pipeline& pipeline, Arguments words, bool silent);
 // charge_command.cpp
 bool ask_charge(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_refund(Pipeline& pipeline, Arguments words, bool silent);
 // throttle_commands.cpp
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);

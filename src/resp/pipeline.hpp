@@ -28,6 +28,7 @@ enum class ReplyForm : std::uint8_t {
   reservation,  // WEIR.RESERVE's seven
   cancelled,    // the units that went back
   charged,      // WEIR.CHARGE's four integers, and of which limit they are
+  refunded,     // how many units were given back
   settled,      // the milliseconds until one more unit would be admitted, or that a hold has
 };
 

@@ -75,6 +75,7 @@ service::ServiceOptions options_from(const Settings& settings) {
           .sharing = settings.store_sharing,
           .max_wait = settings.max_wait,
           .max_overdraft = settings.max_overdraft,
+          .allow_refunds = settings.allow_refunds,
           .threads = settings.threads,
           .memory = settings.memory,
           .max_connections = settings.max_connections,

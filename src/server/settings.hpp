@@ -44,6 +44,7 @@ struct Settings {
   std::chrono::seconds stall_timeout{30};
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
+  bool allow_refunds = false;   // of limits that do not say so, too
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket
   bool insecure = false;        // allows a listener beyond loopback without password and TLS
 

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/rule.hpp"
 #include "limits/costs.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::service {
 namespace {
@@ -140,9 +142,29 @@ limits::OneLimit::Of of_windows(const Ask& ask) {
   return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
 }
 
+// A caller may undo a limit by refunds, so whoever made the limit has to allow them.
+bool may_refund(const Ask& ask, const Basis& basis, const Question& into, Refusal& refusal) {
+  if (ask.form != Outside::Form::refund || basis.allow_refunds) return true;
+  if (ask.as == nullptr) {
+    const std::string rule = core::to_text(into.checks[0].limit->rule);
+    return refuse(refusal, What::refunds,
+                  "limit '" + rule + "' takes no refunds: start weir with --allow-refunds");
+  }
+  limits::Matched& matched = into.more->matched;
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    const limits::NamedLimit& limit = *basis.set->limits()[matched.limit_of[i]].said;
+    if (limit.refunds || store::is_guarantee(matched.all(), i)) continue;
+    return refuse(refusal, What::refunds,
+                  "limit '" + limit.name + "' takes no refunds: it has to say refunds: true");
+  }
+  return true;
+}
+
 bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
-  if (ask.as == nullptr && ask.form != Outside::Form::cost && into.checks.size() != 1)
+  const bool of_one = ask.form == Outside::Form::remaining || ask.form == Outside::Form::pause;
+  if (ask.as == nullptr && of_one && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");
+  if (!may_refund(ask, basis, into, refusal)) return false;
   into.charge = &into.more_of().charge;
   *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};
   into.charge->outside.length = ask.pause;

@@ -74,6 +74,7 @@ struct Refusal {
     hold,         // more than `most`, the shortest ttl of the limits that it meets
     key_twice,    // among the limits that it brings
     rule,         // its text cannot be read
+    refunds,      // a limit takes none
   };
   What what = What::attributes;
   std::string sentence{};             // without a full stop
@@ -89,6 +90,7 @@ struct Basis {
   limits::MatchMemory& memory;
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
   std::chrono::nanoseconds overdraft{0};     // the most beyond a burst that may be charged afterwards
+  bool allow_refunds = false;                // of limits that do not say so, too
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

@@ -89,8 +89,12 @@ class Asker {
       question.reservation = nullptr;
       return &question;
     }
-    const Basis basis{limits(), limits_now_, match_memory_, service_.options().max_wait,
-                      service_.options().max_overdraft};
+    const Basis basis{limits(),
+                      limits_now_,
+                      match_memory_,
+                      service_.options().max_wait,
+                      service_.options().max_overdraft,
+                      service_.options().allow_refunds};
     if (prepare(ask, basis, question, refusal_)) {
       if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
       return &question;

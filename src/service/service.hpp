@@ -40,6 +40,7 @@ struct ServiceOptions {
 
   // How long what is charged afterwards may lock a limit beyond its burst.
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
+  bool allow_refunds = false;  // of limits that do not say so, too
 
   // What CONFIG and INFO report.
   unsigned threads = 1;

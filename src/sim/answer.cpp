@@ -137,7 +137,19 @@ std::string answer_of(const ReplayReport& report) {
   return text + ".";
 }
 
+namespace {
+
+// Of the criterion, or of what denies nothing.
+std::string answer_of_slots(const SuggestReport& report) {
+  const SuggestedSlots& first = report.in_flight.front();
+  return fmt::format("`in_flight={}` would have denied {} ({} of the requests).", first.slots,
+                     whom(first.clients_denied, report.clients), percent(first.denied, report.requests));
+}
+
+}  // namespace
+
 std::string answer_of(const SuggestReport& report) {
+  if (!report.in_flight.empty()) return answer_of_slots(report);
   if (report.suggestions.empty()) return "No limit meets the criterion.";
   const auto said = [&report](const Figures& limit) {
     return quoted(limit.limit) + " would have denied " + whom(limit.clients_denied, report.clients);

@@ -3,7 +3,6 @@
 #include "core/json_writer.hpp"
 #include "core/utc_text.hpp"
 #include "logs/zone.hpp"
-#include "weir/format.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -36,17 +35,17 @@ void append_csv(std::string& out, std::string_view text) {
   out += '"';
 }
 
-DecisionLines::DecisionLines(Form form, const std::vector<std::string>& limits)
+DecisionLines::DecisionLines(Form form, const std::vector<std::string>& limits, std::string_view denied)
     : form_(form), header_("time,client,cost") {
-  for (const std::string& limit : limits) add_limit(limit, limit + " retry_after");
+  for (const std::string& limit : limits) add_limit(limit, limit + " retry_after", denied);
 }
 
 DecisionLines::DecisionLines(Form form) : DecisionLines(form, {}) {
-  add_limit("verdict", "retry_after");
+  add_limit("verdict", "retry_after", to_text(Verdict::denied));
   header_ += ",limit";
 }
 
-void DecisionLines::add_limit(const std::string& verdict, const std::string& wait) {
+void DecisionLines::add_limit(const std::string& verdict, const std::string& wait, std::string_view denied) {
   append_csv(header_ += ',', verdict);
   append_csv(header_ += ',', wait);
   const auto text_of = [&](std::string_view word) {
@@ -58,8 +57,8 @@ void DecisionLines::add_limit(const std::string& verdict, const std::string& wai
     json.unknown_name(wait);
     return text.substr(1);
   };
-  texts_.push_back({text_of(to_text(Verdict::allowed)), text_of(to_text(Verdict::denied)),
-                    text_of(to_text(Verdict::never)), text_of(kError)});
+  texts_.push_back({text_of(to_text(Verdict::allowed)), text_of(denied), text_of(to_text(Verdict::never)),
+                    text_of(kError)});
 }
 
 void DecisionLines::begin(const logs::Event& event, std::string_view client, std::string& to) const {

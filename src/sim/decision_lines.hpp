@@ -14,6 +14,7 @@
 #include "logs/log_reader.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
+#include "weir/format.hpp"
 
 namespace weir::inline v0_1::sim {
 
@@ -25,7 +26,9 @@ class DecisionLines {
   enum class Form : std::uint8_t { csv, jsonl };
 
   // Of limits side by side, each with two columns; `limits` as reports name them.
-  DecisionLines(Form form, const std::vector<std::string>& limits);
+  // `denied`: the word for a request that a limit denied.
+  DecisionLines(Form form, const std::vector<std::string>& limits,
+                std::string_view denied = to_text(Verdict::denied));
   // Of a limits file, with one verdict and the limit that decided.
   explicit DecisionLines(Form form);
 
@@ -37,7 +40,7 @@ class DecisionLines {
            std::string& to) const;
 
  private:
-  void add_limit(const std::string& verdict, const std::string& wait);
+  void add_limit(const std::string& verdict, const std::string& wait, std::string_view denied);
   void begin(const logs::Event& event, std::string_view client, std::string& to) const;
   void add_wait(std::optional<std::int64_t> ns, std::string& to) const;
 

@@ -14,6 +14,9 @@ namespace weir::inline v0_1::sim {
 // "1,234 other requests are left out by --where status!=429", without an end; empty when none are.
 std::string left_out_in_words(const LogReport& log);
 
+// Of requests that began earlier than could be sorted, which is how long they are counted; without an end.
+std::string cut_in_words(const LogReport& log);
+
 // The first lines of a report.
 std::string head_of(const LogReport& log, bool colour);
 

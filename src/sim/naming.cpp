@@ -54,8 +54,13 @@ void leave_out_texts(LogReport& log) {
   for (LogReport::FilterText& each : log.asked) each.value.clear();
 }
 
+void rename_clients(std::vector<AtOnce>& clients, Naming naming) {
+  for (AtOnce& each : clients) each.client = called(each.client, each.number, naming);
+}
+
 ReplayReport with_names(ReplayReport report, Naming naming) {
   if (naming == Naming::as_is) return report;
+  rename_clients(report.at_once, naming);
   for (std::size_t i = 0; i < report.limits.size(); ++i) {
     LimitReport& limit = report.limits[i];
     const std::string kind = kind_of_clients(report, i);

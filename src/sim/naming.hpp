@@ -39,6 +39,7 @@ std::string kind_of_clients(const ReplayReport& report, std::size_t limit);
 // have written goes too: the text of unreadable lines and of errors, and the folders of files.
 ReplayReport with_names(ReplayReport report, Naming naming);
 void leave_out_texts(LogReport& log);
+void rename_clients(std::vector<AtOnce>& clients, Naming naming);
 
 // "/etc/weir/limits.yaml" -> "limits.yaml".
 std::string without_folder(const std::string& path);

@@ -166,11 +166,14 @@ void describe(Page& page, const LogReport& log) {
   for (const std::string& each : stats.broken)
     page.warnings.push_back(each + ": what was read before is counted");
   if (stats.left_out > 0) page.notes.push_back(left_out_in_words(log));
-  if (stats.clamped > 0)
+  if (stats.clamped > 0 && log.spans) {
+    page.notes.push_back(cut_in_words(log));
+  } else if (stats.clamped > 0) {
     page.notes.push_back(
         fmt::format("{} too late to be sorted, and counted at the greatest time read before (clamped); "
                     "--reorder all sorts the whole log",
                     counted(stats.clamped, "line")));
+  }
   if (stats.unreadable > 0) {
     std::string text = fmt::format("{} of {} could not be read and are not counted",
                                    grouped(stats.unreadable), counted(stats.read, "line"));
@@ -180,9 +183,23 @@ void describe(Page& page, const LogReport& log) {
     }
     page.notes.push_back(text);
   }
-  if (stats.reordered > 0)
+  if (stats.reordered > 0 && !log.spans)
     page.notes.push_back(fmt::format("{} came late and took their places by time (within {})",
                                      counted(stats.reordered, "line"), log.reorder));
+}
+
+std::string most_at_once(const std::vector<AtOnce>& clients) {
+  if (clients.empty()) return "";
+  std::string out =
+      "<section>\n<h2>Most at once</h2>\n<table class=\"worst\"><thead><tr><th scope=\"col\">client</th><th "
+      "scope=\"col\">requests at once</th><th scope=\"col\">first at (UTC)</th></tr></thead>\n<tbody>\n";
+  for (const AtOnce& each : clients) {
+    out += fmt::format(
+        "<tr><td class=\"client\">{}</td>{}<td class=\"number\" data-v=\"{}\"><time>{}</time></td></tr>\n",
+        named(each.client, 36), number_cell(static_cast<double>(each.most), grouped(each.most), "at once"),
+        each.first_ns, stamp(each.first_ns));
+  }
+  return out + "</tbody></table>\n</section>\n";
 }
 
 std::string html_of(const Page& page) {

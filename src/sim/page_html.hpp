@@ -48,6 +48,9 @@ struct Page {
 };
 std::string html_of(const Page& page);
 
+// A section with the clients that had the most requests under way at once; empty without any.
+std::string most_at_once(const std::vector<AtOnce>& clients);
+
 // What is said of every log: its facts, warnings and notes.
 void describe(Page& page, const LogReport& log);
 

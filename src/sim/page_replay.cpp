@@ -196,6 +196,7 @@ ReplayReport for_a_page(ReplayReport report) {
   report.from_s = wide.from_s;
   report.bin_s = wide.bin_s;
   report.requests_over_time = added_up(report.requests_over_time, fine, wide);
+  if (report.at_once.size() > kMostRows) report.at_once.resize(kMostRows);
   for (LimitReport& limit : report.limits) {
     limit.denied_over_time = added_up(limit.denied_over_time, fine, wide);
     if (limit.worst.size() > kMostRows) limit.worst.resize(kMostRows);
@@ -233,6 +234,7 @@ std::string page_of(const ReplayReport& whole) {
   if (report.log.stats.requests > 0) {
     for (std::size_t i = 0; i < report.limits.size(); ++i) page.body += section_of(report, i);
   }
+  page.body += most_at_once(report.at_once);
   page.json = json_of(report);
   return html_of(page);
 }

@@ -81,16 +81,39 @@ std::string grid_of(const SuggestReport& report, const std::vector<Row>& rows) {
   return out + "</tbody></table>\n";
 }
 
+std::string page_of_slots(Page page, const SuggestReport& report) {
+  page.body =
+      "<h2 class=\"first\">Slots</h2>\n<p class=\"lead\">The fewest slots a client that deny no more than "
+      "this.</p>\n"
+      "<table class=\"grid\"><thead><tr><th scope=\"col\">to deny at most</th><th "
+      "scope=\"col\">limit</th><th "
+      "scope=\"col\">requests denied</th><th scope=\"col\">of the requests</th><th scope=\"col\">clients "
+      "denied</th></tr></thead>\n<tbody>\n";
+  for (const SuggestedSlots& each : report.in_flight) {
+    page.body += fmt::format(
+        "<tr><td>{}</td><td class=\"limit\" data-v=\"{}\">{}</td>{}<td class=\"number\">{}</td>{}</tr>\n",
+        escaped(each.when), each.slots, code(fmt::format("in_flight={}", each.slots)),
+        number_cell(static_cast<double>(each.denied), grouped(each.denied), "denied"),
+        share(each.denied, report.requests),
+        number_cell(static_cast<double>(each.clients_denied), grouped(each.clients_denied), "clients"));
+  }
+  page.body += "</tbody></table>\n" + most_at_once(report.at_once);
+  page.json = json_of(report);
+  return html_of(page);
+}
+
 }  // namespace
 
 std::string page_of(const SuggestReport& all) {
   SuggestReport report = all;
   leave_out_texts(report.log);
+  rename_clients(report.at_once, Naming::addresses);
   const std::vector<Row> rows = rows_of(report);
   Page page;
   page.kind = "suggest";
   page.answer = answer_of(report);
   describe(page, report.log);
+  if (report.log.spans) return page_of_slots(std::move(page), report);
   if (report.bad_clients) page.facts.emplace_back("of them known to be bad", grouped(*report.bad_clients));
   page.body = "<h2 class=\"first\">Suggested limits</h2>\n";
   if (report.suggestions.empty()) {

@@ -49,17 +49,20 @@ void Peaks::add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted) {
   at(end_++) = {ns, units, admitted};
 }
 
-Replay::Replay(std::vector<core::Rule> rules, std::size_t worst)
-    : rules_(std::move(rules)),
-      worst_(worst),
-      answers_(rules_.size()),
-      limits_(rules_.size()),
-      over_time_(1 + rules_.size(), 512),
-      peaks_(rules_.size()) {
+Replay::Replay(std::size_t limits, std::size_t worst)
+    : worst_(worst), answers_(limits), limits_(limits), over_time_(1 + limits, 512), peaks_(limits) {}
+
+Replay::Replay(std::vector<core::Rule> rules, std::size_t worst) : Replay(rules.size(), worst) {
+  rules_ = std::move(rules);
   for (const core::Rule& rule : rules_) {
     exact_.emplace_back(rule.quota);
     names_.push_back(core::to_text(rule));
   }
+}
+
+Replay::Replay(const std::vector<InFlight>& slots, std::size_t worst) : Replay(slots.size(), worst) {
+  slots_ = slots;
+  for (const InFlight each : slots) names_.push_back("in_flight=" + std::to_string(each.most));
 }
 
 namespace {
@@ -84,7 +87,9 @@ std::uint32_t Replay::take(const logs::Event& event) {
   while (event.client >= accounts_.size()) {
     accounts_.add();
     for (PerLimit& limit : limits_) limit.clients.add();
+    if (!slots_.empty()) under_way_.add();
   }
+  const std::uint64_t cost = slots_.empty() ? event.cost : 1;
   ++accounts_[event.client].requests;
   over_time_.add(event.ns, 0);
   std::uint32_t admitted = 0;
@@ -94,7 +99,7 @@ std::uint32_t Replay::take(const logs::Event& event) {
     Tally& tally = limits_[limit].tally;
     Standing& standing = limits_[limit].clients[event.client];
     if (answer.verdict == Verdict::allowed) {
-      tally.charge(event.cost);
+      tally.charge(cost);
       tally.allow(standing);
       admitted |= 1U << limit;
     } else {
@@ -108,7 +113,12 @@ std::uint32_t Replay::take(const logs::Event& event) {
   const auto decided = [&](std::size_t limit) {
     return decide(limit, limits_[limit].clients[event.client], event);
   };
-  if (plan_of_) {
+  if (!slots_.empty()) {
+    const std::size_t place =
+        under_way_[event.client].take(event.ns, std::max(event.ns, static_cast<std::int64_t>(event.cost)));
+    for (std::size_t limit = 0; limit < slots_.size(); ++limit)
+      count(limit, decide_slots(limit, place, event));
+  } else if (plan_of_) {
     const std::size_t plan = plan_of_(event.client);
     const Answer answer = plan == kNoPlan ? Answer{} : decided(1 + plan);
     count(0, answer);
@@ -116,10 +126,17 @@ std::uint32_t Replay::take(const logs::Event& event) {
   } else {
     for (std::size_t limit = 0; limit < rules_.size(); ++limit) count(limit, decided(limit));
   }
-  peaks_.add(event.ns, event.cost, admitted);
+  peaks_.add(event.ns, cost, admitted);
   const Account& account = accounts_[event.client];
   if (refused != 0 || account.watched != 0 || account.requests == kWorthWatching) watch(event, refused);
   return refused;
+}
+
+Replay::Answer Replay::decide_slots(std::size_t limit, std::size_t place, const logs::Event& event) const {
+  const std::size_t slots = slots_[limit].most;
+  if (place < slots) return {};
+  const std::int64_t wait = under_way_[event.client].free_at(slots) - event.ns;
+  return {Verdict::denied, static_cast<std::uint64_t>(wait)};
 }
 
 Replay::Answer Replay::decide(std::size_t limit, Client& client, const logs::Event& event) {
@@ -157,7 +174,7 @@ void Replay::watch(const logs::Event& event, std::uint32_t refused) {
   Account& account = accounts_[event.client];
   if (account.watched == 0) {
     if (watched_.size() >= kMostWatched) forget_the_least();
-    watched_.push_back({event.client, 0, Series{1 + rules_.size(), kClientBins}});
+    watched_.push_back({event.client, 0, Series{1 + limits_.size(), kClientBins}});
     account.watched = static_cast<std::uint32_t>(watched_.size());
   }
   Watched& watched = watched_[account.watched - 1];
@@ -187,7 +204,11 @@ LimitReport Replay::report_of(std::size_t limit, const logs::ClientIndex& client
   const PerLimit& its = limits_[limit];
   LimitReport report;
   report.limit = names_[limit];
-  if (!plan_of_ || limit > 0) report.algorithm = std::string(core::name_of(rules_[limit].algorithm));
+  if (!slots_.empty()) {
+    report.algorithm = "in_flight";
+  } else if (!plan_of_ || limit > 0) {
+    report.algorithm = std::string(core::name_of(rules_[limit].algorithm));
+  }
   report.peak_second = peaks_.second(limit);
   report.peak_minute = peaks_.minute(limit);
   report.denied_over_time = over_time_.counts(1 + limit);
@@ -202,6 +223,12 @@ LimitReport Replay::report_of(std::size_t limit, const logs::ClientIndex& client
     each.timeline = Timeline{series.from_s(), series.bin_s(), series.counts(0), series.counts(1 + limit)};
   }
   return report;
+}
+
+std::vector<AtOnce> Replay::most_at_once(const logs::ClientIndex& clients, std::size_t key_parts) const {
+  return greatest_at_once(
+      under_way_, [&](std::uint32_t client) { return logs::shown(clients.name(client), key_parts); },
+      std::max<std::size_t>(1, worst_));
 }
 
 Replay::Denials Replay::denials(std::size_t limit, const std::vector<bool>& good) const {
@@ -221,7 +248,8 @@ ReplayReport Replay::report(const logs::ClientIndex& clients, std::size_t key_pa
   report.requests_over_time = over_time_.counts(0);
   for (std::uint32_t client = 0; client < accounts_.size(); ++client)
     count_by_size(report.clients_by_size, accounts_[client].requests);
-  for (std::size_t limit = 0; limit < rules_.size(); ++limit) {
+  if (!slots_.empty()) report.at_once = most_at_once(clients, key_parts);
+  for (std::size_t limit = 0; limit < limits_.size(); ++limit) {
     report.limits.push_back(report_of(limit, clients, key_parts));
     report.limits.back().denied_clients_by_size.resize(report.clients_by_size.size());
   }

@@ -15,6 +15,7 @@
 #include "logs/client_index.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/exact_gcra.hpp"
+#include "sim/first_fit.hpp"
 #include "sim/report.hpp"
 #include "sim/series.hpp"
 #include "sim/tally.hpp"
@@ -61,6 +62,13 @@ class Replay {
 
   // `worst`: how many of the worst clients of each limit the report lists.
   Replay(std::vector<core::Rule> rules, std::size_t worst);
+
+  // Of limits that count how many requests are under way at once. A client's events say when each began and
+  // ended (Wanted::span); whatever it costs, it takes one slot.
+  struct InFlight {
+    std::uint32_t most;
+  };
+  Replay(const std::vector<InFlight>& slots, std::size_t worst);
 
   // Each client is decided by the limit of its plan. The report's first limit is all of them together, called
   // `name`, and the others are the plans; a client without one of them is always allowed.
@@ -115,6 +123,8 @@ class Replay {
   };
 
   Answer decide(std::size_t limit, Client& client, const logs::Event& event);
+  Answer decide_slots(std::size_t limit, std::size_t place, const logs::Event& event) const;
+  std::vector<AtOnce> most_at_once(const logs::ClientIndex& clients, std::size_t key_parts) const;
   void watch(const logs::Event& event, std::uint32_t refused);
   void forget_the_least();
   LimitReport report_of(std::size_t limit, const logs::ClientIndex& clients, std::size_t key_parts) const;
@@ -134,10 +144,15 @@ class Replay {
   // The most clients watched; at that number the half with the fewest denials is forgotten.
   static constexpr std::size_t kMostWatched = 4096;
 
+  // Without its limits, `limits` of them.
+  Replay(std::size_t limits, std::size_t worst);
+
   std::vector<core::Rule> rules_;
-  std::vector<ExactGcra> exact_;    // of each rule, for those that are gcra
-  std::vector<std::string> names_;  // as the report has them
-  PlanOf plan_of_;                  // if limits are by plan: then the first of rules_ decides nothing
+  std::vector<InFlight> slots_;       // in place of the rules
+  logs::Pieces<FirstFit> under_way_;  // of each client, where there are slots
+  std::vector<ExactGcra> exact_;      // of each rule, for those that are gcra
+  std::vector<std::string> names_;    // as the report has them
+  PlanOf plan_of_;                    // if limits are by plan: then the first of rules_ decides nothing
   std::size_t worst_;
   std::vector<Answer> answers_;
   std::vector<PerLimit> limits_;

@@ -37,6 +37,14 @@ struct Top {
   std::vector<Value> values;
 };
 
+// The greatest number of a client's requests that were under way at once.
+struct AtOnce {
+  std::string client;
+  std::uint64_t number;  // as WorstClient::number
+  std::uint64_t most;
+  std::int64_t first_ns;  // when it was first reached
+};
+
 struct LimitReport {
   std::string limit;
   std::string algorithm;
@@ -71,6 +79,7 @@ struct LogReport {
   std::int64_t last_ns = 0;
   std::uint64_t clients = 0;
   std::uint64_t units = 0;
+  bool spans = false;          // times are when requests began, and how long each took was read
   std::int64_t stamps_ns = 1;  // every time is a multiple of it: 1, or a whole second or minute
   struct FilterText {
     std::string what;   // "--where status", "--since 2026-11-21"
@@ -99,6 +108,7 @@ struct ReplayReport {
   std::vector<std::uint64_t> requests_over_time;
   std::vector<std::uint64_t> clients_by_size;  // [i]: clients of 2^i to 2^(i+1) - 1 requests
   std::vector<LimitReport> limits;
+  std::vector<AtOnce> at_once;  // where slots were tried: of the clients with the most, the most first
 };
 
 // A limit and what it would have denied.
@@ -132,6 +142,14 @@ struct CurvePoint {
   std::int64_t burst;
 };
 
+// How many slots there must be so that no more is denied than `when` says.
+struct SuggestedSlots {
+  std::string when;  // "the criterion", "no request", "1 % of the requests"
+  std::uint64_t slots = 0;
+  std::uint64_t denied = 0;
+  std::uint64_t clients_denied = 0;
+};
+
 struct SuggestReport {
   LogReport log;
   // One of these: the share of clients or of requests that may be denied, or how many clients must not be
@@ -152,6 +170,9 @@ struct SuggestReport {
       knee;  // none or one: of the trade-off, after which a slower rate costs far more burst
   std::vector<Figures> today;     // none or one: the limit that there is
   std::vector<CurvePoint> curve;  // slow to fast
+  // Where slots are asked for, in place of suggestions, knee and curve.
+  std::vector<SuggestedSlots> in_flight;
+  std::vector<AtOnce> at_once;
   // Whether a greater burst or a faster rate than one that meets the criterion meets it too: not where costs
   // differ and denied requests are what counts.
   bool greater_meets_it_too = true;

@@ -63,6 +63,33 @@ void write_figures(JsonWriter& json, const Figures& limit, std::uint64_t request
   json.member("bad_clients_denied", limit.bad_denied);
 }
 
+void write(JsonWriter& json, const std::vector<AtOnce>& clients) {
+  json.begin_array("at_once");
+  for (const AtOnce& each : clients) {
+    json.begin_object();
+    json.member("client", each.client);
+    json.member("most", each.most);
+    json.member("first_at", core::utc_text(each.first_ns));
+    json.member("first_at_ns", each.first_ns);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write(JsonWriter& json, const std::vector<SuggestedSlots>& rows, std::uint64_t requests) {
+  json.begin_array("in_flight");
+  for (const SuggestedSlots& each : rows) {
+    json.begin_object();
+    json.member("denies_at_most", each.when);
+    json.member("in_flight", each.slots);
+    json.member("denied_requests", each.denied);
+    json.member("denied_share", part_of(each.denied, requests));
+    json.member("clients_denied", each.clients_denied);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write(JsonWriter& json, const Suggestion& suggestion, std::uint64_t requests) {
   json.begin_object();
   json.member("period", suggestion.period);
@@ -204,6 +231,7 @@ std::string json_of(const ReplayReport& report) {
   json.begin_array("limits");
   for (const LimitReport& limit : report.limits) write(json, limit, report.file.has_value());
   json.end_array();
+  if (report.log.spans) write(json, report.at_once);
   json.end_object();
   return out;
 }
@@ -218,6 +246,12 @@ std::string json_of(const SuggestReport& report) {
   if (report.count_of_clients || report.deny_clients || report.deny_requests || report.good_clients)
     write_criterion(json, report);
   json.member("allowed_denied_clients", report.clients_that_may_be_denied);
+  if (report.log.spans) {
+    write(json, report.in_flight, requests);
+    write(json, report.at_once);
+    json.end_object();
+    return out;
+  }
   json.begin_array("suggestions");
   for (const Suggestion& each : report.suggestions) write(json, each, requests);
   json.end_array();

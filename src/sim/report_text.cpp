@@ -57,6 +57,12 @@ std::string left_out_in_words(const LogReport& log) {
       by);
 }
 
+std::string cut_in_words(const LogReport& log) {
+  return fmt::format("{} began more than --reorder {} before one of a line above, and {} from there",
+                     counted(log.stats.clamped, "request"), log.reorder,
+                     log.stats.clamped == 1 ? "counts" : "count");
+}
+
 std::string head_of(const LogReport& log, bool colour) {
   const logs::LogStats& stats = log.stats;
   std::string out;
@@ -74,7 +80,9 @@ std::string head_of(const LogReport& log, bool colour) {
   if (log.cost != "1") out += fmt::format(", cost {}: {} units", log.cost, grouped(log.units));
   out += "\n";
   if (stats.left_out > 0) out += core::printable(left_out_in_words(log)) + "\n";
-  if (stats.reordered + stats.clamped > 0) {
+  if (log.spans) {
+    if (stats.clamped > 0) out += cut_in_words(log) + "\n";
+  } else if (stats.reordered + stats.clamped > 0) {
     out += fmt::format("{} lines were out of order: {} sorted, {} later than --reorder {} and clamped\n",
                        grouped(stats.reordered + stats.clamped), grouped(stats.reordered),
                        grouped(stats.clamped), log.reorder);
@@ -100,6 +108,26 @@ std::string about(const FileTotals& file) {
                        file.first_error.empty() ? "" : ", the first: ", core::printable(file.first_error));
   }
   return out;
+}
+
+std::string text_of(const std::vector<AtOnce>& clients) {
+  Columns table;
+  table.row({"most at once", "requests", "first at"});
+  for (const AtOnce& each : clients) {
+    table.row({cut(core::printable(each.client), kWorstColumns), grouped(each.most),
+               core::utc_text(each.first_ns)});
+  }
+  return clients.empty() ? "" : "\n" + table.text("");
+}
+
+std::string text_of(const std::vector<SuggestedSlots>& rows, std::uint64_t requests) {
+  Columns table;
+  table.row({"to deny at most", "limit", "would deny", "of the requests", "clients"});
+  for (const SuggestedSlots& each : rows) {
+    table.row({each.when, fmt::format("in_flight={}", each.slots), grouped(each.denied),
+               percent(each.denied, requests), grouped(each.clients_denied)});
+  }
+  return "\n" + table.text("");
 }
 
 std::string text_of(const Top& top) {
@@ -170,11 +198,12 @@ std::string text_of(const ReplayReport& report, bool colour) {
     }
     for (const Top& each : limit.top) out += text_of(each);
   }
-  return out;
+  return out + text_of(report.at_once);
 }
 
 std::string text_of(const SuggestReport& report, bool colour) {
   std::string out = head_of(report.log, colour);
+  if (report.log.spans) return out + text_of(report.in_flight, report.requests) + text_of(report.at_once);
   if (report.count_of_clients) {
     out += fmt::format("\nthe smallest limits that deny at most {} of {}:\n",
                        grouped(*report.count_of_clients), counted(report.clients, "client"));

@@ -7,6 +7,7 @@
 
 #include "core/digits.hpp"
 #include "logs/line_parser.hpp"
+#include "sim/log_report.hpp"
 #include "sim/number_text.hpp"
 
 namespace weir::inline v0_1::sim {
@@ -92,14 +93,17 @@ std::vector<std::string> about_the_clients(const LogReport& log, const std::vect
 // More than one in a hundred is worth an interruption.
 bool many(std::uint64_t part, std::uint64_t whole) { return part * 100 > whole; }
 
-std::vector<std::string> about_the_lines(const logs::LogStats& stats) {
+std::vector<std::string> about_the_lines(const LogReport& log) {
+  const logs::LogStats& stats = log.stats;
   std::vector<std::string> out;
   if (many(stats.unreadable, stats.read)) {
     out.push_back(fmt::format("{} of {} ({}) could not be read, and are not counted",
                               grouped(stats.unreadable), counted(stats.read, "line"),
                               percent(stats.unreadable, stats.read)));
   }
-  if (many(stats.clamped, stats.requests)) {
+  if (many(stats.clamped, stats.requests) && log.spans) {
+    out.push_back(cut_in_words(log) + ": a longer --reorder, or all, counts them whole");
+  } else if (many(stats.clamped, stats.requests)) {
     out.push_back(
         fmt::format("{} ({} of the requests) came too late to be sorted, and {} at the greatest time "
                     "before: the log seems to hold days in the wrong order; --reorder all sorts "
@@ -132,7 +136,7 @@ bool beyond_the_log(const LogReport& log, nanoseconds period) {
 
 std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std::string>& names,
                                      std::span<const TriedRule> tried) {
-  std::vector<std::string> out = about_the_lines(log.stats);
+  std::vector<std::string> out = about_the_lines(log);
   for (std::string& each : about_the_clients(log, names)) out.push_back(std::move(each));
   std::vector<std::string> longer;
   std::vector<std::string> fast;

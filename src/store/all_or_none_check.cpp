@@ -262,7 +262,9 @@ void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
   const nanoseconds arrived = at != now_ || is_guarantee(which) ? at : arrived_;
   const nanoseconds as_of = late ? key.no_earlier(at) : at;
   const core::Step step =
-      charging_ != nullptr && !is_guarantee(which)
+      charging_ != nullptr && is_guarantee(which) && charging_->refunds()
+          ? core::decide(*rule, key.state, as_of, Cost{0}, arrived)
+      : charging_ != nullptr && !is_guarantee(which)
           ? charging_->charge(which, *rule, key.state, as_of, check, key.unstored)
           : core::decide(*rule, key.state, as_of, check.cost, late ? key.no_earlier(arrived) : arrived);
   if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};

@@ -4,6 +4,14 @@
 
 namespace weir::inline v0_1::store {
 
+namespace {
+
+bool is_longer(const Charged& a, const Charged& b) {
+  return a.wait != b.wait ? a.wait > b.wait : a.overdraft > b.overdraft;
+}
+
+}  // namespace
+
 void Charging::tell(Request& request) const {
   std::uint64_t dropped = 0;
   const Charged* longest = nullptr;
@@ -11,8 +19,7 @@ void Charging::tell(Request& request) const {
     const Charged& each = told[i];
     dropped += each.dropped;
     if (request.checks[i].shadow) continue;
-    if (longest != nullptr &&
-        (each.wait < longest->wait || (each.wait == longest->wait && each.overdraft <= longest->overdraft)))
+    if (longest != nullptr && !(refunds() ? each.charged < longest->charged : is_longer(each, *longest)))
       continue;
     longest = &each;
     request.by = static_cast<std::uint8_t>(i);
@@ -31,7 +38,9 @@ std::optional<std::string> cannot_charge(std::span<const Check> checks, const Ou
     if (outside.form == Outside::Form::pause && !core::can_reserve(algorithm))
       return core::name_of(algorithm) + " cannot be paused: only gcra can";
     if (core::can_overdraw(algorithm)) continue;
-    return core::name_of(algorithm) + " cannot be charged afterwards: gcra and fixed windows can";
+    const bool refunds = outside.form == Outside::Form::refund;
+    return core::name_of(algorithm) + (refunds ? " cannot be refunded" : " cannot be charged afterwards") +
+           ": gcra and fixed windows can";
   }
   return std::nullopt;
 }

@@ -21,7 +21,8 @@ namespace weir::inline v0_1::store {
 // What is told of the outside at a check.
 inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
   Outside outside = terms.outside;
-  if (outside.form == Outside::Form::cost) outside.units = check.cost.units;
+  if (outside.form == Outside::Form::cost || outside.form == Outside::Form::refund)
+    outside.units = check.cost.units;
   return outside;
 }
 
@@ -29,11 +30,15 @@ struct Charging {
   ChargeTerms& terms;
   std::array<Charged, kMostChecks> told{};         // by check; nothing of a guarantee
   std::array<std::uint64_t, kMostChecks> moved{};  // by check; how far a pause moves those who wait, ns
+  std::array<std::uint64_t, kMostChecks> least{};  // by check; the least that a refund may leave the tat at
 
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
-    core::Overdrawn each = core::overdraw(rule, state, now, outside_of(terms, check), moved[which]);
+    const Outside outside = outside_of(terms, check);
+    core::Overdrawn each = outside.form == Outside::Form::refund
+                               ? core::refund(rule, state, now, outside.units, least[which])
+                               : core::overdraw(rule, state, now, outside, moved[which]);
     if (lost) {
       const std::uint64_t dropped = each.charged + each.dropped;
       each = {};
@@ -44,6 +49,8 @@ struct Charging {
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
   }
+  // A guarantee is charged as by a check inside it; what was charged to it is not known, so it stays.
+  bool refunds() const { return terms.outside.form == Outside::Form::refund; }
   // Its key's schedule is to be told of whatever is charged to the key from then on.
   bool keeps() const { return terms.outside.form == Outside::Form::pause; }
   // The request has its answer.

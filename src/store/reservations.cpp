@@ -745,6 +745,9 @@ void Reservations::pause(std::span<Check> checks, ChargeTerms& terms, Charging& 
     if (charging.moved[i] != 0) pauses_.fetch_add(1, std::memory_order_relaxed);
   }
   table_.check_all(checks, now, now, schedules, &charging);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (schedules[i] != nullptr) schedules[i]->left(table_.state_of(Table::place_of(checks[i].hash)).until);
+  }
 }
 
 void Reservations::penalise(Request& request, nanoseconds now) {
@@ -786,6 +789,29 @@ bool Reservations::is_breached(const Check& check, nanoseconds now) {
   if (alone.decision.verdict != Verdict::denied || !alone.decision.retry_after) return false;
   const auto cost = static_cast<std::int64_t>(check.cost.units);
   return schedule != nullptr || *alone.decision.retry_after <= whole.rule.quota.emission_interval() * cost;
+}
+
+void Reservations::refund(Request& request, nanoseconds now) {
+  Charging charging{*request.charge};
+  Locked locked(*this, request.checks);
+  locked.clear_away(now);
+  const Schedules schedules = find_schedules(request.checks);
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const Check& check = request.checks[i];
+    if (!core::can_reserve(check.limit->rule.algorithm)) continue;
+    if (schedules[i] != nullptr) {
+      Used used(*this, *schedules[i], check.hash);
+      used.state(now);
+      charging.least[i] = used->least_after_refund(QuotaNumbers(check.limit->rule.quota), now);
+      continue;
+    }
+    // Somebody whose key is not known may wait there.
+    Stripe& stripe = stripe_of(check.hash);
+    stripe.mutex.assert_held();
+    if (stripe.fixed_until > now) charging.least[i] = Schedule::kUnknown;
+  }
+  table_.check_all(request.checks, now, now, schedules, &charging);
+  charging.tell(request);
 }
 
 void Reservations::cancel(Request& request, nanoseconds now) {
@@ -891,6 +917,7 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
       const core::Owed owed = table_.owe(Table::place_of(part.hash), part.quota, actual - part.own.count,
                                          used->no_earlier(now), asked.overdraft);
       state = owed.next;
+      used->left(state.until);
       asked.dropped += owed.dropped;
     }
   }

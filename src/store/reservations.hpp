@@ -81,6 +81,8 @@ class Reservations final : public ScheduledKeys {
   // Of a request that has been denied: those of its keys that it has breached rest, and what it is told of
   // its checks is of after that.
   void penalise(Request& request, nanoseconds now);
+  // Of a charge that refunds.
+  void refund(Request& request, nanoseconds now);
 
   // Of keys that have schedules.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,

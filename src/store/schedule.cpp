@@ -15,6 +15,7 @@ bool Schedule::is_idle(nanoseconds now) {
 
 void Schedule::lose() {
   ++generation_;
+  tail_ = kUnknown;
   clear_holes();
   words_.clear();
 }
@@ -42,6 +43,7 @@ OwnUnits Schedule::append(const core::Charge& charge, std::uint64_t units, const
   const std::uint64_t low = recounted ? begin : std::min(charge.before.until, begin);
   const std::uint64_t number = units_ + 1;
   units_ += units;
+  tail_ = end;
   return {.grant = ++grants_,
           .number = number,
           .count = units,
@@ -74,6 +76,13 @@ std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) 
   constexpr unsigned __int128 kMost = std::numeric_limits<std::int64_t>::max();
   return static_cast<std::uint64_t>(
       std::min(kMost, burst + static_cast<unsigned __int128>(pause_end_.count())));
+}
+
+std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, nanoseconds now) {
+  const std::uint64_t least = least_tat(numbers, now);
+  drop_ended(now, holds_.size());
+  if (holds_.empty() && !has_holes(now) && !is_anybody_ahead(now)) return least;
+  return numbers == numbers_ ? std::max(tail_, least) : kUnknown;
 }
 
 std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
@@ -410,6 +419,7 @@ bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, 
     const std::uint64_t least = least_tat(own.numbers, now);
     state.until = std::min(end, std::max(low, least));
     if (state.until == low) take_last(state, now);
+    left(state.until);
     return true;
   }
   if (own.numbers != numbers_ || moment <= now) {
@@ -438,12 +448,13 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
     close(*hold, 0);
     drop_passed(now);
     state.until -= back;
-    return take_last(state, now);
+    take_last(state, now);
+    return left(state.until);
   }
   if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
     close(*hold, back);
     state.until -= back;
-    return;
+    return left(state.until);
   }
   close(*hold, 0);
   const std::uint64_t units = back / interval;

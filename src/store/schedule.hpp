@@ -73,6 +73,8 @@ class Schedule {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};  // of a tat
+
   // How many holes are looked at for one that fits, and how many holds for when enough of them end.
   static constexpr std::size_t kLooked = 64;
   // Between how many open holds others have moved up. A settlement that would make one more leaves a hole.
@@ -110,6 +112,12 @@ class Schedule {
   void count_by(const QuotaNumbers& numbers);
   // How many holes have been lost since this was last asked.
   std::uint64_t take_lost() { return std::exchange(lost_, 0); }
+
+  // That is the tat as the last change of the schedule has left it.
+  void left(std::uint64_t tat) { tail_ = tat; }
+  // The least tat after a refund by these numbers: it gives back nothing of what a moment, a hold or a hole
+  // is part of, and what nobody knows to lie after them stays.
+  std::uint64_t least_after_refund(const QuotaNumbers& numbers, nanoseconds now);
 
   // A reservation has been charged at the schedule's end.
   OwnUnits append(const core::Charge& charge, std::uint64_t units, const QuotaNumbers& numbers,
@@ -221,6 +229,7 @@ class Schedule {
   std::uint64_t units_ = 0;  // that have been charged, ever: the next number
   std::uint64_t moved_ = 0;  // how long the schedule has moved up, ever
   std::uint64_t lost_ = 0;
+  std::uint64_t tail_ = kUnknown;  // left(); no snapshot has it
   nanoseconds pause_end_{0};
   ScheduleMoves moves_;
   MomentsAhead ahead_;

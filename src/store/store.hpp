@@ -162,11 +162,13 @@ struct ReservationTerms {
 
 // What happened outside, and what came of telling it.
 struct ChargeTerms {
-  // Asked. With Form::remaining `units` are left at each limit; with Form::cost each check has its cost.
+  // Asked. With Form::remaining `units` are left at each limit; with Form::cost and Form::refund each check
+  // has its own.
   Outside outside{};
   std::uint64_t client = 0;  // of a pause: as in ReservationTerms
 
-  // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed.
+  // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
+  // refund, of the one that gave back least.
   Charged told{};  // what is dropped is of all of them
 };
 

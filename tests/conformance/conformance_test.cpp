@@ -164,6 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          "what_happened_outside_is_charged_without_room"),
         sabotage<TakesWhatIsLeftForACost>("takes_what_is_left_for_a_cost",
                                           "what_is_left_outside_is_no_more_here"),
+        sabotage<RefundsWhatIsHeld>("refunds_what_is_held", "a_refund_leaves_what_is_held"),
         sabotage<DropsNothing>("drops_nothing", "what_lies_beyond_the_overdraft_is_dropped"),
         sabotage<TakesTheLeast>("takes_the_least", "the_greatest_number_that_every_check_admits_is_granted"),
         sabotage<HoldsForever>("holds_forever", "an_estimate_stands_when_nobody_settles_it"),

@@ -351,6 +351,23 @@ class TakesWhatIsLeftForACost : public Later {
   }
 };
 
+// Of what somebody holds, too: as by an id.
+class RefundsWhatIsHeld : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    const bool refunds =
+        kept.copy.charge != nullptr && kept.copy.charge->outside.form == Outside::Form::refund;
+    if (refunds && std::exchange(held_, 0) > 0) {
+      kept.copy.verb = Verb::reset;
+      ask_inner(kept.copy, kept.when);
+      kept.copy.verb = Verb::charge;
+    }
+    Later::decide(kept);
+    if (kept.copy.verb == Verb::reserve && kept.copy.reservation->hold.count() > 0) ++held_;
+  }
+  int held_ = 0;
+};
+
 class DropsNothing : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

@@ -62,7 +62,7 @@ def requests():
               {"requests": [{"key": EVIL, "limit": "2/h"}, {"attributes": {"user": EVIL}, "class": EVIL}, {EVIL: EVIL}]},
               {"key": EVIL, "limit": "2/h", "cost": EVIL}, {"attributes": EVIL}, {"id": EVIL}, {"id": EVIL, "actual": 1}, EVIL]
     for path in ("/v1/check", "/v1/look", "/v1/explain", "/v1/reset", "/v1/reserve", "/v1/acquire", "/v1/cancel", "/v1/settle",
-                 "/v1/charge", "/v1/moment", "/v1/extend"):
+                 "/v1/charge", "/v1/refund", "/v1/moment", "/v1/extend"):
         for body in bodies:
             for explain in ({}, {"explain": True}):
                 yield path, post(path, {**body, **explain} if isinstance(body, dict) else body)

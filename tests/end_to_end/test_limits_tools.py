@@ -251,8 +251,8 @@ class TestReplay(WithFolder):
 
     def test_errors_are_one_line_and_exit_code_2(self):
         log = self.log({"time": 1_795_240_187, "client": "::1"})
-        for flags, error in (((), "--limit or --limits is required (see weir replay --help)"),
-                             (("--limits", self.limits, "--limit", "1/s"), "give --limit or --limits, not both"),
+        for flags, error in (((), "--limit, --limits or --in-flight is required (see weir replay --help)"),
+                             (("--limits", self.limits, "--limit", "1/s"), "give one of --limit, --limits and --in-flight"),
                              (("--limit", "1/s", "--attribute", "a=b"), "attribute: only --limits has attributes"),
                              (("--limits", self.limits, "--attribute", "a"), "attribute: missing '=FIELD' after 'a'"),
                              (("--limits", self.limits, "--attribute", "a=b"),

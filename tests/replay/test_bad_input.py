@@ -366,7 +366,7 @@ OTHERS = (   # what is asked of good.log, and of others beside it
     (["no.log", *LIMIT], "no.log: cannot be opened: No such file or directory"),
     ([".", *LIMIT], ".: is a directory; give the files in it instead"),
     (["empty.log", *LIMIT], "empty.log: contains no requests"),
-    (["good.log"], "--limit or --limits is required (see weir replay --help)"),
+    (["good.log"], "--limit, --limits or --in-flight is required (see weir replay --help)"),
     (LIMIT, "LOG is required (see weir replay --help)"),
     (["good.log", *LIMIT * 17], "limit: 17 limits; the maximum is 16"),
     (["-", "-", *LIMIT], "standard input (-) can be read only once"),
