@@ -19,6 +19,16 @@ void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask
   ask.units = &units;
 }
 
+// Out of line: few say it.
+[[gnu::noinline]] bool ask_at_least(Pipeline& pipeline, LimitsWords& read, bool looks, bool silent) {
+  service::Ask ask;
+  service::Ask::Units units;
+  take_if_said(read, looks, ask, units);
+  const limits::Description as = read.asked();
+  ask.as = &as;
+  return pipeline.add(ask, ReplyForm::seven_units, silent);
+}
+
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (!pipeline.has_file()) return false;
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
@@ -27,12 +37,10 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (!read_limits_words(words.subspan(1), LimitsOption::at_least, pipeline.asker().attributes(), read,
                          error))
     return pipeline.fail(std::move(error));
-  service::Ask asked{.verb = verb};
-  service::Ask::Units units;
-  take_if_said(read, verb == store::Verb::look, asked, units);
+  if (read.at_least != 0) [[unlikely]]
+    return ask_at_least(pipeline, read, verb == store::Verb::look, silent);
   const limits::Description as = read.asked();
-  asked.as = &as;
-  return pipeline.add(asked, read.at_least != 0 ? ReplyForm::seven_units : ReplyForm::six, silent);
+  return pipeline.add({.verb = verb, .as = &as}, ReplyForm::six, silent);
 }
 
 }  // namespace

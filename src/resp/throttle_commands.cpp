@@ -1,8 +1,8 @@
 // Commands about limits whose numbers the request brings.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
@@ -58,6 +58,29 @@ bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cos
   return pipeline.add(ask, reply, silent);
 }
 
+namespace {
+
+constexpr std::string_view kThrottleForm =
+    "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]";
+
+Arguments without_keys_word(Arguments rest) {
+  return !rest.empty() && is_word(rest[0], "KEYS") ? rest.subspan(1) : rest;
+}
+
+// From the word ATLEAST on: as much as there is. Out of line: few say it.
+[[gnu::noinline]] bool ask_rules_at_least(Pipeline& pipeline, Arguments rest,
+                                          std::optional<std::uint64_t> most, bool silent) {
+  service::Ask::Units units;
+  std::string error;
+  if (!most) return pipeline.fail(std::string(kNeedsCost));
+  units.most = *most;
+  if (!read_at_least(rest[1], units.most, units.least, error)) return pipeline.fail(std::move(error));
+  return ask_rules(pipeline, without_keys_word(rest.subspan(2)), {.verb = store::Verb::take, .units = &units},
+                   Cost{1}, ReplyForm::seven_units, silent, kThrottleForm);
+}
+
+}  // namespace
+
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   Arguments rest = words.subspan(1);
   Cost cost{};
@@ -70,22 +93,9 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     cost.units = static_cast<std::uint64_t>(units);
     rest = rest.subspan(2);
   }
-  service::Ask ask{};
-  service::Ask::Units units;
-  ReplyForm reply = ReplyForm::six;
-  if (rest.size() > 1 && is_word(rest[0], "ATLEAST")) {
-    std::string error;
-    if (!has_cost) return pipeline.fail(std::string(kNeedsCost));
-    if (!read_at_least(rest[1], cost.units, units.least, error)) return pipeline.fail(std::move(error));
-    ask.verb = store::Verb::take;
-    units.most = std::exchange(cost.units, 1);
-    ask.units = &units;
-    reply = ReplyForm::seven_units;
-    rest = rest.subspan(2);
-  }
-  if (!rest.empty() && is_word(rest[0], "KEYS")) rest = rest.subspan(1);
-  return ask_rules(pipeline, rest, ask, cost, reply, silent,
-                   "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]");
+  if (rest.size() > 1 && is_word(rest[0], "ATLEAST")) [[unlikely]]
+    return ask_rules_at_least(pipeline, rest, has_cost ? std::optional(cost.units) : std::nullopt, silent);
+  return ask_rules(pipeline, without_keys_word(rest), {}, cost, ReplyForm::six, silent, kThrottleForm);
 }
 
 // The answer is written by the pipeline, when it has come.
