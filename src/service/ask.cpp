@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/rule.hpp"
 #include "limits/costs.hpp"
 #include "store/check_rules.hpp"
 
@@ -142,7 +141,7 @@ limits::OneLimit::Of of_windows(const Ask& ask) {
   return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
 }
 
-// A caller may undo a limit by refunds, so whoever made the limit has to allow them.
+// A caller may undo a limit by refunds, so the limit or the server has to allow them.
 bool may_refund(const Ask& ask, const Basis& basis, const Question& into, Refusal& refusal) {
   if (ask.form != Outside::Form::refund || basis.allow_refunds) return true;
   if (ask.as == nullptr) {
