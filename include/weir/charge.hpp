@@ -13,8 +13,8 @@
 // its end. Nothing shortens it.
 //
 // A refund is for callers that have no weir::Reservation to settle: it takes the key's last units back,
-// which others may have been charged, so the promise holds for what was not refunded. It gives back nothing that somebody who waits
-// or holds depends on, and shortens no pause.
+// which may be another caller's, so the promise holds for what was not refunded. It gives back nothing that
+// somebody who waits or holds depends on, and shortens no pause.
 //
 // What is owed beyond the burst is an overdraft. It is bounded, as a time: what would drain later is dropped.
 //
