@@ -40,7 +40,7 @@ ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const 
   out.line = limit.place.line;
   if (step.window != kNone) {
     const Window& window = limit.windows[step.window];
-    core::append_window(window.period(), out.window);
+    core::append_window(window.rule, out.window);
     out.line = window.place.line;
   } else if (guarantee) {
     out.window = kGuarantee;

@@ -68,7 +68,7 @@ std::string text_of(const LeaseTerms& lease) {
 std::string text_of(const File& file, const Override& change, const NamedLimit& limit) {
   std::vector<std::string> parts;
   for (const WindowChange& each : change.windows) {
-    parts.push_back(each.lifted ? "unlimited/" + core::to_text(limit.windows[each.window].period())
+    parts.push_back(each.lifted ? "unlimited/" + core::period_name(limit.windows[each.window].rule)
                                 : core::to_text(each.rule));
   }
   const auto part = [&parts](const char* what, const std::string& text) {

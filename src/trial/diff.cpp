@@ -83,7 +83,7 @@ class Flat {
             std::to_string(each.group.v4) + ", " + std::to_string(each.group.v6), 0);
     }
     for (const Window& each : limit.windows) {
-      const std::string state = core::to_text(each.period()) + " " + core::name_of(each.rule.algorithm);
+      const std::string state = core::period_name(each.rule) + " " + core::name_of(each.rule.algorithm);
       add(key + ".rate " + state, path + ".rate", core::to_text(each.rule), each.place.line);
     }
     if (limit.within != kNone) {

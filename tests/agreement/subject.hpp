@@ -56,6 +56,7 @@ inline oracle::History history_for(const core::Rule& rule) {
   const Quota& quota = rule.quota;
   switch (rule.algorithm) {
     case Algorithm::gcra:
+    case Algorithm::calendar:  // whose windows no number tells
       break;
     case Algorithm::fixed_window:
       return {Kind::fixed_window, quota.rate().count, quota.rate().period.count()};

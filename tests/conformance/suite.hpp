@@ -30,6 +30,7 @@ std::vector<Property> charge_properties();   // what is charged afterwards
 std::vector<Property> pause_properties();
 std::vector<Property> penalty_properties();  // the rest after a breach
 std::vector<Property> take_properties();     // as much as there is
+std::vector<Property> calendar_properties();
 std::vector<Property> failure_properties();  // foreign values, a store that is away
 
 inline std::vector<Property> all_properties() {
@@ -38,7 +39,7 @@ inline std::vector<Property> all_properties() {
        {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
         answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
         acquire_properties(), charge_properties(), pause_properties(), penalty_properties(),
-        take_properties(), failure_properties()}) {
+        take_properties(), calendar_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
