@@ -36,7 +36,7 @@ ROOMS = {room.name: room for room in [
          files={"ask", "question", "told"}),
     Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
     Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis", "net/timer.hpp"}, {"Asio"}, files={"redis_store"}),
-    Room("library limits", "`weir::Limits`", {"library", "store", "limits", "service questions"}, files={"limits"}),
+    Room("library limits", "`weir::Limits`", {"core", "library", "store", "limits", "service questions"}, files={"limits"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "waiting", "limits", "service questions"}, {"OpenSSL", "POSIX"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
@@ -74,7 +74,7 @@ LIBRARIES = {
     "zlib": Library(("zlib.h",), {"ZLIB::ZLIB"}),
     "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
 }
-PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "tl"})
+PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "date", "tl"})
 # Of include/weir, what a user asks by. Below them nothing needs to know it.
 FACADES = {f"weir/{name}.hpp" for name in ("acquire", "asio", "asio_acquire", "limiter", "limits", "redis")}
 OF_TESTS = {"gtest/", "gmock/"}

@@ -12,6 +12,7 @@ enum class Algorithm : std::uint8_t {
   fixed_window_clock,      // windows at multiples of the period since time 0 of the clock
   sliding_window_log,      // remembers each admission for one period: exact, and takes the most memory
   sliding_window_counter,  // two counts: takes the window before for evenly spread
+  calendar,                // windows of a calendar: of a limits file and rules as text only (docs/limits.md)
   in_flight,               // slots: how many holds may be open at once, and no rate
 };
 

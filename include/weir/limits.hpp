@@ -45,6 +45,7 @@
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
 #include "weir/store_fault.hpp"
+#include "weir/time_zone.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -102,7 +103,7 @@ struct LimitsReservation {
 // What happened outside, and at which limit: views what it is made of.
 struct LimitsCharge {
   std::string_view limit{};  // its name; empty: all that the request meets, or the only one
-  // One of the windows of that limit, by its period.
+  // One of the windows of that limit, by its period; std::chrono::months{1} is a month's by the calendar.
   std::optional<std::chrono::nanoseconds> window{};
   std::optional<Remaining> remaining{};  // what is left there, instead of what was used
   std::optional<Pause> pause{};          // for how long nobody acts there, instead of either
@@ -138,6 +139,10 @@ class WEIR_API Limits {
     const Clock* clock = nullptr;
     const Clock* wall_clock = nullptr;
   };
+
+  // From which the windows by the calendar of all files that are read from then on have their zones; without
+  // it they know UTC alone. weir/time_zones.hpp has the system's. It must live as long as the program.
+  static void use_time_zones(const TimeZones& zones);
 
   // Reads the file at `path`. Throws LimitsFileError.
   explicit Limits(const std::string& path) : Limits(path, Options{}) {}

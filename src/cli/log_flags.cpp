@@ -17,6 +17,7 @@
 #include "cli/attribute_flags.hpp"
 #include "cli/growing_file.hpp"
 #include "core/duration.hpp"
+#include "core/nearest.hpp"
 #include "core/printable.hpp"
 #include "limits/findings.hpp"
 #include "logs/shell_word.hpp"
@@ -41,7 +42,7 @@ std::string place_near(const std::string& text) {
   for (const std::string& each : places) {
     if (!text.empty() && each.ends_with("/" + text)) return each;
   }
-  return limits::nearest(text, places);
+  return core::nearest(text, places);
 }
 
 logs::Zone zone_called(const std::string& text) {

@@ -18,7 +18,9 @@
 #include "cli/commands.hpp"
 #include "cli/option_table.hpp"
 #include "cli/version.hpp"
+#include "core/calendar.hpp"
 #include "core/printable.hpp"
+#include "weir/time_zones.hpp"
 
 namespace {
 
@@ -66,6 +68,7 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  weir::core::use_time_zones(weir::system_time_zones());
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <exception>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "cli/commands.hpp"
@@ -16,6 +18,7 @@
 #include "server/line_writer.hpp"
 #include "server/log.hpp"
 #include "server/server.hpp"
+#include "weir/time_zones.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -54,7 +57,18 @@ std::string first_lines(const std::vector<std::string>& addresses) {
   return lines;
 }
 
+// All of them, some 30 ms: a rule as text may name any, and an event loop must not wait for a disk.
+void read_time_zones() {
+  const TimeZones& zones = system_time_zones();
+  try {
+    for (const std::string& name : zones.names()) (void)zones.find(name);
+  } catch (const std::runtime_error&) {
+    // A rule that names a zone is told so.
+  }
+}
+
 int serve(const server::Settings& settings) {
+  read_time_zones();
   server::Server server(settings);
   server::flush_log(kForReaders);  // what the start had to say comes first
   // Not by us: a reader that does not read would keep us from serving.

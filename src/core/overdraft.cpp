@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/calendar_window.hpp"
 #include "core/reservation.hpp"
 
 namespace weir::inline v0_1::core {
@@ -92,7 +93,11 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
 
 Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
-  const std::uint64_t used = ahead_of(state.until, now) == 0 ? 0 : state.word;
+  calendar_window::Running date;
+  if (rule.calendar != nullptr) date = calendar_window::running(*rule.calendar, state, now, rule.utc_at(now));
+  const std::uint64_t used = rule.calendar != nullptr          ? date.used
+                             : ahead_of(state.until, now) == 0 ? 0
+                                                               : state.word;
   std::uint64_t after = used;
   if (outside.form == Outside::Form::cost) {
     const std::uint64_t most = std::max({used, limit, kMostUsed});
@@ -105,15 +110,18 @@ Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, con
   told.changes = after != used;
   told.charged = after - used;
   if (outside.form == Outside::Form::cost) told.dropped = outside.units - told.charged;
-  if (told.changes) {
+  if (told.changes && rule.calendar != nullptr) {
+    date.used = after;
+    told.next = date.state(*rule.calendar, now);
+  } else if (told.changes) {
     // A unit that passes tells which window runs.
     const TwoWords open = ahead_of(state.until, now) == 0 ? decide(rule, {}, now, Cost{1}).next : state;
     told.next = {open.until, after};
   }
   told.overdraft = after - std::min(after, limit);
   if (after == 0) return told;
-  told.reset_after =
-      nanoseconds{static_cast<std::int64_t>(at_most_the_longest(ahead_of(told.next.until, now)))};
+  told.reset_after = nanoseconds{static_cast<std::int64_t>(
+      at_most_the_longest(rule.calendar != nullptr ? date.left : ahead_of(told.next.until, now)))};
   if (after >= limit) told.wait = told.reset_after;
   return told;
 }
@@ -157,7 +165,10 @@ Overdrawn refund_gcra(const Rule& rule, TwoWords state, nanoseconds now, std::ui
 }
 
 Overdrawn refund_window(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units) {
-  const std::uint64_t used = ahead_of(state.until, now) == 0 ? 0 : state.word;
+  const std::uint64_t used = rule.calendar != nullptr
+                                 ? calendar_window::running(*rule.calendar, state, now, rule.utc_at(now)).used
+                             : ahead_of(state.until, now) == 0 ? 0
+                                                               : state.word;
   const std::uint64_t back = std::min(units, used);
   if (back != 0) state.word -= back;
   // What it tells of what is left is what a charge of nothing does.

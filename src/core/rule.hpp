@@ -5,10 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "core/calendar.hpp"
+#include "core/clock_function.hpp"
+#include "core/duration.hpp"
 #include "core/gcra.hpp"
 #include "core/step.hpp"
 #include "weir/algorithm.hpp"
@@ -34,7 +38,8 @@ constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorit
 constexpr bool can_remember_denials(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
 // Windows lie at the multiples of the period on a clock, so it matters which clock: Rule::phase.
 constexpr bool goes_by_the_clock(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::sliding_window_counter;
+  return algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::sliding_window_counter ||
+         algorithm == Algorithm::calendar;
 }
 
 struct Rule {
@@ -48,13 +53,20 @@ struct Rule {
   // ones. From 0 to burst x T; which class a request has, and so this number, its asker knows. Of slots, of
   // which N are a burst: kept_slots().
   std::chrono::nanoseconds kept{0};
+  // calendar's, null for the others; and the clock in UTC that it goes by, read for each decision. Without
+  // one it is `phase` ahead of `now`, whole periods too. Both outlive whatever decides by the rule.
+  const Calendar* calendar = nullptr;
+  const ClockFunction* utc_clock = nullptr;
 
   // Refused, with a sentence: a burst for any algorithm but gcra (the burst then has to be the count), a
-  // count of 2^32 or more for the sliding windows, and a period of 2^62 ns or more for the counter.
+  // count of 2^32 or more for the sliding windows, a period of 2^62 ns or more for the counter, and the
+  // calendar, of which a quota does not say enough.
   static tl::expected<Rule, std::string> make(const Quota& quota, Algorithm algorithm);
 
   // COUNT/PERIOD, then in any order [burst N] [algorithm=NAME] [align=clock], as in "100/min", "10/s burst
-  // 50", "1000/h algorithm=fixed_window align=clock"; or in_flight=N alone.
+  // 50", "1000/h algorithm=fixed_window align=clock"; or with align=calendar [tz=Area/City], where PERIOD is
+  // hour, day, week, month or year: "1000000/month align=calendar tz=Europe/Berlin"; or in_flight=N
+  // alone.
   static tl::expected<Rule, std::string> parse(std::string_view text);
 
   // N slots, from 1 to kMostSlots; or why not.
@@ -62,20 +74,37 @@ struct Rule {
   static tl::expected<Rule, std::string> slots(std::string_view number);
 
   // The same rule where windows go by a clock that is `offset` ahead of the one that `now` is read from.
-  constexpr Rule on_clock(std::chrono::nanoseconds offset) const {
+  // A calendar goes by `utc` instead, where there is one.
+  constexpr Rule on_clock(std::chrono::nanoseconds offset, const ClockFunction* utc = nullptr) const {
     Rule rule = *this;
-    if (goes_by_the_clock(algorithm)) {
+    if (algorithm == Algorithm::calendar) {
+      rule.phase = offset;
+      rule.utc_clock = utc;
+    } else if (goes_by_the_clock(algorithm)) {
       const std::chrono::nanoseconds period = quota.rate().period;
       rule.phase = (offset % period + period) % period;
     }
     return rule;
   }
+  // Of a calendar: what time `now` is in UTC.
+  std::chrono::nanoseconds utc_at(std::chrono::nanoseconds now) const {
+    return utc_clock != nullptr ? (*utc_clock)() : now + phase;
+  }
 
   friend constexpr bool operator==(const Rule&, const Rule&) = default;
 };
 
-// The name as written after algorithm=, with align=clock where it belongs.
+// The name as written after algorithm=, with align=clock where it belongs; "calendar".
 std::string name_of(Algorithm algorithm);
+
+// The name of a rule's window: "1d", "90s", "1month". Appended.
+void append_window(const Rule& rule, std::string& out);
+// What its period is called where a state is named: "1h30m", "month".
+std::string period_name(const Rule& rule);
+
+// A period by which somebody says which window is meant: a duration, "month" or "year", as their windows are
+// called too: "1month". Empty for anything else.
+std::optional<std::chrono::nanoseconds> parse_period(std::string_view text);
 
 // The shortest text from which parse() makes the same rule.
 std::string to_text(const Rule& rule);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/chance_test.hpp"
+#include "core/time_zones_test.hpp"
 
 namespace weir::inline v0_1::core {
 namespace {
@@ -15,6 +16,7 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
 TEST(Rule, from_text_and_back) {
+  use_time_zones(test_zones());
   struct Row {
     std::string text;
     Rate rate;
@@ -47,6 +49,18 @@ TEST(Rule, from_text_and_back) {
             Algorithm::in_flight,
             "in_flight=1000000000"},
            {"1/d", {1, 24h}, 1, Algorithm::gcra, ""},
+           {"5/month align=calendar", {5, std::chrono::months{1}}, 5, calendar, ""},
+           {"5/h tz=UTC algorithm=fixed_window align=calendar",
+            {5, 1h},
+            5,
+            calendar,
+            "5/hour align=calendar"},
+           {"68719476735/d align=calendar",
+            {68719476735, 24h},
+            68719476735,
+            calendar,
+            "68719476735/day align=calendar"},
+           {"7/week align=calendar tz=Middle/Nowhere", {7, 168h}, 7, calendar, ""},
        }) {
     const auto rule = Rule::parse(row.text);
     ASSERT_TRUE(rule) << rule.error();
@@ -78,6 +92,7 @@ TEST(Rule, text_says_all_of_it) {
 }
 
 TEST(Rule, what_text_is_refused_and_what_it_says) {
+  use_time_zones(test_zones());
   const std::string form =
       "; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h "
       "algorithm=fixed_window";
@@ -109,7 +124,7 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
        "fixed_window, sliding_window_log, sliding_window_counter"},
       {"1/s algorithm=fixed_window align=utc",
        "limit '1/s algorithm=fixed_window align=utc': unknown alignment 'align=utc'; known: "
-       "align=clock"},
+       "align=clock, align=calendar"},
       {"1/s align=clock",
        "limit '1/s align=clock': align=clock requires algorithm=fixed_window; this is gcra"},
       {"1/s align=clock algorithm=sliding_window_counter",
@@ -131,6 +146,41 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
       {"1/60000d algorithm=sliding_window_counter",
        "limit '1/60000d algorithm=sliding_window_counter': period: 60000d is above the maximum for "
        "sliding_window_counter (53375d23h53m38.427387903s)"},
+      {"9/month",
+       "limit '9/month': months and years differ in length; write 9/month align=calendar, with tz=Area/City "
+       "where it is not UTC, or a period such as 30d"},
+      {"9/2years burst 3",
+       "limit '9/2years burst 3': months and years differ in length; write 9/year align=calendar, with "
+       "tz=Area/City where it is not UTC, or a period such as 30d"},
+      {"9/2months align=calendar",
+       "limit '9/2months align=calendar': '2months' is not one of hour, day, week, month and year, which "
+       "align=calendar counts by"},
+      {"9/24h align=calendar",
+       "limit '9/24h align=calendar': '24h' is not one of hour, day, week, month and year, which "
+       "align=calendar counts by"},
+      {"9/month align=calendar burst 3",
+       "limit '9/month align=calendar burst 3': there is no burst with align=calendar; only gcra has one"},
+      {"9/day align=calendar algorithm=gcra",
+       "limit '9/day align=calendar algorithm=gcra': align=calendar requires algorithm=fixed_window; this is "
+       "gcra"},
+      {"0/day align=calendar", "limit '0/day align=calendar': '0' is not a count that a day can have"},
+      {"x/day align=calendar", "limit 'x/day align=calendar': 'x' is not a count that a day can have"},
+      {"68719476736/day align=calendar",
+       "limit '68719476736/day align=calendar': count: 68719476736 is above the maximum for calendar "
+       "(68719476735)"},
+      {"9/day tz=Middle/Nowhere", "limit '9/day tz=Middle/Nowhere': tz= requires align=calendar"},
+      {"9/day align=calendar tz=", "limit '9/day align=calendar tz=': tz= names no zone; write tz=Area/City"},
+      {"9/day align=calendar tz=UTC tz=UTC", "limit '9/day align=calendar tz=UTC tz=UTC': tz is given twice"},
+      {"9/day align=calendar tz=Middle/Nowere",
+       "limit '9/day align=calendar tz=Middle/Nowere': no time zone 'Middle/Nowere' in a test; did you mean "
+       "Middle/Nowhere?"},
+      {"9/day align=calendar tz=Nowhere",
+       "limit '9/day align=calendar tz=Nowhere': no time zone 'Nowhere' in a test; did you mean "
+       "Middle/Nowhere?"},
+      {"9/day align=calendar tz=Zzz/Z",
+       "limit '9/day align=calendar tz=Zzz/Z': no time zone 'Zzz/Z' in a test"},
+      {"9/day align=calendar tz=No/Database",
+       "limit '9/day align=calendar tz=No/Database': time zone 'No/Database': no database at all"},
   };
   for (const auto& [text, error] : rows) {
     const auto rule = Rule::parse(text);

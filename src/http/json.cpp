@@ -367,7 +367,7 @@ class Reader {
     if (!members.has(kAttributes)) return fault("window", "is only for 'attributes'");
     std::string_view period;
     if (!read_text(members.values[kWindow], pointer_to(at_, "window"), period)) return;
-    ask_.window = core::parse_duration(period);
+    ask_.window = core::parse_period(period);
     if (!ask_.window) fault("window", "must be a period, as in 1min");
   }
 

@@ -21,11 +21,12 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // One window that clients are told of.
 struct ShownLimit {
   std::string_view name{};
-  nanoseconds window{0};      // a part of the name, unless 0
-  std::size_t number = 1;     // a part of the name, unless 1
-  bool beside_rates = false;  // slots of a limit that has rates too: a part of the name
+  const core::Rule* window = nullptr;  // whose window is a part of the name, unless null
+  std::size_t number = 1;              // a part of the name, unless 1
+  bool beside_rates = false;           // slots of a limit that has rates too: a part of the name
   const store::Check* check = nullptr;
-  nanoseconds kept{0};  // that the rule keeps from this request
+  nanoseconds kept{0};    // that the rule keeps from this request
+  nanoseconds length{0};  // of the window that runs
 };
 
 struct ShownLimits {
@@ -38,9 +39,9 @@ struct ShownLimits {
 
 void append_name(const ShownLimit& shown, std::string& out) {
   out += shown.name;
-  if (shown.window.count() != 0) {
+  if (shown.window != nullptr) {
     out += '-';
-    core::append_window(shown.window, out);
+    core::append_window(*shown.window, out);
   }
   if (shown.beside_rates) out += "-in_flight";
   if (shown.number > 1) {
@@ -87,7 +88,7 @@ std::uint64_t units_of(std::int64_t units) {
 std::uint64_t window_of(const ShownLimit& shown) {
   const Quota& quota = quota_of(shown);
   if (is_slots(shown)) return in_seconds(shown.check->decision.reset_after);
-  return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(quota.rate().period);
+  return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(shown.length);
 }
 
 // How long it takes until one unit is there, of a window that has none.
@@ -215,16 +216,24 @@ ShownLimit shown_of(const limits::Set& set, const limits::Matched& matched, std:
   if (core::counts_slots(rule.algorithm)) {
     shown.beside_rates = rates > 0;
   } else if (rates > 1) {
-    shown.window = rule.quota.rate().period;
+    shown.window = &rule;
   }
   return shown;
 }
 
-void add(const store::Request& answered, std::size_t check, ShownLimit shown, ShownLimits& list) {
+nanoseconds length_of(const core::Rule& rule, limits::Time now) {
+  if (rule.calendar == nullptr) return rule.quota.rate().period;
+  const core::CalendarWindow window = rule.calendar->at(now.time_since_epoch());
+  return window.end - window.begin;
+}
+
+void add(const store::Request& answered, std::size_t check, ShownLimit shown, limits::Time now,
+         ShownLimits& list) {
   // Of a remembered denial nothing else is known.
   if (answered.source == Source::remembered && check != answered.by) return;
   shown.check = &answered.checks[check];
   shown.kept = kept_from(answered, *shown.check);
+  shown.length = length_of(shown.check->limit->rule, now);
   list.all[list.count] = shown;
   if (check == answered.by) list.by = &list.all[list.count];
   ++list.count;
@@ -283,7 +292,7 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
   const bool counted = matched.outcome == limits::Matched::Outcome::meets && answered != nullptr &&
                        answered->fault == Fault::none;
   for (std::size_t i = 0; counted && i < matched.count; ++i) {
-    if (is_shown(set, matched, i)) add(*answered, i, shown_of(set, matched, i), list);
+    if (is_shown(set, matched, i)) add(*answered, i, shown_of(set, matched, i), now, list);
   }
   append_fields(list, forms, now, fields);
   append_retry_after(counted ? answered : nullptr, forms, list, fields);
@@ -297,7 +306,7 @@ void append_rate_limit_fields(const store::Request& answered, const Forms& forms
     ShownLimit shown;
     shown.name = "limit";
     shown.number = i + 1;
-    add(answered, i, shown, list);
+    add(answered, i, shown, now, list);
   }
   append_fields(list, forms, now, fields);
   append_retry_after(decided ? &answered : nullptr, forms, list, fields);

@@ -1,11 +1,14 @@
 // weir::Limits: a set of limits, swapped as one, and a store that is asked.
 #include "weir/limits.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "core/calendar.hpp"
+#include "core/clock_function.hpp"
 #include "library/blocking_store.hpp"
 #include "library/store_handle.hpp"
 #include "library/units.hpp"
@@ -28,6 +31,20 @@ using std::chrono::nanoseconds;
 limits::Time wall_time(const Limits::Options& options) {
   return limits::Time(options.wall_clock != nullptr ? options.wall_clock->now()
                                                     : std::chrono::system_clock::now().time_since_epoch());
+}
+
+// As long as the program: a store may decide by a rule when its Limits has gone.
+const core::ClockFunction& utc_of(const Clock* wall_clock) {
+  static store::SpinLock mutex;
+  static std::map<const Clock*, std::unique_ptr<const core::ClockFunction>> known;
+  const detail::Held lock(mutex);
+  auto& clock = known[wall_clock];
+  if (!clock) {
+    clock = std::make_unique<const core::ClockFunction>([wall_clock] {
+      return wall_clock != nullptr ? wall_clock->now() : std::chrono::system_clock::now().time_since_epoch();
+    });
+  }
+  return *clock;
 }
 
 std::string lines_of(const std::vector<std::string>& errors) {
@@ -128,6 +145,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
                                  : std::make_shared<LocalTable>(options)) {
     setting_.on_store_error = options.on_store_error;
     setting_.wall = wall_time(options).time_since_epoch() - store::read(options.clock);
+    setting_.utc_clock = &utc_of(options.wall_clock);
     if (shared == nullptr) {
       setting_.unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
         if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm))
@@ -197,6 +215,8 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
   mutable store::SpinLock mutex_;
   std::shared_ptr<const limits::Set> set_ WEIR_GUARDED_BY(mutex_);
 };
+
+void Limits::use_time_zones(const TimeZones& zones) { core::use_time_zones(zones); }
 
 Limits::Limits(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Limits::Limits(const std::string& path, const Options& options)

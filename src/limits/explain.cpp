@@ -44,7 +44,7 @@ ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const 
     if (window.is_slots()) {
       out.window = core::name_of(window.rule.algorithm);
     } else {
-      core::append_window(window.period(), out.window);
+      core::append_window(window.rule, out.window);
     }
     out.line = window.place.line;
   } else if (guarantee) {

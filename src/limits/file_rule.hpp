@@ -61,8 +61,10 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::once, "a key twice; two limits with one id"},
     FileRuleText{FileRule::form, "an unknown key, or a value of a form that its key does not have"},
     FileRuleText{FileRule::version, "`version` is missing, or not 1"},
-    FileRuleText{FileRule::rate,
-                 "what is not a rate, a period twice, a limit without rate, `deny` and `allow`"},
+    FileRuleText{
+        FileRule::rate,
+        "what is not a rate, a time zone that is not there, a period twice, a limit without rate, `deny` "
+        "and `allow`"},
     FileRuleText{FileRule::burst, "a burst below 1"},
     FileRuleText{
         FileRule::classes,

@@ -71,7 +71,7 @@ std::string text_of(const File& file, const Override& change, const NamedLimit& 
     const Window& window = limit.windows[each.window];
     parts.push_back(!each.lifted        ? core::to_text(each.rule)
                     : window.is_slots() ? core::name_of(window.rule.algorithm) + " unlimited"
-                                        : "unlimited/" + core::to_text(window.period()));
+                                        : "unlimited/" + core::period_name(window.rule));
   }
   const auto part = [&parts](const char* what, const std::string& text) {
     if (!text.empty()) parts.push_back(std::string(what) + " " + text);

@@ -51,8 +51,6 @@ std::string quoted(std::string_view text);
 // "a, b and c" without the "and": "a, b, c".
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
-// The word of `known` that is at most two letters from `word`; empty: none is.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
 // "; did you mean rate?", or "; known: by, rate", or of an empty `known`, "".
 std::string meant(std::string_view word, const std::vector<std::string>& known);
 

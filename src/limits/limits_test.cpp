@@ -6,6 +6,8 @@
 #include <fstream>
 #include <thread>
 
+#include "core/time_zones_test.hpp"
+
 namespace weir::inline v0_1 {
 namespace {
 
@@ -232,6 +234,29 @@ TEST(LimitsReservations, say_what_applies_and_what_cannot_be) {
   EXPECT_TRUE(limits.reserve({shared, Cost{5}, "bulk"}, {.max_wait = 5s}).granted());
   EXPECT_FALSE(limits.reserve({shared, Cost{1}, "bulk"}, {.max_wait = 5s}).granted());
   EXPECT_EQ(limits.reserve({shared, Cost{6}, "critical"}, {.max_wait = 5s}).reservation.wait(), 100ms);
+}
+
+// The wall clock decides, as it is at each decision, in the zones that the program was given.
+TEST(Limits, count_by_the_calendar) {
+  Limits::use_time_zones(core::test_zones());
+  Clocks clocks;
+  Clocks::One wall;
+  wall.time = core::utc(2026, 10, 31, 21h);
+  clocks.options.wall_clock = &wall;
+  Limits limits = Limits::from_text(
+      "version: 1\nlimits:\n  t: { by: [t], rate: [3/month align=calendar tz=Middle/Nowhere, 9/day "
+      "align=calendar] }",
+      clocks.options);
+  const Attribute asks[] = {{"t", "a"}};
+  EXPECT_TRUE(limits.check({asks, Cost{3}}).allowed());
+  EXPECT_EQ(limits.check(asks).decision.retry_after, 2h);
+  wall.time += 1h;
+  EXPECT_EQ(limits.check(asks).decision.retry_after, 1h);
+  EXPECT_EQ(limits.charge({asks}, {.limit = "t", .window = std::chrono::months{1}}).charged.overdraft, 1u);
+  wall.time += 1h;
+  EXPECT_EQ(limits.check({asks, Cost{3}}).decision.reset_after, std::chrono::days{30});
+  EXPECT_THROW(limits.reload("version: 1\nlimits:\n  t: { rate: 3/month align=calendar tz=Middle/Earth }"),
+               LimitsFileError);
 }
 
 }  // namespace

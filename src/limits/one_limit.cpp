@@ -60,7 +60,7 @@ std::string list(const Matched& matched, const NameOf& name_of) {
 
 std::string period_of(const store::Check& check) {
   std::string text;
-  core::append_window(check.limit->rule.quota.rate().period, text);
+  core::append_window(check.limit->rule, text);
   return text;
 }
 

@@ -46,10 +46,10 @@ Change read_change(Context& context, const FileField& item) {
   if (text == kUnlimited) {
     change.whole = change.lifted = change.all = true;
   } else if (text.starts_with(kUnlimited) && text.substr(kUnlimited.size()).starts_with('/')) {
-    const core::ScaledNumber period = core::read_duration(text.substr(kUnlimited.size() + 1));
+    const auto period = core::parse_period(text.substr(kUnlimited.size() + 1));
     change.lifted = true;
-    change.period = period.value;
-    change.whole = period.fault == core::NumberFault::none && period.value.count() > 0;
+    change.whole = period && period->count() > 0;
+    if (change.whole) change.period = *period;
     if (!change.whole)
       context.error(FileRule::rate, item,
                     quoted(text) + " names no period; write unlimited/day, or unlimited for all windows");
@@ -63,6 +63,7 @@ Change read_change(Context& context, const FileField& item) {
 }  // namespace
 
 std::string period_text(const core::Rule& rule) {
+  if (rule.calendar != nullptr) return core::period_name(rule);
   const std::string text = core::to_text(core::Rule{rule.quota, Algorithm::gcra});
   const std::string rate = text.substr(text.find('/') + 1);
   return rate.substr(0, rate.find(' '));

@@ -21,7 +21,7 @@ std::string identity(const NamedLimit& said, std::string_view state) {
 
 std::string state_of(const core::Rule& rule) {
   if (core::counts_slots(rule.algorithm)) return core::name_of(rule.algorithm);
-  return core::to_text(rule.quota.rate().period) + "|" + core::name_of(rule.algorithm);
+  return core::period_name(rule) + "|" + core::name_of(rule.algorithm);
 }
 
 // 56 bits, never 0.
@@ -114,7 +114,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   const auto [known, fresh] = identities_.emplace(identity(said, state), 0);
   const std::string& name = known->first;
   if (fresh) known->second = short_form(name);
-  store::Limit limit{.rule = rule.on_clock(setting.wall),
+  store::Limit limit{.rule = rule.on_clock(setting.wall, setting.utc_clock),
                      .id = known->second,
                      .name = name,
                      .on_store_error = setting.on_store_error,

@@ -32,6 +32,8 @@ struct SetOptions {
   store::Sharing sharing{};
   // How far the clock that windows go by is ahead of the one that requests are decided by.
   std::chrono::nanoseconds wall{0};
+  // The clock that calendars go by, which must live as long as anything is decided; null: `wall` ahead too.
+  const core::ClockFunction* utc_clock = nullptr;
   // The longest that anybody may wait: no limit may say more.
   std::chrono::nanoseconds max_wait = std::chrono::nanoseconds::max();
   // Of rules whose keys are to be paused, why the store cannot; null: it can.

@@ -8,10 +8,11 @@
 --             gcra T full need               a guarantee: charged where it has room
 --             each of these before ' redis-cell': in redis-cell's format
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
---             'left ALGORITHM' used limit period
+--             'left ALGORITHM' used limit period      of a calendar, windows.lua has the period
 --             'refund ALGORITHM' cost limit period   what was not used after all; of gcra reserve.lua has it
 --           and last, only in tests, the time instead of the server's: 's us'
 --   answer  1; the time, s and us; for each limit its state before
+--           -1 and the time: a window of the calendar is not the one that runs, and nothing is charged
 
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
 local time = #ARGV % 4 == 0 and call('TIME') or {match(ARGV[#ARGV], '^(%d+) (%d+)$')}
@@ -21,6 +22,8 @@ local kind
 -- include times.lua
 
 -- include debts.lua
+
+-- include windows.lua
 
 -- `owing` says what is owed then, of what is owed; nothing: it stays. A debt in another T is counted in this one first,
 -- in whole units.
@@ -80,6 +83,12 @@ end
 
 for _, word in ipairs({'charge', 'left', 'gcra'}) do charge[word .. ' redis-cell'] = charge[word] end
 
+local function used_after(used, units, limit)
+  if match(kind, '^refund') then return used - math.min(units, used) end
+  if not match(kind, '^charge') then return math.max(used, units) end
+  return used + math.min(units, math.max(used, limit, 4294967295) - used)
+end
+
 local function window(text, at)
   local units, limit = ARGV[at + 1] + 0, ARGV[at + 2] + 0
   local Ps, Pn = pair(ARGV[at + 3])
@@ -97,9 +106,7 @@ local function window(text, at)
   else
     es, en = add(s, n, Ps, Pn)
   end
-  local after = math.max(used, units)
-  if match(kind, '^charge') then after = used + math.min(units, math.max(used, limit, 4294967295) - used) end
-  if match(kind, '^refund') then after = used - math.min(units, used) end
+  local after = used_after(used, units, limit)
   if after == used then return true end
   return true, format('weir1f %d%09d %d', es, en, after)
 end
@@ -108,11 +115,20 @@ for _, word in ipairs({'fixed_window', 'fixed_window_clock'}) do
   charge['charge ' .. word], charge['left ' .. word], charge['refund ' .. word] = window, window, window
 end
 
+local function calendar(text, at)
+  local used, state = window_of(text, ARGV[at + 3])
+  if not used then return nil end
+  local after = used_after(used, ARGV[at + 1] + 0, ARGV[at + 2] + 0)
+  return true, after ~= used and state(after)
+end
+charge['charge calendar'], charge['left calendar'], charge['refund calendar'] = calendar, calendar, calendar
+
 local answer, after = {1, time[1], time[2]}, {}
 for i, key in ipairs(KEYS) do
   kind = ARGV[4 * i - 3]
   local text = read('GET', key)
   local ours, changed = charge[kind](text, 4 * i - 3)
+  if outside then return {-1, time[1], time[2]} end
   if not ours then return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind)) end
   answer[i + 3], after[i] = text, changed or false
 end

@@ -58,7 +58,12 @@ class ChargeCall final : public StoreCall {
       append_pause(command, in_.endpoint.prefix, asks(), reservation_id(in_.ids.next(), slot_of(name)),
                    *length);
     } else {
-      append_charge(command, charges());
+      std::vector<ScriptCharge> all = charges();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].ask.rule->calendar != nullptr)
+          all[i].ask.utc = time_there(charge_->each[of_[i]].check, now);
+      }
+      append_charge(command, all);
     }
     in_.client.call(std::move(self), in_.slot(name), std::move(command), charge_->deadline, now);
   }
@@ -87,6 +92,12 @@ class ChargeCall final : public StoreCall {
     return made;
   }
 
+  bool has_calendar() const override {
+    return std::any_of(of_.begin(), of_.end(), [this](std::size_t i) {
+      return charge_->each[i].check.limit.rule.calendar != nullptr;
+    });
+  }
+  void ask_again(std::unique_ptr<Call> self, nanoseconds now) override { send(std::move(self), now); }
   void heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) override {
     if (result.cause == Cause::none) {
       in_.known.hear_clock(*result.value, asked_, now);

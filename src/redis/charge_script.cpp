@@ -43,15 +43,18 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));
 }
 
-void append_window(resp::Writer& to, const core::Rule& rule, const Outside& outside) {
+void append_window(resp::Writer& to, const ScriptCheck& ask, const Outside& outside) {
+  const core::Rule& rule = *ask.rule;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool cost = outside.form != Outside::Form::remaining;
-  const std::string word =
-      rule.algorithm == Algorithm::fixed_window ? " fixed_window" : " fixed_window_clock";
   const bool refunds = outside.form == Outside::Form::refund;
+  const std::string word = rule.algorithm == Algorithm::fixed_window ? " fixed_window"
+                           : rule.calendar != nullptr                ? " calendar"
+                                                                     : " fixed_window_clock";
   to.bulk((refunds ? "refund" : cost ? "charge" : "left") + word);
   to.number(cost ? std::min(outside.units, kMostCounted) : limit - std::min(outside.units, limit));
   to.number(limit);
+  if (rule.calendar != nullptr) return to.bulk(window_word(rule, ask.utc));
   to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
 }
 
@@ -74,7 +77,7 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   for (const ScriptCharge& each : charges)
     each.ask.rule->algorithm == Algorithm::gcra
         ? append_gcra(to, each)
-        : append_window(to, *each.ask.rule, each.outside.value_or(Outside{Cost{0}}));
+        : append_window(to, each.ask, each.outside.value_or(Outside{Cost{0}}));
   if (now) to.bulk(time_word(*now));
 }
 

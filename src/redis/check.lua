@@ -5,7 +5,7 @@
 --   ARGV    for each limit four words, all lengths of time being in ns:
 --             gcra T full need                 full = burst x T, less what the class keeps free; need = cost x T
 --             redis-cell T full need           gcra in redis-cell's format
---             ALGORITHM cost limit period      for each other algorithm
+--             ALGORITHM cost limit period      for each other algorithm; of a calendar, windows.lua has the period
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
 --             'give_back redis-cell' T need at
 --             cap T full most                  gcra's state owes no more than full, or than most while its line is there
@@ -23,6 +23,7 @@
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
 --           time, s and us; for each limit its state before
 --           of a reset: how many keys had something to forget
+--           -1 and the time: a window of the calendar is not the one that runs, and nothing is charged
 --
 -- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1. A sliding window log is
 -- not asked for n times.
@@ -34,6 +35,7 @@
 --                           keeps that; once the debt is counted by another T it is gone
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
+--   calendar                'weir1d kept id used', `kept` being a while after the end of the window
 --   sliding_window_log      a list: 'weir2l gone', then 'at total' for each admission, oldest first: the units that have
 --                           been admitted since the list began, and of those the ones that are no longer in it
 --
@@ -101,6 +103,8 @@ local floor, format, match, sub = math.floor, string.format, string.match, strin
 -- include times.lua
 
 -- include debts.lua
+
+-- include windows.lua
 
 -- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
 -- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
@@ -215,6 +219,15 @@ local function fixed(text, at)
   return true, format('weir1f %d%09d %d', es, en, used + cost)
 end
 decide.fixed_window, decide.fixed_window_clock = fixed, fixed
+
+function decide.calendar(text, at)
+  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local used, state = window_of(text, ARGV[at + 3])
+  if not used then return nil end
+  if cost == 0 then return true end
+  if cost > limit - used then return false end
+  return true, state(used + cost)
+end
 
 function decide.sliding_window_counter(text, at)
   local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
@@ -373,6 +386,7 @@ local function charge_log(key, log)
 end
 
 local function no_state(i, kind)
+  if outside then return {-1, time[1], time[2]} end
   return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
 end
 

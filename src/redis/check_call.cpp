@@ -88,6 +88,12 @@ class CheckCall final : public StoreCall {
   Cost cost() const { return lease_ != 0 ? Cost{lease_} : check_.cost; }
   Rank rank(std::uint16_t slot, nanoseconds now);
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
+  bool has_calendar() const override { return check_.limit.rule.calendar != nullptr; }
+  void ask_again(std::unique_ptr<Call> self, nanoseconds now) override {
+    if (std::exchange(in_line_, false)) in_.lines.leave(check_.hash);
+    ask(std::move(self), now);
+  }
+  void ask(std::unique_ptr<Call> self, nanoseconds now);
   tl::expected<void, std::string> read(const resp::Value& value, std::span<Decision> decisions) const;
   void grant(nanoseconds charged_at, nanoseconds now);
   void conclude(KeyCheck& check, Cause cause, const CheckAnswer& answer, nanoseconds now);
@@ -183,11 +189,16 @@ bool CheckCall::takes(KeyCheck& other) {
 }
 
 void CheckCall::send(std::unique_ptr<CheckCall> self, nanoseconds now) {
-  asked_ = now;
   in_.known.leaves(check_, cost());
+  ask(std::move(self), now);
+}
+
+void CheckCall::ask(std::unique_ptr<Call> self, nanoseconds now) {
+  asked_ = now;
   std::string command;
   command.reserve(192 + check_.name.size());
-  const ScriptCheck one{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  ScriptCheck one{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  if (check_.limit.rule.calendar != nullptr) one.utc = time_there(check_, now);
   if (more_.empty()) {
     append_check(command, {&one, 1});
   } else {

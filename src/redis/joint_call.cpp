@@ -25,6 +25,13 @@ class PartCall final : public StoreCall {
 
  private:
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
+  bool has_calendar() const override {
+    return std::any_of(part_.of.begin(), part_.of.end(), [this](std::size_t i) {
+      return joint_->each[i].check.limit.rule.calendar != nullptr;
+    });
+  }
+  void ask_again(std::unique_ptr<Call> self, nanoseconds now) override { ask(std::move(self), now); }
+  void ask(std::unique_ptr<Call> self, nanoseconds now);
   void read(const resp::Value& value, std::span<const ScriptCheck> asks, std::span<Decision> decisions);
   void learn(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, nanoseconds now);
   void conclude(nanoseconds now);
@@ -119,15 +126,23 @@ void check_jointly(StoreParts& in, Request& request, nanoseconds now) {
 namespace {
 
 void PartCall::send(std::unique_ptr<Call> self, nanoseconds now) {
-  part_.asked = now;
   part_.in_line = in_.client.busy(part_.slot);
   for (const std::size_t i : part_.of) {
     KeptCheck& check = joint_->each[i].check;
     if (part_.in_line) in_.lines.stand(check.hash);
     if (!joint_->look) in_.known.leaves(check, check.cost);
   }
+  ask(std::move(self), now);
+}
+
+void PartCall::ask(std::unique_ptr<Call> self, nanoseconds now) {
+  part_.asked = now;
+  std::vector<ScriptCheck> asks = joint_->asks(part_);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (asks[i].rule->calendar != nullptr) asks[i].utc = time_there(joint_->each[part_.of[i]].check, now);
+  }
   std::string command;
-  joint_->look ? append_look(command, joint_->asks(part_)) : append_check(command, joint_->asks(part_));
+  joint_->look ? append_look(command, asks) : append_check(command, asks);
   in_.client.call(std::move(self), part_.slot, std::move(command), joint_->deadline, now);
 }
 

@@ -4,6 +4,7 @@
 // Plain values and pure functions, any thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -73,6 +74,7 @@ struct KeptCheck {
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
   std::uint16_t waits_with = 0;                      // of them, too
+  std::chrono::nanoseconds utc{0};  // when it was kept, by the clock of its calendar, if it has one
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
   bool is_same_key(const KeptCheck& other) const { return other.hash == hash && other.name == name; }

@@ -70,6 +70,8 @@ class Knowledge {
 
   // An answer says what time it was there, if it says any.
   void hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now);
+  // What time it is there, about, once it has said so.
+  std::optional<nanoseconds> store_time(nanoseconds now) const { return memory_.store_clock.at(now); }
   // Somebody may owe what drains until then.
   void may_wait(nanoseconds time) { options_.longest_wait = std::max(options_.longest_wait, time); }
   // What was charged while the store's clock was ahead denies the key until that time has come. Decisions

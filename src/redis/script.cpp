@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "core/calendar_window.hpp"
 #include "core/sliding_window_log.hpp"
 #include "resp/writer.hpp"
 
@@ -43,6 +44,8 @@ std::string_view word_for(Algorithm algorithm) {
       return "sliding_window_log";
     case Algorithm::sliding_window_counter:
       return "sliding_window_counter";
+    case Algorithm::calendar:
+      return "calendar";
     case Algorithm::in_flight:
       break;
   }
@@ -61,6 +64,8 @@ std::string_view mark_of(Algorithm algorithm) {
       return "weir2l ";
     case Algorithm::sliding_window_counter:
       return "weir1c ";
+    case Algorithm::calendar:
+      return "weir1d ";
     case Algorithm::in_flight:
       break;
   }
@@ -102,6 +107,7 @@ void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look) {
   } else {
     to.number(cost);
     to.number(limit);
+    if (rule.calendar != nullptr) return to.bulk(window_word(rule, ask.utc));
     to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
   }
 }
@@ -185,6 +191,12 @@ std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& 
     case Algorithm::sliding_window_counter:
       if (count != 3 || std::max(numbers[1], numbers[2]) > 0xffff'ffff) return std::nullopt;
       words.word = numbers[1] << 32 | numbers[2];
+      break;
+    case Algorithm::calendar:
+      if (count != 3 || numbers[1] >= core::calendar_window::kMostId ||
+          numbers[2] > core::calendar_window::kMostUsed)
+        return std::nullopt;
+      words.word = core::calendar_window::word_of(numbers[1], numbers[2]);
       break;
     case Algorithm::sliding_window_log:
     case Algorithm::in_flight:
@@ -279,7 +291,8 @@ std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format
     return std::nullopt;
   }
   if (count > kMostUnits) return above("count", count, kMostUnits);
-  if (rule.algorithm == Algorithm::fixed_window || rule.algorithm == Algorithm::sliding_window_log) {
+  if (rule.algorithm == Algorithm::fixed_window || rule.algorithm == Algorithm::sliding_window_log ||
+      rule.algorithm == Algorithm::calendar) {
     return std::nullopt;
   }
   // The number of a window is a quotient too: 2^63 ns / 2 us is below 2^53.
@@ -393,6 +406,19 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
   for (const std::string& line : lines) to.bulk(line);
   to.bulk("reset");
   to.bulk(format == ValueFormat::redis_cell ? "redis-cell" : "weir " + std::to_string(lines.size()));
+}
+
+bool asks_again(const Value& reply) {
+  return reply.type == Value::Type::array && reply.items.size() == kFirstState &&
+         reply.items[0].type == Value::Type::integer && reply.items[0].integer == -1;
+}
+
+std::string window_word(const core::Rule& rule, nanoseconds utc) {
+  const core::CalendarWindow window = rule.calendar->at(utc);
+  const nanoseconds kept = window.end + core::calendar_window::kept_for(rule.calendar->unit());
+  return std::to_string(std::max(window.begin, nanoseconds{0}).count()) + " " +
+         std::to_string(window.end.count()) + " " + std::to_string(kept.count()) + " " +
+         std::to_string(window.id);
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {

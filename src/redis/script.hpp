@@ -33,6 +33,8 @@ struct ScriptCheck {
   // As store::Check has them; `inside` is the number of an earlier ask of the same call.
   bool shadow = false;
   std::size_t inside = kAlone;
+  // With a calendar: what time it is in the store, about. The window that runs then is what is asked for.
+  std::chrono::nanoseconds utc{0};
 
   static constexpr std::size_t kAlone = ~std::size_t{0};
 };
@@ -130,6 +132,13 @@ tl::unexpected<std::string> not_ours(const resp::Value& reply);
 
 // Of an answer that src/core would not give.
 tl::unexpected<std::string> disagree(const std::string& how);
+
+// The script was asked for a window of a calendar that does not run there: nothing is charged, and the time
+// that decided_at() tells is the one to ask for.
+bool asks_again(const resp::Value& reply);
+
+// The word by which the scripts know which window of a rule's calendar runs (windows.lua).
+std::string window_word(const core::Rule& rule, std::chrono::nanoseconds utc);
 
 // The store's clock when it decided; nothing when that was not weir's script.
 std::optional<std::chrono::nanoseconds> decided_at(const resp::Value& reply);

@@ -79,6 +79,22 @@ TEST(Script, what_is_sent) {
   }
 }
 
+// The window that runs at the time that it is there, about; until when its state is kept; its number.
+TEST(Script, a_window_of_the_calendar_is_sent_as_it_runs) {
+  const core::Rule asked = rule("9/month align=calendar");
+  ScriptCheck ask{&asked, "k", Cost{2}};
+  ask.utc = std::chrono::sys_days{std::chrono::year{2026} / 11 / 24}.time_since_epoch();
+  std::string bytes;
+  append_check(bytes, std::array{ask});
+  EXPECT_EQ(words(bytes),
+            "1|k|calendar|2|9|1793491200000000000 1796083200000000000 1796176800000000000 21489");
+  bytes.clear();
+  ask.utc += std::chrono::days{7};
+  append_look(bytes, std::array{ask});
+  EXPECT_EQ(words(bytes),
+            "1|k|look calendar|2|9|1796083200000000000 1798761600000000000 1798855200000000000 21519");
+}
+
 TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
   core::Rule bulk = rule("10/s");
   bulk.kept = 250ms;
@@ -295,6 +311,9 @@ TEST(Script, what_is_not_its_answer_is_an_error) {
       {"10/s", answer(0, bulk("weir1f 1732147201000000000 100000000")), foreign},
       {"10/s algorithm=fixed_window", answer(1, bulk("weir1f 1732147201000000000")), foreign},
       {"10/s algorithm=fixed_window", answer(1, bulk("weir1g 1732147201000000000 1")), foreign},
+      {"10/day align=calendar", answer(1, bulk("weir1d 1732147201000000000 21489")), foreign},
+      {"10/day align=calendar", answer(1, bulk("weir1d 1732147201000000000 134217728 1")), foreign},
+      {"10/day align=calendar", answer(1, bulk("weir1d 1732147201000000000 21489 68719476736")), foreign},
       {"10/s algorithm=sliding_window_counter", answer(1, bulk("weir1c 1732147201000000000 1")), foreign},
       {"10/s algorithm=sliding_window_counter", answer(1, bulk("weir1c 1732147201000000000 4294967296 1")),
        foreign},

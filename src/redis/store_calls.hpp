@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 
 #include "core/severity.hpp"
 #include "redis/call.hpp"
+#include "redis/script.hpp"
 #include "redis/store_parts.hpp"
 #include "redis/ticket.hpp"
 
@@ -38,15 +40,35 @@ class StoreCall : public Call {
  protected:
   // `self` is this call, which may be asked again.
   virtual void heard(std::unique_ptr<Call> self, const Result& result, std::chrono::nanoseconds now) = 0;
+  // Whether it asks for a window of a calendar; and where another one runs there: the same again, for
+  // time_there().
+  virtual bool has_calendar() const { return false; }
+  virtual void ask_again(std::unique_ptr<Call> /*self*/, std::chrono::nanoseconds /*now*/) {}
+  // What time it is in the store, about, for the calendar of a check.
+  std::chrono::nanoseconds time_there(const KeptCheck& check, std::chrono::nanoseconds now) const {
+    return told_.value_or(in_.known.store_time(now).value_or(check.utc));
+  }
 
   StoreParts& in_;
 
  private:
+  // It takes more than one only where a window ends meanwhile.
+  static constexpr int kMostAgain = 3;
+
   void answered(std::unique_ptr<Call> self, const Result& result) final {
     StoreParts& in = in_;  // which outlives us
-    heard(std::move(self), result, in.clock());
+    if (result.cause == Cause::none && has_calendar() && again_ < kMostAgain && asks_again(*result.value)) {
+      ++again_;
+      told_ = decided_at(*result.value);
+      ask_again(std::move(self), in.clock());
+    } else {
+      heard(std::move(self), result, in.clock());
+    }
     in.wake();
   }
+
+  int again_ = 0;
+  std::optional<std::chrono::nanoseconds> told_;  // with `again_`: the time that it is there
 };
 
 // The checks of the first five are well formed.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace weir::inline v0_1::redis {
 
@@ -38,6 +39,12 @@ class StoreClock {
       }
       ahead_.compare_exchange_strong(furthest, least);
     }
+  }
+
+  // What time it is there, about.
+  std::optional<nanoseconds> at(nanoseconds now) const {
+    const std::int64_t ahead = ahead_.load(std::memory_order_relaxed);
+    return ahead == kUnknown ? std::nullopt : std::optional(now + nanoseconds{ahead});
   }
 
   // Whether what lies far ahead may be there for the sake of a step.

@@ -42,8 +42,10 @@ KeptCheck StoreParts::keep(const store::Check& check) const {
                  .shadow = check.shadow,
                  .inside = check.inside,
                  .waits_with = check.waits_with};
+  if (kept.limit.rule.calendar != nullptr) kept.utc = kept.limit.rule.utc_at(clock());
   kept.limit.name = {};                    // the asker's
   kept.limit.rule.phase = nanoseconds{0};  // windows go by the store's own clock
+  kept.limit.rule.utc_clock = nullptr;
   return kept;
 }
 

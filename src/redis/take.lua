@@ -9,6 +9,7 @@
 --           and last, only in tests, the time instead of the server's: 's us'
 --   answer  the units, 0 when a limit that is not a shadow's denies the least; the time, s and us; for each limit its
 --           state before, as check.lua answers it for that many units, or for the least
+--           -1 and the time: as check.lua
 --
 -- What admits a number of units admits every smaller one, so the greatest is found by halves.
 
@@ -39,7 +40,7 @@ local function ask(units)
 end
 
 local answer, after, logs = ask(least)
-if answer.err then return answer end
+if answer.err or answer[1] == -1 then return answer end
 local units = 0
 if answer[1] == 1 then
   local low, high = least, most + 1

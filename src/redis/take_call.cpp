@@ -48,6 +48,12 @@ class TakeCall final : public StoreCall {
       checks_[i].cost = Cost{store::cost_of_units(terms_.unit[i], units)};
   }
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
+  bool has_calendar() const override {
+    return std::any_of(checks_.begin(), checks_.end(),
+                       [](const KeptCheck& check) { return check.limit.rule.calendar != nullptr; });
+  }
+  void ask_again(std::unique_ptr<Call> self, nanoseconds now) override { ask(std::move(self), now); }
+  void ask(std::unique_ptr<Call> self, nanoseconds now);
   std::optional<std::string> read(const resp::Value& value, std::uint64_t& granted);
   void learn(const resp::Value* answer, std::uint64_t granted, nanoseconds now);
   void tell(Request& request, std::uint64_t granted) const;
@@ -131,18 +137,25 @@ bool TakeCall::spend(Request& request, nanoseconds now) {
 }
 
 void TakeCall::send(std::unique_ptr<Call> self, nanoseconds now) {
-  asked_ = now;
-  const std::uint16_t slot = in_.slot(checks_[0].name);
-  in_line_ = in_.client.busy(slot);
+  in_line_ = in_.client.busy(in_.slot(checks_[0].name));
   for (KeptCheck& check : checks_) {
     if (in_line_) in_.lines.stand(check.hash);
     if (!terms_.looks) in_.known.leaves(check, check.cost);
   }
+  ask(std::move(self), now);
+}
+
+void TakeCall::ask(std::unique_ptr<Call> self, nanoseconds now) {
+  asked_ = now;
   cost(1);
+  std::vector<ScriptCheck> all = asks();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].rule->calendar != nullptr) all[i].utc = time_there(checks_[i], now);
+  }
   std::string command;
-  append_take(command, asks(), units_);
+  append_take(command, all, units_);
   cost(terms_.least);
-  in_.client.call(std::move(self), slot, std::move(command), deadline_, now);
+  in_.client.call(std::move(self), in_.slot(checks_[0].name), std::move(command), deadline_, now);
 }
 
 std::optional<std::string> TakeCall::read(const resp::Value& value, std::uint64_t& granted) {

@@ -62,7 +62,7 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
       return true;
     }
     if (into.ask.window) return twice();
-    into.ask.window = core::parse_duration(value);
+    into.ask.window = core::parse_period(value);
     return into.ask.window ||
            fail(error, "ERR WINDOW: '" + std::string(value.substr(0, 32)) + "' is not a period, as in 1min");
   }

@@ -40,6 +40,7 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
       .on_store_error = settings.on_store_error,
       .sharing = service.options().sharing,
       .wall = service.wall_ahead(),
+      .utc_clock = &service.options().wall_clock,
       .max_wait = settings.max_wait,
       .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
         if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm))

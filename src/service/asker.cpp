@@ -13,7 +13,8 @@ Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acq
       store_(store),
       acquiring_(acquiring),
       limits_(service.limits.get()),
-      texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead()) {
+      texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
+             service.options().wall_clock) {
   while (questions_.size() < kMany) grow();
 }
 

@@ -10,9 +10,9 @@ namespace weir::inline v0_1::service {
 namespace {
 
 // As RateLimit fields call it.
-std::string window_text(std::chrono::nanoseconds period) {
+std::string window_text(const core::Rule& rule) {
   std::string text;
-  core::append_window(period, text);
+  core::append_window(rule, text);
   return text;
 }
 
@@ -113,7 +113,7 @@ void write_limits(Exposition& to, const limits::Set& set) {
       [&](const std::function<void(std::string_view, const std::string&, const Quota&)>& tell) {
         for (const limits::NamedLimit& limit : set.file().limits) {
           for (const limits::Window& window : limit.windows)
-            if (!window.is_slots()) tell(limit.name, window_text(window.period()), window.rule.quota);
+            if (!window.is_slots()) tell(limit.name, window_text(window.rule), window.rule.quota);
         }
       };
   to.family(Exposition::Kind::gauge, "weir_limit_rate",

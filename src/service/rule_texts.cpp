@@ -18,7 +18,8 @@ const store::Limit* RuleTexts::find(std::string_view text) {
     error_ = rule.error();
     return nullptr;
   }
-  store::Limit limit{.rule = rule->on_clock(wall_), .on_store_error = on_store_error_, .sharing = sharing_};
+  store::Limit limit{
+      .rule = rule->on_clock(wall_, &utc_), .on_store_error = on_store_error_, .sharing = sharing_};
   return &limits_.emplace(text, limit).first->second;
 }
 

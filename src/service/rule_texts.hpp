@@ -21,9 +21,11 @@ class RuleTexts {
   static constexpr std::size_t kMostBytes = 128;
   static constexpr std::size_t kMostKept = 1024;
 
-  // `wall`: how far the clock that windows go by is ahead of the one of the requests.
-  RuleTexts(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
-      : on_store_error_(on_store_error), sharing_(sharing), wall_(wall) {}
+  // `wall`: how far the clock that windows go by is ahead of the one of the requests. `utc`: the one that
+  // calendars go by.
+  RuleTexts(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall,
+            const core::ClockFunction& utc)
+      : on_store_error_(on_store_error), sharing_(sharing), wall_(wall), utc_(utc) {}
 
   // Stays where it is until forget(). Null: the text is not a rule, and error() is a sentence for people.
   const store::Limit* find(std::string_view text);
@@ -44,6 +46,7 @@ class RuleTexts {
   OnStoreError on_store_error_;
   store::Sharing sharing_;
   std::chrono::nanoseconds wall_;
+  const core::ClockFunction& utc_;
   std::unordered_map<std::string, store::Limit, Hash, std::equal_to<>> limits_;
   const std::pair<const std::string, store::Limit>* last_ = nullptr;  // of them: most callers repeat one
   std::string error_;

@@ -202,7 +202,7 @@ void read_expected_rate(Context& context, const FileField& rate, const NamedLimi
     return rule ? rates.push_back(core::to_text(*rule)) : context.error(kRule, rate, rule.error());
   }
   const std::string_view period = text.substr(kUnlimited.size());
-  const auto named = period.starts_with('/') ? core::parse_duration(period.substr(1)) : std::nullopt;
+  const auto named = period.starts_with('/') ? core::parse_period(period.substr(1)) : std::nullopt;
   const std::size_t before = rates.size();
   for (const Window& window : limit.windows) {
     if (period.empty() || named == window.period()) rates.push_back(unlimited_text(window));
@@ -313,7 +313,7 @@ std::shared_ptr<const File> read_limits(Context& context, const Map& map, const 
 
 std::string unlimited_text(const Window& window) {
   std::string text = "unlimited/";
-  core::append_window(window.period(), text);
+  core::append_window(window.rule, text);
   return text;
 }
 

@@ -89,7 +89,7 @@ class Flat {
             each.place.line);
         continue;
       }
-      const std::string state = core::to_text(each.period()) + " " + algorithm;
+      const std::string state = core::period_name(each.rule) + " " + algorithm;
       add(key + ".rate " + state, path + ".rate", core::to_text(each.rule), each.place.line);
     }
     if (limit.within != kNone) {

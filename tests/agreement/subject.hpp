@@ -57,6 +57,7 @@ inline oracle::History history_for(const core::Rule& rule) {
   switch (rule.algorithm) {
     case Algorithm::gcra:
     case Algorithm::in_flight:  // no history of units
+    case Algorithm::calendar:   // whose windows no number tells
       break;
     case Algorithm::fixed_window:
       return {Kind::fixed_window, quota.rate().count, quota.rate().period.count()};

@@ -137,6 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
         sabotage<RecountsOnDenial>("recounts_on_denial",
                                    "what_is_not_admitted_changes_nothing_for_other_numbers"),
         sabotage<KeepsNothingFree>("keeps_nothing_free", "a_class_leaves_its_part_of_the_burst_free"),
+        sabotage<MonthsOf30Days>("months_of_30_days", "a_window_of_the_calendar_ends_when_the_calendar_says"),
         sabotage<EnforcesShadows>("enforces_shadows", "a_shadow_check_stops_nobody_and_decides_nothing"),
         sabotage<AlwaysBorrows>("always_borrows", "a_guaranteed_request_uses_what_others_keep_free"),
         sabotage<ChargesShadowsOfTheDenied>("charges_shadows_of_the_denied",

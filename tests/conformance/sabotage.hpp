@@ -153,6 +153,20 @@ class KeepsNothingFree : public Later {
   }
 };
 
+// Every month has 30 days.
+class MonthsOf30Days : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Limit& limit : kept.limits) {
+      const core::Calendar* const calendar = limit.rule.calendar;
+      if (calendar == nullptr || calendar->unit() != core::Calendar::Unit::month) continue;
+      const auto quota = Quota::make({limit.rule.quota.rate().count, std::chrono::days{30}});
+      limit.rule = core::Rule{quota.value(), Algorithm::fixed_window_clock}.on_clock(limit.rule.phase);
+    }
+    Later::decide(kept);
+  }
+};
+
 class EnforcesShadows : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

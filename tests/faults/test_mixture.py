@@ -4,36 +4,17 @@ of 1 to 100 ms, pauses of 5 to 500 ms, steps of either's clocks in both directio
 The figures are those of test_faults.py, which has the load and what is asked of it: every decision by its deadline, and
 never more admitted than may be. A step of Redis' clock forward is a loss of state there: what was owed has drained.
 """
-import mmap
 import os
-import struct
 import threading
 import time
 import unittest
 
 from world import PROGRAM, Proxy, Redis, available
+from clocks import SHIM, Clocks
 from server import Folder, run
 from test_faults import Faults, many, tearDownModule  # noqa: F401 (unittest calls tearDownModule)
 
-SHIM = os.environ.get("CLOCK_SHIM", "")
 ANY = {"timeout", "overload", "connection"}
-
-
-class Clocks:
-    """Those of a program that is started with `environment`: steps are seen at once."""
-
-    def __init__(self, folder, name):
-        path = folder.file(name, bytes(16))
-        with open(path, "r+b") as file:
-            self.offsets = mmap.mmap(file.fileno(), 16)
-        self.environment = {"LD_PRELOAD": SHIM, "CLOCK_SHIM_FILE": path}
-        self.wall = self.monotonic = 0.0
-
-    def step(self, wall=0.0, monotonic=0.0):
-        """By that number of seconds."""
-        self.wall += wall
-        self.monotonic += monotonic
-        self.offsets[:] = struct.pack("=qq", round(self.wall * 1e9), round(self.monotonic * 1e9))
 
 
 @unittest.skipUnless(SHIM, "needs CLOCK_SHIM, which CMake builds: weir_clock_shim")

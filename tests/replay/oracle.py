@@ -15,10 +15,14 @@ import gzip
 import ipaddress
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "calendar"))
+
+import places
 import readers
 from readers import Unreadable
 
@@ -404,6 +408,37 @@ class FixedWindow:
         return self.start + self.period
 
 
+class Dated:
+    """Up to `count` in an hour, a day, a week, a month or a year of a zone."""
+    begins = {}   # of windows, by unit, zone and year
+
+    def __init__(self, count, unit, zone):
+        self.limit, self.unit, self.zone = count, unit, zone
+        self.window, self.used = (float("-inf"), 0), 0
+
+    def window_at(self, now):
+        """From the last window's begin to the next one's, in ns."""
+        year = datetime.datetime.fromtimestamp(now // SECOND, datetime.timezone.utc).year
+        known = (self.unit, self.zone, year)
+        if known not in self.begins:
+            Dated.begins[known] = [at * SECOND for at in places.Place(self.zone, year, year).begins(self.unit)]
+        begins = self.begins[known]
+        after = bisect.bisect_right(begins, now)
+        return max(self.window, (begins[after - 1], begins[after]))
+
+    def used_at(self, now):
+        return self.used if self.window_at(now) == self.window else 0
+
+    def fits(self, now, cost):
+        return self.used_at(now) + cost <= self.limit
+
+    def take(self, now, cost):
+        self.used, self.window = self.used_at(now) + cost, self.window_at(now)
+
+    def next_fit(self, now, cost):
+        return self.window_at(now)[1]
+
+
 class WindowLog:
     """Up to `count` in (now - period, now]."""
 
@@ -454,8 +489,13 @@ class WindowCounter:
 
 
 def limiter_of(spec):
-    """(a maker of limiters, the algorithm's name) of `COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]`."""
+    """(a maker of limiters, the algorithm's name) of `COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]`, or of
+    `COUNT/UNIT align=calendar [tz=ZONE]`."""
     rate, *words = spec.split()
+    if "align=calendar" in words:
+        zone = next((word[3:] for word in words if word.startswith("tz=")), "UTC")
+        count, unit = rate.split("/")
+        return lambda: Dated(int(count), unit, zone), "calendar"
     count, _, duration = rate.partition("/")
     count, (number, unit) = int(count), re.fullmatch(r"([\d.]*)([a-z]+)", duration).groups()
     period = int(fractions.Fraction(number or 1) * SPEC_UNITS[unit])

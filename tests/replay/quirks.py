@@ -102,6 +102,9 @@ class Maker:
         if count * scale > 10**5 and period in ("250ms", "s", "7s", "10s"):
             period = "min"
         text = f"{count * scale}/{period}"
+        if self.chance(0.15):
+            return (f"{count * scale}/" + self.pick("hour", "day", "week", "month", "year") + " align=calendar" +
+                    self.pick("", " tz=Europe/Berlin", " tz=America/St_Johns", " tz=Australia/Lord_Howe", " tz=Asia/Kolkata"))
         if self.chance(0.4):
             return text + self.pick("", f" burst {self.pick(1, 2, 4, 20) * scale}", " algorithm=gcra",
                                     " algorithm=token_bucket", f" burst {3 * scale} algorithm=leaky_bucket")

@@ -97,7 +97,9 @@ class Agreement(unittest.TestCase):
     def test_the_example_log(self):
         limits = ["60/min", "10/s burst 20", "200/5min algorithm=fixed_window",
                   "100/min algorithm=fixed_window align=clock",
-                  "60/min algorithm=sliding_window_log", "60/min algorithm=sliding_window_counter"]
+                  "60/min algorithm=sliding_window_log", "60/min algorithm=sliding_window_counter",
+                  "100/hour align=calendar tz=Asia/Kathmandu", "300/day align=calendar tz=America/New_York",
+                  "1000/month align=calendar"]
         for key, cost in (("ip", None), ("ip/64", None), ("ip", "bytes"), ("path", None)):
             with self.subTest(key=key, cost=cost):
                 asked = ["--key", key] + (["--cost", cost] if cost else [])

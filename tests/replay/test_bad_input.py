@@ -348,7 +348,11 @@ LIMITS = (
     ("0/s", "quota '0/s': count: 0 is below the minimum (1)"),
     ("1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"),
     ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; {FORM}"),
-    ("1/month", f"quota '1/month': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
+    ("1/fortnight", f"quota '1/fortnight': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
+    ("1/month", "limit '1/month': months and years differ in length; write 1/month align=calendar, with tz=Area/City "
+     "where it is not UTC, or a period such as 30d"),
+    ("1/day align=calendar tz=Europe/Berln", "limit '1/day align=calendar tz=Europe/Berln': no time zone 'Europe/Berln' "
+     "in /usr/share/zoneinfo; did you mean Europe/Berlin?"),
     ("1 /s", "limit '1 /s': write '1/s', without a space"),
     ("100/60", f"quota '100/60': the period has no unit, such as the s of 10s; {FORM}"),
     ("1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"),
@@ -357,7 +361,7 @@ LIMITS = (
     ("1/s algorithm=magic", f"limit '1/s algorithm=magic': unknown algorithm 'magic'; known: {NAMES}"),
     ("1/s align=clock", "limit '1/s align=clock': align=clock requires algorithm=fixed_window; this is gcra"),
     ("1/s algorithm=fixed_window align=moon", "limit '1/s algorithm=fixed_window align=moon': unknown alignment "
-     "'align=moon'; known: align=clock"),
+     "'align=moon'; known: align=clock, align=calendar"),
     ("1/s algorithm=fixed_window burst 5", "limit '1/s algorithm=fixed_window burst 5': there is no burst with "
      "algorithm=fixed_window; only gcra has one"),
     ("1/s algorithm=gcra algorithm=gcra", "limit '1/s algorithm=gcra algorithm=gcra': algorithm is given twice"),
