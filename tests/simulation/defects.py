@@ -49,7 +49,7 @@ plant("cancel_after_the_moment", BOOK,
       "if (!is_ahead) return;", "if (!is_ahead && now.count() < 0) return;")
 plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
       "const nanoseconds latest = now + *check.decision.retry_after;")
-plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  clear_holes();", "  clear_holes();")
+plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  tail_ = kUnknown;\n", "  tail_ = kUnknown;\n")
 plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
       "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
       "what is charged again by other numbers has lost them already, and what a reset adds is allowed for")
