@@ -50,7 +50,8 @@ class Boundaries(unittest.TestCase):
 
     @unittest.skipUnless("WEIR_LONG" in os.environ, "takes minutes: WEIR_LONG=1")
     def test_of_all_zones(self):
-        zones = sorted(zone for zone in zoneinfo.available_timezones() if zone != "localtime")
+        # The library leaves out the one of machines whose zone was never set.
+        zones = sorted(zone for zone in zoneinfo.available_timezones() if zone not in ("Factory", "localtime"))
         self.assertGreater(len(zones), 400)
         for zone in zones:
             self.compare([zone], ("hour", "day", "week", "month", "year"), 1970, 2037)
