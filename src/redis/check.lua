@@ -404,7 +404,7 @@ if ARGV[1] == 'reset' then
     if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
       local it = redis.pcall('LINDEX', key, 0)
       -- Of slots, a hold that has one (reserve.lua).
-      if it.err then it = redis.pcall('ZRANGE', key, 0, 0)[1] end
+      if it.err then it = match(redis.pcall('ZRANGE', key, 0, 0)[1] or '', '^weir%ds .*') end
       value = it or value
     end
     local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')
