@@ -159,7 +159,8 @@ Overdrawn refund_gcra(const Rule& rule, TwoWords state, nanoseconds now, std::ui
     told.next = {static_cast<std::uint64_t>(now.count()) + owed - back, interval};
     told.changes = true;
   }
-  told.charged = back / interval;
+  // Of a unit that has drained in part the rest goes back, so it counts.
+  told.charged = units_of(owed, interval) - units_of(owed - back, interval);
   tell_owed(rule, now, told);
   return told;
 }

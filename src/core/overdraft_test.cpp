@@ -159,7 +159,7 @@ TEST(Refund, takes_back_what_has_not_drained_and_leaves_what_has_to_stay) {
   const TwoWords owes{kN + 4 * kT, kT};
   EXPECT_EQ(refund(each_second, owes, kNow, 3, 0).next, (TwoWords{kN + kT, kT}));
   EXPECT_EQ(refund(each_second, owes, kNow, 3, 0).charged, 3U);
-  EXPECT_EQ(refund(each_second, owes, kNow + 500ms, 9, 0).charged, 3U) << "of 3.5";
+  EXPECT_EQ(refund(each_second, owes, kNow + 500ms, 9, 0).charged, 4U) << "the rest of 3.5";
   EXPECT_EQ(refund(each_second, owes, kNow + 500ms, 9, 0).next.until, kN + kT / 2);
   EXPECT_EQ(refund(each_second, owes, kNow, 3, kN + 3 * kT).charged, 1U);
   EXPECT_FALSE(refund(each_second, owes, kNow, 3, std::numeric_limits<std::uint64_t>::max()).changes);

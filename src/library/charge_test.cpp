@@ -62,8 +62,8 @@ TEST(Refund, the_last_units_go_back_and_no_more) {
   EXPECT_EQ(limiter.refund(), 1U);
   EXPECT_EQ(keyed.refund("k"), 1U);
   clock.advance(1500ms);
-  EXPECT_EQ(limiter.refund(Cost{9}), 1U) << "of 1.5 that have not drained";
-  EXPECT_EQ(keyed.refund("k", Cost{9}), 1U);
+  EXPECT_EQ(limiter.refund(Cost{9}), 2U) << "the rest of 1.5 that have not drained";
+  EXPECT_EQ(keyed.refund("k", Cost{9}), 2U);
   EXPECT_EQ(limiter.check(Cost{0}).remaining, 5);
   EXPECT_EQ(keyed.check("k", Cost{0}).remaining, 5);
 }

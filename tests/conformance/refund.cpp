@@ -51,7 +51,7 @@ void a_refund_gives_back_no_more_than_was_charged(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 5", 1);
   trial.ask(limit, "k", 4);
   trial.world.advance(1500ms);
-  trial.equal(refund(trial, limit, "k", 10), 2U, "given back, of 2.5 that have not drained");
+  trial.equal(refund(trial, limit, "k", 10), 3U, "given back, of 2.5 that have not drained");
   trial.equal(trial.left(limit, "k"), 5, "left");
   trial.equal(refund(trial, limit, "k", 10), 0U, "and again");
   trial.ask(limit, "k", 5);

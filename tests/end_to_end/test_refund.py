@@ -11,7 +11,7 @@ limits:
   rpm:  { by: [model], rate: 300/h burst 10, refunds: true }
   tpm:  { by: [model], rate: [1000/h burst 1000, 20000/d algorithm=fixed_window], refunds: true }
   user: { by: [user], rate: 5/h }
-  slow: { by: [user], rate: 5/h algorithm=sliding_window_log, refunds: true }
+  slow: { by: [user], rate: 5/h algorithm=sliding_window_counter, refunds: true }
 routes:
   - { when: { model: "*" }, limits: [rpm, tpm] }
   - { when: { user: "s*" }, limits: [slow] }
@@ -55,7 +55,7 @@ class ByFile(OneServerWithLimits):
 
     def test_what_cannot_be_refunded(self):
         self.assertEqual(self.refund("AS", "user=s"), Error(
-            "ERR sliding_window_log cannot be refunded: gcra and fixed windows can"))
+            "ERR sliding_window_counter cannot be refunded: gcra and fixed windows can"))
         self.assertEqual(self.refund("k"), Error("ERR wrong number of arguments for 'weir.refund' command"))
         form = "the form is WEIR.REFUND [COST n] [KEYS] key rule [key rule ...], or ... AS attribute=value ..."
         self.assertEqual(self.refund("k", "1/s", "z"), Error(f"ERR missing the rule of key 'z'; {form}"))
@@ -65,6 +65,10 @@ class ByFile(OneServerWithLimits):
 
 class WhereItIsAllowed(OneServer):
     flags = ("--allow-refunds",)
+
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
 
     def test_of_rules(self):
         key, rule = self.id(), "1/h burst 4"
