@@ -12,12 +12,12 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weir/lock.hpp"
 #include "weir/time_zone.hpp"
 
 namespace weir::inline v0_1 {
@@ -25,7 +25,7 @@ namespace weir::inline v0_1 {
 class SystemTimeZones final : public TimeZones {
  public:
   [[nodiscard]] const TimeZone* find(std::string_view name) const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const detail::Held lock(mutex_);
     const std::string wanted(name);
     if (const auto known = found_.find(wanted); known != found_.end()) return known->second.get();
     for (const date::time_zone& each : database().zones) {
@@ -70,8 +70,8 @@ class SystemTimeZones final : public TimeZones {
         "the system has no time zone database in /usr/share/zoneinfo, Debian's package tzdata: " + why);
   }
 
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, std::unique_ptr<const Zone>> found_;
+  mutable detail::Mutex mutex_;
+  mutable std::map<std::string, std::unique_ptr<const Zone>> found_ WEIR_GUARDED_BY(mutex_);
 };
 
 inline const TimeZones& system_time_zones() {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "core/nearest.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::core {
 namespace {
@@ -126,9 +126,9 @@ nanoseconds Calendar::nominal(Unit unit) {
 }
 
 tl::expected<const Calendar*, std::string> Calendar::find(Unit unit, std::string_view zone) {
-  static std::mutex mutex;
-  static std::map<std::pair<Unit, std::string>, std::unique_ptr<const Calendar>> known;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static detail::Mutex mutex;
+  static std::map<std::pair<Unit, std::string>, std::unique_ptr<const Calendar>> known WEIR_GUARDED_BY(mutex);
+  const detail::Held lock(mutex);
   const std::pair<Unit, std::string> name(unit, zone);
   if (const auto found = known.find(name); found != known.end()) return found->second.get();
   const auto clocks = clocks_of(zone);

@@ -36,7 +36,7 @@ limits::Time wall_time(const Limits::Options& options) {
 // As long as the program: a store may decide by a rule when its Limits has gone.
 const core::ClockFunction& utc_of(const Clock* wall_clock) {
   static store::SpinLock mutex;
-  static std::map<const Clock*, std::unique_ptr<const core::ClockFunction>> known;
+  static std::map<const Clock*, std::unique_ptr<const core::ClockFunction>> known WEIR_GUARDED_BY(mutex);
   const detail::Held lock(mutex);
   auto& clock = known[wall_clock];
   if (!clock) {

@@ -219,7 +219,11 @@ void Reservations::set_due(Shelf& shelf, ReservationId id, Record& record, nanos
       !shelf.due.is_end(at) && shelf.due[at].second == id)
     shelf.due.erase(at);
   for (const Part& part : record.parts)
-    if (free_slot(part, id, record.due)) make_slots(part.hash, part.limit).take(id, due);
+    if (free_slot(part, id, record.due)) {
+      Stripe& stripe = stripe_of(part.hash);
+      stripe.mutex.assert_held();
+      make_slots(stripe, part.hash, part.limit).take(id, due);
+    }
   record.due = due;
   shelf.due.insert({due, id});
 }
@@ -252,18 +256,20 @@ void Reservations::clear_away_all(nanoseconds now) {
   for (Shelf& shelf : shelves_) look_for_moved(shelf, now);
 }
 
-// Under the lock of its stripe, as are the next ones.
-KeySlots* Reservations::find_slots(std::uint64_t hash) {
-  Stripe& stripe = stripe_of(hash);
-  stripe.mutex.assert_held();
+KeySlots* Reservations::find_slots(Stripe& stripe, std::uint64_t hash) {
   const auto found = stripe.slots.find(schedule_key(hash));
   return found != stripe.slots.end() ? &found->second : nullptr;
 }
 
-KeySlots& Reservations::make_slots(std::uint64_t hash, std::uint64_t limit) {
-  if (KeySlots* const slots = find_slots(hash)) return *slots;
+// Under the lock of its stripe, as are those without a stripe.
+KeySlots* Reservations::find_slots(std::uint64_t hash) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
+  return find_slots(stripe, hash);
+}
+
+KeySlots& Reservations::make_slots(Stripe& stripe, std::uint64_t hash, std::uint64_t limit) {
+  if (KeySlots* const slots = find_slots(stripe, hash)) return *slots;
   const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
   return stripe.slots.try_emplace(schedule_key(hash), epoch, limit).first->second;
 }
@@ -273,15 +279,19 @@ bool Reservations::has_slot(const Part& part, ReservationId id, nanoseconds end)
   return slots != nullptr && slots->has(id, end);
 }
 
-bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end) {
-  KeySlots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
+bool Reservations::free_slot(Stripe& stripe, std::uint64_t hash, ReservationId id, nanoseconds end) {
+  KeySlots* const slots = find_slots(stripe, hash);
   if (slots == nullptr || !slots->free(id, end)) return false;
-  freed_(schedule_key(part.hash));
-  if (slots->open() > 0) return true;
+  freed_(schedule_key(hash));
+  if (slots->open() == 0) stripe.slots.erase(schedule_key(hash));
+  return true;
+}
+
+bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end) {
+  if (!part.is_slot) return false;
   Stripe& stripe = stripe_of(part.hash);
   stripe.mutex.assert_held();
-  stripe.slots.erase(schedule_key(part.hash));
-  return true;
+  return free_slot(stripe, part.hash, id, end);
 }
 
 // Slots whose holds their time has ended. Under no lock: a pause may have moved a hold, by the schedules of
@@ -291,7 +301,7 @@ void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   {
     const Held lock(stripe.mutex);
-    if (const KeySlots* const slots = find_slots(hash)) slots->find_ended(now, ended);
+    if (const KeySlots* const slots = find_slots(stripe, hash)) slots->find_ended(now, ended);
   }
   for (const auto& [id, end] : ended) {
     Shelf& shelf = shelf_of(id);
@@ -302,7 +312,7 @@ void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
       if (found != shelf.records.end() && found->second.due > now) continue;
     }
     const Held lock(stripe.mutex);
-    free_slot({.hash = hash, .is_slot = true}, id, end);
+    free_slot(stripe, hash, id, end);
   }
 }
 
@@ -619,7 +629,9 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
       longest = std::min(longest, check.limit->holding.longest);
   for (Part& part : asked.parts) {
     if (part.is_slot) {
-      KeySlots& slots = make_slots(part.hash, part.limit);
+      Stripe& stripe = stripe_of(part.hash);
+      stripe.mutex.assert_held();
+      KeySlots& slots = make_slots(stripe, part.hash, part.limit);
       part.epoch = slots.epoch();
       slots.take(id, until);
       continue;
@@ -972,7 +984,7 @@ std::unordered_map<std::uint64_t, std::uint64_t> Reservations::in_flight(nanosec
     for (const std::uint64_t hash : keys) {
       free_ended(hash, now);
       const Held lock(stripe.mutex);
-      if (const KeySlots* const slots = find_slots(hash)) open[slots->limit()] += slots->open();
+      if (const KeySlots* const slots = find_slots(stripe, hash)) open[slots->limit()] += slots->open();
     }
   }
   return open;

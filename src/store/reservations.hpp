@@ -189,8 +189,11 @@ class Reservations final : public ScheduledKeys {
   Schedule* find_schedule(const Part& part);
   Schedule* make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client);
   Schedules find_schedules(std::span<const Check> checks);
+  static KeySlots* find_slots(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   KeySlots* find_slots(std::uint64_t hash);
-  KeySlots& make_slots(std::uint64_t hash, std::uint64_t limit);
+  KeySlots& make_slots(Stripe& stripe, std::uint64_t hash, std::uint64_t limit) WEIR_REQUIRES(stripe.mutex);
+  bool free_slot(Stripe& stripe, std::uint64_t hash, ReservationId id, nanoseconds end)
+      WEIR_REQUIRES(stripe.mutex);
   bool has_slot(const Part& part, ReservationId id, nanoseconds end);
   bool free_slot(const Part& part, ReservationId id, nanoseconds end);
   void free_ended(std::uint64_t hash, nanoseconds now);

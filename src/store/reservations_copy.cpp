@@ -346,8 +346,9 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       if (record.due <= now) continue;
       for (Part& part : record.parts) {
         if (!part.is_slot) continue;
-        const Held lock(stripe_of(part.hash).mutex);
-        KeySlots& slots = make_slots(part.hash, part.limit);
+        Stripe& stripe = stripe_of(part.hash);
+        const Held lock(stripe.mutex);
+        KeySlots& slots = make_slots(stripe, part.hash, part.limit);
         part.epoch = slots.epoch();
         slots.take(id, record.due);
       }

@@ -20,6 +20,7 @@ limits:
   user: { by: [user], rate: [10/s burst 3, 1000/day], deny: { user: "@bad" } }
   trial: { by: [user], rate: 1/h burst 1, shadow: until 2260-01-01 }
   plan: { by: [plan], rate: 10/min }
+  calls: { by: [worker], in_flight: 5, hold: { ttl: 1min } }
 """
 
 
