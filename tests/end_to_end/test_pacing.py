@@ -28,6 +28,7 @@ ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")
 NODE = os.path.join(HERE, "pacing")
 sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples")]
 import asyncio_fleet  # noqa: E402
+import bucket_of_fifty  # noqa: E402
 from gateways import Backend, nginx  # noqa: E402
 
 
@@ -573,6 +574,88 @@ class TestAsyncio(unittest.TestCase):
             await asyncio.gather(*(asyncio_fleet.ask(pacer, call, i) for i in range(size)))
         await pacer.weir.connection_pool.disconnect()
         return acts, 2 * (max(asking) + max(oversleeping)), settled  # of its moment, and whether that has moved
+
+
+class TestBucketOfFifty(unittest.TestCase):
+    """examples/pacing/bucket_of_fifty.py"""
+
+    def setUp(self):
+        self.port = free_port()
+        self.weir, self.questions = None, 0
+        self.addCleanup(self.stop)
+        self.client = redis.Redis(port=self.port, socket_timeout=PATIENCE)
+        self.addCleanup(self.client.close)
+        self.ask, self.client.execute_command = self.client.execute_command, self.counted
+
+    def counted(self, *words):
+        self.questions += 1
+        return self.ask(*words)
+
+    def bucket(self, rule):
+        return bucket_of_fifty.Bucket(self.client, "mails", rule)
+
+    def serve(self):
+        self.weir = Server(resp=(f"127.0.0.1:{self.port}",))
+
+    def stop(self):
+        if self.weir:
+            self.weir.__exit__(None)
+        self.weir = None
+
+    def test_weir_is_asked_once_for_fifty_and_no_unit_is_spent_twice(self):
+        self.serve()
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        buckets = [self.bucket("1/h burst 120") for _ in range(2)]
+
+        def takes(number):
+            return [buckets[number % 2].take() for _ in range(40)].count(0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(sum(pool.map(takes, range(8))), 120)
+        # 50, 50 and the 20 that were left; and each was told once at most that there are none.
+        self.assertLessEqual(self.questions, 3 + 2)
+        until(lambda: 3500 < buckets[0].take() <= 3600, "it is told when")
+        told = self.questions
+        self.assertGreater(min(buckets[0].take() for _ in range(10)), 3500)
+        self.assertEqual(self.questions, told, "and asks no sooner")
+
+    def test_what_is_spent_keeps_to_the_limit_but_for_what_is_in_hand(self):
+        self.serve()
+        buckets, acts = [self.bucket("100/s burst 60") for _ in range(3)], []
+
+        def sends(number):
+            for _ in range(30):
+                buckets[number % 3].wait()
+                acts.append((time.monotonic(), 1))
+        with concurrent.futures.ThreadPoolExecutor(9) as pool:
+            list(pool.map(sends, range(9)))
+        self.assertEqual(len(acts), 270)
+        # From rest a bucket has none in hand, and what it takes later it has for a second at most.
+        self.assertLessEqual(most_over(acts, 60, 1 / 100), 3 * 50 + 0.1)
+        took = max(acts)[0] - min(acts)[0]
+        self.assertGreaterEqual(took, (270 - 60 - 1) / 100)
+        self.assertLessEqual(self.questions, 3 * (took / bucket_of_fifty.EVERY + 2))
+
+    def test_what_is_not_spent_in_time_is_given_up(self):
+        self.serve()
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", 0.05))
+        bucket = self.bucket("1/h burst 60")
+        self.assertEqual(bucket.take(), 0)
+        time.sleep(0.06)
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        self.assertEqual([bucket.take() for _ in range(10)], [0] * 10)
+        until(lambda: bucket.take() > 3500, "the other 49 are gone")
+
+    def test_while_weir_is_away_what_is_in_hand_is_spent_and_no_more(self):
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        bucket = self.bucket("1/h burst 120")
+        self.assertRaises(redis.RedisError, bucket.take)
+        self.serve()
+        self.assertEqual(bucket.take(), 0)
+        self.stop()
+        self.assertEqual([bucket.take() for _ in range(49)], [0] * 49)
+        self.assertRaises(redis.RedisError, bucket.take)
+        self.serve()
+        self.assertEqual(bucket.take(), 0)
 
 
 class TestFiles(unittest.TestCase):

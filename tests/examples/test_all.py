@@ -38,6 +38,7 @@ TESTED = {
     "pacing/limits.yaml": "end_to_end/test_pacing.py TestAsyncio",
     "pacing/asyncio_fleet.py": "end_to_end/test_pacing.py TestAsyncio",
     "pacing/asio_calls.cpp": "end_to_end/test_pacing.py TestAsio",
+    "pacing/bucket_of_fifty.py": "end_to_end/test_pacing.py TestBucketOfFifty",
     "pacing/bullmq_jobs.mjs": "end_to_end/test_pacing.py TestBullMq",
     "pacing/celery_tasks.py": "end_to_end/test_pacing.py TestCelery",
     "pacing/delay_or_drop.conf": "end_to_end/test_pacing.py TestDelayOrDrop",
