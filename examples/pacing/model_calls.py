@@ -45,7 +45,7 @@ async def stream(models, client, tenant, model, prompt, most=1000, batch=False):
                 if answer.status_code != 200:
                     used = 0
                 if answer.status_code == 429:
-                    await models.pause(int(answer.headers["Retry-After"]), "requests", tenant=tenant, model=model)
+                    await models.pause(int(answer.headers.get("Retry-After", 1)), "requests", tenant=tenant, model=model)
                     continue
                 answer.raise_for_status()
                 async for line in answer.aiter_lines():

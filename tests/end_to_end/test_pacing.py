@@ -2,6 +2,7 @@
 import asyncio
 import collections
 import concurrent.futures
+import contextlib
 import contextvars
 import http.server
 import os
@@ -28,6 +29,8 @@ ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")
 NODE = os.path.join(HERE, "pacing")
 sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples")]
 import asyncio_fleet  # noqa: E402
+import bucket_of_fifty  # noqa: E402
+import five_at_once  # noqa: E402
 from gateways import Backend, nginx  # noqa: E402
 
 
@@ -573,6 +576,178 @@ class TestAsyncio(unittest.TestCase):
             await asyncio.gather(*(asyncio_fleet.ask(pacer, call, i) for i in range(size)))
         await pacer.weir.connection_pool.disconnect()
         return acts, 2 * (max(asking) + max(oversleeping)), settled  # of its moment, and whether that has moved
+
+
+class TestFiveAtOnce(unittest.TestCase):
+    """examples/pacing/five_at_once.py"""
+    LIMITS = os.path.join(EXAMPLES, "five_at_once.yaml")
+
+    @contextlib.asynccontextmanager
+    async def pacers(self, weir, number):
+        each = [five_at_once.InLine(f"redis://127.0.0.1:{weir.port}") for _ in range(number)]
+        yield each
+        for pacer in each:
+            await pacer.weir.connection_pool.disconnect()
+
+    def served(self, old="", new=""):
+        text = pathlib.Path(self.LIMITS).read_text()
+        self.assertIn(old, text)
+        return self.enterContext(Server("--limits", self.enterContext(Folder()).file("limits.yaml", text.replace(old, new))))
+
+    def test_forty_callers_keep_to_the_rate_and_to_five_at_once_and_a_429_keeps_all_away(self):
+        vendor = Vendor(refuse_at=12, takes=0.4)
+        self.addCleanup(vendor.close)
+        granted, pauses = [], []
+
+        def recorded(pacer):
+            wait_for, pause = pacer.wait_for, pacer.pause
+
+            async def waited(*words):
+                answer = await wait_for(*words)
+                granted.append(time.time())
+                return answer
+
+            async def paused(seconds, *words, **attributes):
+                began = time.time()
+                await pause(seconds, *words, **attributes)
+                pauses.append((began, time.time(), seconds))
+            pacer.wait_for, pacer.pause = waited, paused
+            return pacer
+
+        async def fleet(weir):
+            async with self.pacers(weir, 4) as pacers, httpx.AsyncClient(base_url=vendor.url, timeout=PATIENCE) as client:
+                async def call(number):
+                    answer = await client.get(f"/{number}")
+                    if answer.status_code == 429:
+                        raise asyncio_fleet.StayAway(int(answer.headers["Retry-After"]))
+                    return number, 1
+                pacers = list(map(recorded, pacers))
+                return await asyncio.gather(*(asyncio_fleet.ask(pacers[i % 4], call, i) for i in range(40)))
+        self.assertEqual(asyncio.run(fleet(self.served())), list(range(40)))
+        self.assertLessEqual(vendor.most_at_once, 5)
+        begins, ends = min(answered for _, answered, _ in pauses), max(told + seconds for told, _, seconds in pauses)
+        arrived = [at for at, _ in vendor.arrived]
+        # What was under way: of five at most, one has been refused.
+        self.assertLessEqual(len(vendor.refused), 5)
+        self.assertEqual(len(pauses), len(vendor.refused))
+        self.assertLessEqual(len([at for at in arrived if vendor.refused[0][0] < at < ends]), 4)
+        self.assertEqual([at for at in granted if begins + 1 < at < ends], [])
+        after = sorted(at for at in granted if at >= ends)
+        self.assertLess(after[0], ends + 5, "one at its end")
+        # A reply is late by what this program takes to read it: a busy machine may read three at once.
+        self.assertLessEqual(most_over([(at, 1) for at in after], 1, 1 / 5), 3)
+        self.assertLessEqual(most_over([(at, 1) for at in granted], 5, 1 / 5), 3)
+
+    def test_one_that_gives_up_leaves_its_place_to_the_next(self):
+        async def three(weir):
+            async with self.pacers(weir, 1) as (pacer,):
+                first = await pacer.moment(api="partner")
+                second, third = (asyncio.create_task(pacer.moment(api="partner")) for _ in range(2))
+                await asyncio.to_thread(until, lambda: int(weir.info()["blocked_clients"]) == 2, "two stand in line")
+                second.cancel()
+                await asyncio.to_thread(until, lambda: int(weir.info()["blocked_clients"]) == 1, "one stands in line")
+                self.assertFalse(third.done())
+                await pacer.settle(first, 1)
+                return await asyncio.wait_for(third, PATIENCE)
+        self.assertTrue(asyncio.run(three(self.served("in_flight: 5", "in_flight: 1"))))
+
+    def test_the_slot_of_one_that_died_comes_back_after_its_time(self):
+        async def two(weir):
+            async with self.pacers(weir, 1) as (pacer,):
+                began = time.monotonic()
+                await pacer.moment(api="partner")  # and never settles
+                await pacer.moment(api="partner")
+                return time.monotonic() - began
+        self.assertGreaterEqual(asyncio.run(two(self.served("in_flight: 5, max_wait: 60s, hold: { ttl: 30s }",
+                                                            "in_flight: 1, max_wait: 60s, hold: { ttl: 700ms }"))), 0.7)
+
+    def test_without_weir_no_call_is_made(self):
+        async def asked():
+            pacer = five_at_once.InLine(f"redis://127.0.0.1:{free_port()}")
+            await asyncio_fleet.ask(pacer, None, 1)
+        self.assertRaises(redis.RedisError, asyncio.run, asked())
+
+
+class TestBucketOfFifty(unittest.TestCase):
+    """examples/pacing/bucket_of_fifty.py"""
+
+    def setUp(self):
+        self.port = free_port()
+        self.weir, self.questions = None, 0
+        self.addCleanup(self.stop)
+        self.client = redis.Redis(port=self.port, socket_timeout=PATIENCE)
+        self.addCleanup(self.client.close)
+        self.ask, self.client.execute_command = self.client.execute_command, self.counted
+
+    def counted(self, *words):
+        self.questions += 1
+        return self.ask(*words)
+
+    def bucket(self, rule):
+        return bucket_of_fifty.Bucket(self.client, "mails", rule)
+
+    def serve(self):
+        self.weir = Server(resp=(f"127.0.0.1:{self.port}",))
+
+    def stop(self):
+        if self.weir:
+            self.weir.__exit__(None)
+        self.weir = None
+
+    def test_weir_is_asked_once_for_fifty_and_no_unit_is_spent_twice(self):
+        self.serve()
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        buckets = [self.bucket("1/h burst 120") for _ in range(2)]
+
+        def takes(number):
+            return [buckets[number % 2].take() for _ in range(40)].count(0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(sum(pool.map(takes, range(8))), 120)
+        # 50, 50 and the 20 that were left; and each was told once at most that there are none.
+        self.assertLessEqual(self.questions, 3 + 2)
+        until(lambda: 3500 < buckets[0].take() <= 3600, "it is told when")
+        told = self.questions
+        self.assertGreater(min(buckets[0].take() for _ in range(10)), 3500)
+        self.assertEqual(self.questions, told, "and asks no sooner")
+
+    def test_what_is_spent_keeps_to_the_limit_but_for_what_is_in_hand(self):
+        self.serve()
+        buckets, acts = [self.bucket("100/s burst 60") for _ in range(3)], []
+
+        def sends(number):
+            for _ in range(30):
+                buckets[number % 3].wait()
+                acts.append((time.monotonic(), 1))
+        with concurrent.futures.ThreadPoolExecutor(9) as pool:
+            list(pool.map(sends, range(9)))
+        self.assertEqual(len(acts), 270)
+        # From rest a bucket has none in hand, and what it takes later it has for a second at most.
+        self.assertLessEqual(most_over(acts, 60, 1 / 100), 3 * 50 + 0.1)
+        took = max(acts)[0] - min(acts)[0]
+        self.assertGreaterEqual(took, (270 - 60 - 1) / 100)
+        self.assertLessEqual(self.questions, 3 * (took / bucket_of_fifty.EVERY + 2))
+
+    def test_what_is_not_spent_in_time_is_given_up(self):
+        self.serve()
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", 0.05))
+        bucket = self.bucket("1/h burst 60")
+        self.assertEqual(bucket.take(), 0)
+        time.sleep(0.06)
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        self.assertEqual([bucket.take() for _ in range(10)], [0] * 10)
+        until(lambda: bucket.take() > 3500, "the other 49 are gone")
+
+    def test_while_weir_is_away_what_is_in_hand_is_spent_and_no_more(self):
+        self.enterContext(unittest.mock.patch.object(bucket_of_fifty, "KEPT", PATIENCE))
+        bucket = self.bucket("1/h burst 120")
+        self.assertRaises(redis.RedisError, bucket.take)
+        self.serve()
+        self.assertEqual(bucket.take(), 0)
+        self.stop()
+        self.assertEqual([bucket.take() for _ in range(49)], [0] * 49)
+        self.assertRaises(redis.RedisError, bucket.take)
+        self.serve()
+        self.assertEqual(bucket.take(), 0)
 
 
 class TestFiles(unittest.TestCase):

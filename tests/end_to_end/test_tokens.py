@@ -295,6 +295,19 @@ class Nginx(Models):
         self.assert_used(1000)
         goes.set()
 
+    def test_an_answer_that_nobody_waited_for_costs_what_was_not_told(self):
+        self.serve()
+        vendor = self.vendor(takes=1.0)
+        gateway = self.gateway(vendor, ("proxy_buffering off;", "proxy_buffering off; proxy_read_timeout 200ms;"))
+        self.assertEqual(self.ask(gateway, "slow")[0], 504)
+        self.assert_used(1000, "slow")
+        gateway = self.gateway(vendor)
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE)
+        connection.request("POST", "/models/m/chat", b"{}", {"X-Tenant": "gone"})
+        until(lambda: len(vendor.arrived) == 2, "the model is asked")
+        connection.close()
+        self.assert_used(1000, "gone")
+
     def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_charged(self):
         vendor = self.vendor(answer=lambda path, body: (200, {}, streamed(10)))
         gateway = self.gateway(vendor)
