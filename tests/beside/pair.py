@@ -55,11 +55,11 @@ class Clock:
 
 # What is said of a process, a machine or a build, and of how much memory its objects take; how many commands it has
 # run, as nobody knows beforehand how many pings it takes to know that it has run them; and how many reservations there
-# are, as those that are over go when chance, their id, comes by them.
+# are, and have been over by their time, as those that are over go when chance, their id, comes by them.
 OF_THE_PROCESS = re.compile(
-    rb"^((?:total_commands_processed|reservations|process_id|used_memory_rss|client_memory|reservation_memory|"
+    rb"^((?:total_commands_processed|reservations|holds_expired|process_id|used_memory_rss|client_memory|reservation_memory|"
     rb"weir_version|run_id|tcp_port):)[^\r\n]*|"
-    rb"^((?:weir_commands_total|weir_reservations|weir_resident_bytes|weir_client_bytes|weir_reservation_bytes) )[^\r\n]*|"
+    rb"^((?:weir_commands_total|weir_reservations|weir_holds_expired_total|weir_resident_bytes|weir_client_bytes|weir_reservation_bytes) )[^\r\n]*|"
     rb"^(weir_build_info\{)[^\r\n]*", re.M)
 LENGTHS = re.compile(rb"\$\d+(?=\r\n# )|=\d+(?=\r\ntxt:# )")          # of texts with such lines
 LENGTHS_OF_LISTS = re.compile(rb"[$=]\d+(?=\r\n(?:txt:)?id=\d+ addr=)")

@@ -110,7 +110,8 @@ class TestRules(OneServer):
             ("COST 1 k", "missing the rule of key 'k'" + form),
             ("CLASS bulk k 1/s", "CLASS is for limits of the limits file, after AS; a rule has no classes"),
             ("k 1/s k 2/s", "key 'k' is given twice; one call charges each key once"),
-            ("k '1/s algorithm=fixed_window'", "fixed_window cannot be reserved: only gcra can"),
+            ("k '1/s algorithm=sliding_window_counter'",
+             "sliding_window_counter cannot be reserved: gcra and fixed windows can"),
             ("AS a=b", "there is no limits file: start weir with --limits FILE"),
         ):
             self.assertEqual(self.reserve(*shlex.split(words)), Error("ERR " + error), words)
