@@ -100,13 +100,9 @@ void LogFlags::add_output_to(CLI::App& app) {
 
 void LogFlags::add_duration_to(CLI::App& app) {
   app.option_defaults()->group("Requests");
-  app.add_option(
-         "--duration", duration,
-         "with --in-flight, what holds how long a request took, as in request_time:s [as the format has it]")
+  app.add_option("--duration", duration, "with --in-flight, how long a request took: dur:ms [as the format]")
       ->type_name("FIELD[:UNIT]");
-  app.add_option(
-         "--stamp", stamp,
-         "with --in-flight, whether a request began or ended at its line's time [as the format has it]")
+  app.add_option("--stamp", stamp, "with --in-flight, when a request has its time [as the format]")
       ->type_name("begin|end");
 }
 
