@@ -252,7 +252,7 @@ void add_suggest(CLI::App& app, int& result) {
   suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
       ->type_name("LIMIT");
   suggest_app->add_flag("--in-flight", flags->log.in_flight,
-                        "how many requests at once to allow, in place of a rate; needs no criterion");
+                        "how many requests at once to allow, and no rate; needs no criterion");
   flags->log.add_to(*suggest_app);
   flags->log.add_duration_to(*suggest_app);
   suggest_app->add_flag("--as-limits", flags->as_limits, "print a piece of a limits file");

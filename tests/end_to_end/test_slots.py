@@ -1,5 +1,6 @@
 """Slots: how many calls are under way at once, by rules and by the limits file, over RESP and HTTP."""
 import json
+import re
 import time
 import urllib.error
 import urllib.request
@@ -31,7 +32,7 @@ NEEDS = ("is met by WEIR.RESERVE and WEIR.ACQUIRE alone (/v1/reserve, /v1/acquir
 
 class TestSlots(OneServerWithLimits):
     limits = FILE
-    flags = ("--http", "127.0.0.1:0")
+    flags = ("--http", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
     def setUp(self):
         super().setUp()
@@ -49,6 +50,17 @@ class TestSlots(OneServerWithLimits):
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.load(error)
+
+    def open_holds(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[2]}/metrics") as page:
+            return int(re.search(r'^weir_in_flight\{limit="jobs"\} (\d+)$', page.read().decode(), re.M)[1])
+
+    def test_open_holds_are_a_metric(self):
+        before = self.open_holds()
+        held = self.reserve("MAXWAIT", "0", "AS", "job=metric")[5]
+        self.assertEqual(self.open_holds(), before + 1)
+        self.client.ask("WEIR.SETTLE", held)
+        self.assertEqual(self.open_holds(), before)
 
     def test_a_third_of_two_is_busy_and_a_settlement_makes_room(self):
         first, second = (self.reserve("HOLD", "60000", self.key, "in_flight=2") for _ in range(2))
