@@ -75,8 +75,8 @@ class SystemTimeZones final : public TimeZones {
 };
 
 inline const TimeZones& system_time_zones() {
-  static const SystemTimeZones zones;
-  return zones;
+  static const SystemTimeZones kZones;
+  return kZones;
 }
 
 }  // namespace weir

@@ -79,8 +79,8 @@ std::string unknown_zone(const TimeZones& zones, std::string_view zone) {
 }
 
 tl::expected<const TimeZone*, std::string> clocks_of(std::string_view zone) {
-  static const Utc utc;
-  if (zone == "UTC") return &utc;
+  static const Utc kUtc;
+  if (zone == "UTC") return &kUtc;
   const TimeZones* const zones = the_zones.load(std::memory_order_acquire);
   if (zones == nullptr)
     return tl::unexpected("time zone '" + std::string(zone) +

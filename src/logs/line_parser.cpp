@@ -43,7 +43,7 @@ LineParser::LineParser(const Layout& layout, const Wanted& wanted, std::string_v
     cost_ = slots_.size();
     slots_.push_back({wanted.cost, names_of(wanted.cost), "--cost"});
   }
-  if (wanted.span) find_span(layout, wanted, line);
+  find_span(layout, wanted, line);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].required) required_.push_back(i);
   }
@@ -56,6 +56,7 @@ LineParser::LineParser(const Layout& layout, const Wanted& wanted, std::string_v
 // What the first line has tells which program wrote it. A comment, in place of fields, has its first word,
 // and its fields are named later.
 void LineParser::find_span(const Layout& layout, const Wanted& wanted, std::string_view line) {
+  if (!wanted.span) return;
   const bool comment = line.starts_with('#');
   const std::vector<LineField> there = make_splitter(layout, {}, line)->fields(line);
   const auto has = [&](std::string_view name) {
@@ -68,6 +69,7 @@ void LineParser::find_span(const Layout& layout, const Wanted& wanted, std::stri
 }
 
 std::string_view LineParser::read_span(LogRecord& record) const {
+  if (!span_) return {};
   const auto took = read_duration(values_[took_], span_->unit_ns);
   if (!took) return "the duration is not a number";
   const bool at_end = span_->stamp == SpanEnd::end;

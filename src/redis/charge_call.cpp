@@ -70,11 +70,14 @@ class ChargeCall final : public StoreCall {
 
  private:
   std::optional<nanoseconds> pause() const {
-    if (!outside() || outside()->form != Outside::Form::pause) return std::nullopt;
-    return outside()->length;
+    const std::optional<Outside>& told = outside();
+    return told && told->form == Outside::Form::pause ? std::optional(told->length) : std::nullopt;
   }
   const std::optional<Outside>& outside() const { return charge_->each[of_[0]].outside; }
-  bool refunds() const { return outside() && outside()->form == Outside::Form::refund; }
+  bool refunds() const {
+    const std::optional<Outside>& told = outside();
+    return told && told->form == Outside::Form::refund;
+  }
   bool refunds_gcra() const {
     return refunds() && charge_->each[of_[0]].check.limit.rule.algorithm == Algorithm::gcra;
   }

@@ -11,9 +11,9 @@ extern const char* const kTakeScript;  // take.lua, put into a string by CMake
 using std::chrono::nanoseconds;
 
 UnitsAsked UnitsAsked::up_to(std::uint64_t least, std::uint64_t most, bool looks) {
-  constexpr auto kMost = static_cast<std::uint64_t>(kMostUnits);
-  least = std::min(least, kMost);
-  return {least, std::clamp(most, least, kMost), looks};
+  constexpr auto kMostAsked = static_cast<std::uint64_t>(kMostUnits);
+  least = std::min(least, kMostAsked);
+  return {least, std::clamp(most, least, kMostAsked), looks};
 }
 
 std::string_view take_script() { return kTakeScript; }

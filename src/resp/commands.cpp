@@ -96,7 +96,7 @@ constexpr std::size_t kListed = static_cast<std::size_t>(
 
 // A table without collisions: of a name only its length and three of its letters are read, and the factor is
 // the first with which no two names meet.
-constexpr unsigned kBits = 7;
+constexpr unsigned kBits = 8;
 using Slots = std::array<std::uint8_t, std::size_t{1} << kBits>;
 constexpr std::uint8_t kEmpty = 0xff;
 
