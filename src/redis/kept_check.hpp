@@ -80,6 +80,13 @@ struct KeptCheck {
   bool is_same_key(const KeptCheck& other) const { return other.hash == hash && other.name == name; }
   // Alone: it says nothing of other checks.
   ScriptCheck ask() const { return {&limit.rule, name, cost, format}; }
+  // As one of its request's, all of which are asked for in one call.
+  ScriptCheck ask_beside_others() const {
+    ScriptCheck one = ask();
+    one.shadow = shadow;
+    if (inside != store::Check::kNoGuarantee) one.inside = inside;
+    return one;
+  }
   store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost, .shadow = shadow}; }
   // As if it were inside its guarantee, if it may be.
   core::Rule at_best() const {

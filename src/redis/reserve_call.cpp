@@ -88,24 +88,14 @@ namespace {
 
 std::optional<std::string> ReserveCall::add(const Check& check) {
   if (auto sentence = cannot_reserve(check.limit->rule, in_.endpoint.format)) return sentence;
-  KeptCheck kept = in_.keep(check);
-  if (!checks_.empty() && in_.slot(kept.name) != in_.slot(checks_[0].name))
-    return "the keys of this request lie in different slots of the cluster, and cannot be charged for one "
-           "moment: let them share a {hash tag}";
-  for (const KeptCheck& other : checks_)
-    if (other.is_same_key(kept)) return std::string(kSameKeyTwice);
-  checks_.push_back(std::move(kept));
-  return std::nullopt;
+  return add_beside(in_, checks_, in_.keep(check), "cannot be charged for one moment");
 }
 
 std::vector<ReserveAsk> ReserveCall::asks() const {
   std::vector<ReserveAsk> made;
   for (const KeptCheck& check : checks_) {
-    ScriptCheck ask = check.ask();
-    ask.shadow = check.shadow;
-    if (check.inside != Check::kNoGuarantee) ask.inside = check.inside;
-    made.push_back({ask, check.limit.holding, check.limit.id, check.size, store::lowest_kept(check.limit),
-                    check.waits_with});
+    made.push_back({check.ask_beside_others(), check.limit.holding, check.limit.id, check.size,
+                    store::lowest_kept(check.limit), check.waits_with});
   }
   return made;
 }

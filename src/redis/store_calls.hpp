@@ -124,6 +124,19 @@ inline bool is_denied(StoreParts& in, store::Request& request, const Denied& den
 
 inline constexpr std::string_view kSameKeyTwice = "two checks of a request have the same limit and key";
 
+// The next check of a request whose keys are asked for in one call; or why it cannot be, `apart` being what
+// is wrong with keys of different slots.
+inline std::optional<std::string> add_beside(StoreParts& in, std::vector<KeptCheck>& checks, KeptCheck kept,
+                                             std::string_view apart) {
+  if (!checks.empty() && in.slot(kept.name) != in.slot(checks[0].name))
+    return "the keys of this request lie in different slots of the cluster, and " + std::string(apart) +
+           ": let them share a {hash tag}";
+  for (const KeptCheck& other : checks)
+    if (other.is_same_key(kept)) return std::string(kSameKeyTwice);
+  checks.push_back(std::move(kept));
+  return std::nullopt;
+}
+
 // Nobody decides the request: `by` is the check for which.
 inline void refuse(store::Request& request, std::size_t by, Fault fault, std::string why) {
   request.by = static_cast<std::uint8_t>(by);

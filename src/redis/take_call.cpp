@@ -95,23 +95,12 @@ void take(StoreParts& in, Request& request, nanoseconds now) {
 namespace {
 
 std::optional<std::string> TakeCall::add(const Check& check) {
-  KeptCheck kept = in_.keep(check);
-  if (!checks_.empty() && in_.slot(kept.name) != in_.slot(checks_[0].name))
-    return "the keys of this request lie in different slots of the cluster, and nobody knows how much all of "
-           "them have: let them share a {hash tag}";
-  for (const KeptCheck& other : checks_)
-    if (other.is_same_key(kept)) return std::string(kSameKeyTwice);
-  checks_.push_back(std::move(kept));
-  return std::nullopt;
+  return add_beside(in_, checks_, in_.keep(check), "nobody knows how much all of them have");
 }
 
 std::vector<ScriptCheck> TakeCall::asks() const {
   std::vector<ScriptCheck> made;
-  for (const KeptCheck& check : checks_) {
-    ScriptCheck& ask = made.emplace_back(check.ask());
-    ask.shadow = check.shadow;
-    if (check.inside != Check::kNoGuarantee) ask.inside = check.inside;
-  }
+  for (const KeptCheck& check : checks_) made.push_back(check.ask_beside_others());
   return made;
 }
 

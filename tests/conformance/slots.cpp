@@ -268,7 +268,7 @@ void who_waits_for_a_slot_comes_first_that_came_first(Trial& trial) {
   trial.cancel(second);
   settle(trial, first.booking.id, 0);
   trial.world.advance(1s);
-  trial.expect(third.has(), "who has gone holds up nobody");
+  trial.expect(third.has(), "one that has gone holds nobody up");
   trial.world.advance(60s);
   InLine fourth(trial, one, 30s, 1s);
   trial.expect(fourth.has(), "a hold that its time has ended makes room");

@@ -5,6 +5,7 @@ still hangs is ended by run() with a traceback of where it was.
 """
 import contextlib
 import faulthandler
+import json
 import os
 import select
 import shutil
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WEIR = os.environ.get("WEIR", os.path.join(ROOT, "build/dev/src/cli/weir"))
@@ -231,6 +234,17 @@ class OneServerWithLimits(OneServer):
 
     def ask(self, words):
         return self.client.ask(*words.split())
+
+    def post(self, path, body):
+        """The status and the body of an answer, by the second of the server's ports."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}{path}", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
 
 
 class Error(str):

@@ -1,9 +1,6 @@
 """As much as there is: COST n ATLEAST m."""
-import json
 import threading
 import unittest
-import urllib.error
-import urllib.request
 
 from server import Client, Error, OneServerWithLimits, run as run_tests
 
@@ -107,16 +104,6 @@ class TestAtLeast(OneServerWithLimits):
         self.assertEqual(first[4:], [b"granted", 5])
         self.assertEqual([row[13] for row in rows], [b"allowed", b"allowed", b"would_deny", b"allowed"])
         self.assertEqual(self.ask("WEIR.EXPLAIN COST 30 ATLEAST 2 user=mallory")[0][4:], [b"granted", 0])
-
-    def post(self, path, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}{path}",
-                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
 
     def told(self, path, body):
         status, answer = self.post(path, body)

@@ -1,9 +1,6 @@
 """What happened outside: WEIR.CHARGE and /v1/charge."""
-import json
 import time
 import unittest
-import urllib.error
-import urllib.request
 
 from server import Client, Error, OneServerWithLimits, run as run_tests
 
@@ -33,16 +30,6 @@ class TestCharge(OneServerWithLimits):
 
     def fails(self, sentence, *words):
         self.assertEqual(self.charge(*words), Error(sentence))
-
-    def post(self, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}/v1/charge",
-                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
 
     def test_it_is_charged_without_room_and_the_next_are_denied(self):
         self.assertEqual(self.charge(self.key, "1/h burst 4"), [1, 0, 0, 3_600_000, self.key.encode()])
@@ -149,23 +136,23 @@ class TestCharge(OneServerWithLimits):
             self.assertGreaterEqual(time.monotonic() - before, 2.9)
 
     def test_a_pause_over_http(self):
-        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "pause": 30.5})
+        status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s burst 4", "pause": 30.5})
         self.assertEqual((status, body), (200, {"charged": 34, "owed": 30, "wait": 30.5, "reset_after": 33.5,
                                                 "by": "limit"}))
-        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "pause": -1, "cost": 3, "remaining": 2})
+        status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s burst 4", "pause": -1, "cost": 3, "remaining": 2})
         self.assertEqual([each["pointer"] for each in body["errors"]], ["/remaining", "/pause", "/pause", "/pause"])
 
     def test_over_http(self):
-        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "cost": 6})
+        status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s burst 4", "cost": 6})
         self.assertEqual((status, body), (200, {"charged": 6, "owed": 2, "wait": 3, "reset_after": 6, "by": "limit"}))
-        status, body = self.post({"attributes": {"model": "h"}, "limit": "tpm", "window": "1d", "remaining": 1})
+        status, body = self.post("/v1/charge", {"attributes": {"model": "h"}, "limit": "tpm", "window": "1d", "remaining": 1})
         self.assertEqual((status, body["charged"], body["by"]), (200, 19_999, "tpm"))
-        status, body = self.post({"attributes": {"model": "h"}, "cost": {"rpm": 3, "tpm": 5000}})
+        status, body = self.post("/v1/charge", {"attributes": {"model": "h"}, "cost": {"rpm": 3, "tpm": 5000}})
         self.assertEqual((status, body["charged"], body["by"]), (200, 5000, "tpm"))
 
     def test_wrong_bodies(self):
         def errors(body):
-            status, reply = self.post(body)
+            status, reply = self.post("/v1/charge", body)
             self.assertEqual(status, 400, reply)
             return [(each["pointer"], each["detail"]) for each in reply["errors"]]
 

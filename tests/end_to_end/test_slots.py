@@ -1,8 +1,6 @@
 """Slots: how many calls are under way at once, by rules and by the limits file, over RESP and HTTP."""
-import json
 import re
 import time
-import urllib.error
 import urllib.request
 
 from server import Error, OneServerWithLimits, run as run_tests
@@ -40,16 +38,6 @@ class TestSlots(OneServerWithLimits):
 
     def reserve(self, *words):
         return self.client.ask("WEIR.RESERVE", *words)
-
-    def post(self, path, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}{path}",
-                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
 
     def open_holds(self):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[2]}/metrics") as page:
