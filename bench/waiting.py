@@ -13,6 +13,7 @@ if Debian's golang-go and golang-golang-x-time-dev are there.
 """
 import argparse
 import contextlib
+import itertools
 import os
 import pathlib
 import random
@@ -211,10 +212,11 @@ class Holds:
 
     BATCH = 10  # as many as the smaller of the keys has
 
-    def __init__(self, port: int, key: str, count: int):
+    def __init__(self, port: int, key: str, count: int, slots: bool = False):
         self.socket = connect(port, 1)[0]
         self.replies = self.socket.makefile("rb")
-        self.reserve = asking(f"WEIR.RESERVE HOLD 3600000 {key}", "1000/s burst 1000000")
+        slot = f"{key}:slots in_flight={10 * count} " if slots else ""
+        self.reserve = asking(f"WEIR.RESERVE HOLD 3600000 {slot}{key}", "1000/s burst 1000000")
         self.ids, self.chance = [], random.Random(7)
         while len(self.ids) < count:
             self.ids += self.reserved(min(self.BATCH, count - len(self.ids)))
@@ -242,9 +244,10 @@ class Holds:
             self.ids[:self.BATCH] = self.reserved(self.BATCH)
 
 
-def settle_holds(options, actual: int, name: str, port: int, measured: servers.Server) -> None:
+def settle_holds(options, actual: int, name: str, port: int, measured: servers.Server, slots: bool = False) -> None:
     many, count = (100, 100) if options.quick else (100_000, 10_000)
-    keys = {each: Holds(port, f"{each}:{name}:{actual}", size) for each, size in (("few", 10), ("many", many))}
+    keys = {each: Holds(port, f"{each}:{name}:{actual}:{slots}", size, slots)
+            for each, size in (("few", 10), ("many", many))}
 
     def cpu(each: str) -> float:
         before = measured.cpu_seconds()
@@ -254,7 +257,7 @@ def settle_holds(options, actual: int, name: str, port: int, measured: servers.S
     samples = servers.take_turns({each: each for each in keys}, options.rounds, cpu)
     ratio = statistics.median(many / few for many, few in zip(samples["many"], samples["few"]))
     middle = {each: statistics.median(samples[each]) for each in keys}
-    print(f"  {name}: reserve, settle at {actual} of 1: ten open holds{middle['few']:8.3f} us CPU, {many:,} open holds"
+    print(f"  {name}: reserve{' with a slot' if slots else ''}, settle at {actual} of 1: ten open holds{middle['few']:8.3f} us CPU, {many:,} open holds"
           f"{middle['many']:8.3f} us: {ratio:.2f} x (target at most 1.5: {judge(ratio <= 1.5, options.quick)})")
 
 
@@ -263,10 +266,138 @@ def settle_all_holds(options) -> None:
     with servers.weir(servers.cores()[0], *memory) as server:
         for actual in (1, 0):
             settle_holds(options, actual, "weir", server.port, server)
+        settle_holds(options, 1, "weir", server.port, server, slots=True)
     with (servers.redis(servers.cores()[0]) as store,
           servers.weir(servers.cores()[1], "--store", f"redis://127.0.0.1:{store.port}") as server):
         for actual in (1, 0):
             settle_holds(options, actual, "redis-server", server.port, store)
+
+
+class Calls:
+    """Calls of keys in turn, so many at a time: a rate and a slot are reserved, and settled."""
+
+    KEYS = 10_000
+
+    def __init__(self, port: int):
+        self.socket = connect(port, 1)[0]
+        self.replies = self.socket.makefile("rb")
+        self.keys = itertools.cycle(range(self.KEYS))
+
+    def send(self, requests: list[bytes], lines: int) -> list[bytes]:
+        """The lines of the replies, each of which has as many."""
+        self.socket.sendall(b"".join(requests))
+        return [self.replies.readline() for _ in range(lines * len(requests))]
+
+    def throttle(self, pipeline: int) -> None:
+        said = self.send([asking(f"CL.THROTTLE key:{next(self.keys)} 999999 1000000", "1") for _ in range(pipeline)], 6)
+        if said[1::6] != [b":0\r\n"] * pipeline:
+            raise servers.Failed(f"CL.THROTTLE was answered {said[:6]}")
+
+    def call(self, pipeline: int) -> None:
+        keys = [next(self.keys) for _ in range(pipeline)]
+        said = self.send([asking(f"WEIR.RESERVE HOLD 60000 calls:{key} in_flight=5 rate:{key}", "1000000/s")
+                          for key in keys], 10)
+        ids = [line.decode().strip() for line in said[7::10]]
+        if said[1::10] != [b":0\r\n"] * pipeline:
+            raise servers.Failed(f"a reservation of a slot was answered {said[:10]}")
+        if self.send([asking("WEIR.SETTLE", each) for each in ids], 1) != [b":0\r\n"] * pipeline:
+            raise servers.Failed("a slot could not be settled")
+
+
+def calls_beside_throttle(options) -> None:
+    with servers.weir(servers.cores()[0], "--reservation-memory", "256MiB") as server:
+        calls = Calls(server.port)
+        kinds = {"throttle": calls.throttle, "call": calls.call}
+        for ask in kinds.values():  # every key has been seen
+            for _ in range(1 if options.quick else Calls.KEYS // 64 + 1):
+                ask(64)
+        for pipeline, count, target in ((1, 5000, 2.6), (64, 300, None)):
+            count = 10 if options.quick else count
+
+            def cpu(kind: str) -> float:
+                before = server.cpu_seconds()
+                for _ in range(count):
+                    kinds[kind](pipeline)
+                return (server.cpu_seconds() - before) / count / pipeline * 1e6
+
+            samples = servers.take_turns(kinds, options.rounds, cpu)
+            ratio = statistics.median(call / throttle for call, throttle in zip(samples["call"], samples["throttle"]))
+            middle = {kind: statistics.median(samples[kind]) for kind in kinds}
+            said = f" (target at most {target}: {judge(ratio <= target, options.quick)})" if target else ""
+            print(f"  reserve, settle of one slot and one rate, pipeline {pipeline:2}:{middle['call']:8.3f} us CPU, throttle"
+                  f"{middle['throttle']:8.3f} us: {ratio:.2f} x{said}")
+
+
+class Line:
+    """Those who wait: for one of SLOTS of a key, or for its rate."""
+
+    SLOTS = 5
+
+    def __init__(self, port: int, count: int, stack: contextlib.ExitStack):
+        self.connections = [stack.enter_context(each) for each in connect(port, count)]
+        for each in self.connections:  # what one costs that is used is not what waiting costs
+            if servers.converse(each, b"PING\r\n", 1) != b"+PONG\r\n":
+                raise servers.Failed("a PING was not answered")
+
+    def ask(self, request: bytes) -> None:
+        for each in self.connections:
+            each.sendall(request)
+
+    def granted(self, ready: select.epoll, by_descriptor: dict) -> str:
+        """The id of the next one that is granted."""
+        events = ready.poll(servers.START_SECONDS, maxevents=1)
+        if not events:
+            raise servers.Failed("nobody in line was given a slot")
+        ready.unregister(events[0][0])
+        lines = by_descriptor[events[0][0]].recv(4096).split(b"\r\n")
+        if lines[1] != b":0":
+            raise servers.Failed(f"one in line for a slot was answered {lines}")
+        return lines[7].decode()
+
+
+def waiter_bytes(options, request: bytes, then=lambda server, line: None) -> float:
+    """RSS of one that waits so, beside that of its connection. `then` is called while they do."""
+    count = 200 if options.quick else 10_000
+    flags = ("--max-connections", "20000", "--max-waiters", "20000", "--memory", "32MiB")
+    with servers.weir(servers.cores()[0], *flags) as server, contextlib.ExitStack() as stack:
+        line = Line(server.port, count + Line.SLOTS, stack)
+        before = server.rss_bytes()
+        line.ask(request)
+        busy = server.cpu_seconds()
+        while time.sleep(0.2) or server.cpu_seconds() > busy + 0.02:  # until it has read them all
+            busy = server.cpu_seconds()
+        each = (server.rss_bytes() - before) / count
+        then(server, line)
+        return each
+
+
+def in_line_for_slots(options) -> None:
+    times = []
+
+    def give_on(server: servers.Server, line: Line) -> None:
+        by_descriptor = {each.fileno(): each for each in line.connections}
+        control = connect(server.port, 1)[0]
+        with select.epoll() as ready:
+            for descriptor in by_descriptor:
+                ready.register(descriptor, select.EPOLLIN)
+            ids = [line.granted(ready, by_descriptor) for _ in range(Line.SLOTS)]
+            for _ in range(50 if options.quick else 2000):
+                request = asking("WEIR.SETTLE", ids.pop(0))
+                began = time.perf_counter()
+                control.sendall(request)
+                ids.append(line.granted(ready, by_descriptor))
+                times.append((time.perf_counter() - began) * 1e6)
+                if control.recv(64) != b":0\r\n":
+                    raise servers.Failed("a slot could not be settled")
+        control.close()
+
+    slots = waiter_bytes(options, asking("WEIR.ACQUIRE MAXWAIT 60000 HOLD 60000 line", f"in_flight={Line.SLOTS}"), give_on)
+    rates = waiter_bytes(options, asking("WEIR.ACQUIRE MAXWAIT 60000 HOLD 60000 line", "200/s burst 1"))
+    middle = statistics.median(times)
+    print(f"  of those in line for {Line.SLOTS} slots the next is told {middle:.0f} us after a SETTLE, p99 "
+          f"{sorted(times)[len(times) * 99 // 100]:.0f} us (target at most 200: {judge(middle <= 200, options.quick)}); "
+          f"RSS {slots:.0f} bytes each, of one that waits for a rate {rates:.0f} (target at most 64 more: "
+          f"{judge(slots <= rates + 64, options.quick)})")
 
 
 def body() -> int:
@@ -300,6 +431,8 @@ def body() -> int:
         print(line)
     wait_for_moments(options)
     settle_all_holds(options)
+    calls_beside_throttle(options)
+    in_line_for_slots(options)
     print(beside_go(options))
     return 0
 

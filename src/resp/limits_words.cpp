@@ -32,16 +32,18 @@ bool read_at_least(std::string_view value, std::uint64_t cost, std::uint64_t& in
   return false;
 }
 
-bool read_limits_words(std::span<const std::string_view> words, LimitsOption option, AttributeRoom& room,
-                       LimitsWords& into, std::string& error) {
+namespace {
+
+// The options, before the attributes, which remain. Out of line: most requests have none.
+[[gnu::noinline]] bool read_options(std::span<const std::string_view>& words, LimitsOption option,
+                                    LimitsWords& into, std::string& error) {
   const auto fail = [&error](std::string text) {
     error = std::move(text);
     return false;
   };
   bool cost = false;
   std::string_view at_least{};
-  const char* sign = nullptr;
-  while (!words.empty() && (sign = sign_of(words[0])) == nullptr) {
+  while (!words.empty() && sign_of(words[0]) == nullptr) {
     const std::string_view name = words[0];
     const bool is_cost = is_word(name, "COST");
     const bool is_class = is_word(name, "CLASS");
@@ -70,10 +72,24 @@ bool read_limits_words(std::span<const std::string_view> words, LimitsOption opt
     }
     words = words.subspan(2);
   }
-  if (!at_least.empty()) {
-    if (!cost) return fail(std::string(kNeedsCost));
-    if (!into.costs.empty()) return fail("ERR ATLEAST is not for a COST by name");
-    if (!read_at_least(at_least, into.cost, into.at_least, error)) return false;
+  if (at_least.empty()) return true;
+  if (!cost) return fail(std::string(kNeedsCost));
+  if (!into.costs.empty()) return fail("ERR ATLEAST is not for a COST by name");
+  return read_at_least(at_least, into.cost, into.at_least, error);
+}
+
+}  // namespace
+
+bool read_limits_words(std::span<const std::string_view> words, LimitsOption option, AttributeRoom& room,
+                       LimitsWords& into, std::string& error) {
+  const auto fail = [&error](std::string text) {
+    error = std::move(text);
+    return false;
+  };
+  const char* sign = words.empty() ? nullptr : sign_of(words[0]);
+  if (sign == nullptr && !words.empty()) {
+    if (!read_options(words, option, into, error)) return false;
+    sign = words.empty() ? nullptr : sign_of(words[0]);
   }
   if (words.size() > limits::kMostAttributes) {
     return fail("ERR " + std::to_string(words.size()) + " attributes; a request may have at most " +

@@ -138,7 +138,8 @@ Schedule* Reservations::make_schedule(std::uint64_t hash, nanoseconds until, std
 
 Schedules Reservations::find_schedules(std::span<const Check> checks) {
   Schedules schedules{};
-  for (std::size_t i = 0; i < checks.size(); ++i) schedules[i] = find_schedule(checks[i].hash);
+  for (std::size_t i = 0; i < checks.size(); ++i)
+    if (core::can_reserve(checks[i].limit->rule.algorithm)) schedules[i] = find_schedule(checks[i].hash);
   return schedules;
 }
 
