@@ -436,6 +436,17 @@ local function add_hole(line, hole)
   put_hole(line, hole)
 end
 
+-- How long all up to the units of that number have moved up, ever, modulo TURN.
+local function moved_up_to(line, number)
+  local moved = line.moved
+  if moved > 0 then
+    for _, member in ipairs(by_score(line, int(WORDS + number), '+inf')) do
+      moved = moved - match(member, ' (%d+)$')
+    end
+  end
+  return moved < 0 and moved + TURN or moved
+end
+
 -- The first units of a hole; what remains of it stays. The moment, and what is owned.
 local function take_from(line, hole, units, latest)
   local T = line.T + 0
@@ -448,7 +459,8 @@ local function take_from(line, hole, units, latest)
   end
   if at > latest or units > fits then return nil end
   local own = {units = units, low = low, stop = digits_of(begin + units * T), number = hole.number,
-               moved = line.moved, generation = line.generation, paused = moved_to(line, hole.number)}
+               moved = moved_up_to(line, hole.number), generation = line.generation,
+               paused = moved_to(line, hole.number)}
   remove_hole(line, hole)
   local rest = fits - units
   local left = rest > 0 and {moment = hole.moment, low = own.stop, units = rest, many = 1, number = hole.number + units,
@@ -489,13 +501,8 @@ end
 
 -- Where the own units of one that is held end, after what has gone back of those before them since.
 local function end_of(line, part)
-  local gone = line.moved - part.moved
+  local gone = moved_up_to(line, part.number) - part.moved
   if gone < 0 then gone = gone + TURN end
-  if gone > 0 then
-    for _, member in ipairs(by_score(line, int(WORDS + part.number), '+inf')) do
-      gone = gone - match(member, ' (%d+)$')
-    end
-  end
   return from_now(part.stop) - gone + moved_to(line, part.number) - part.paused
 end
 

@@ -282,7 +282,7 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
                      .count = units,
                      .low = low,
                      .end = begin + units * interval,
-                     .moved = moved_,
+                     .moved = moved_ - words_.sum_from(found.number),
                      .paused = moves_.of(found.number),
                      .generation = generation_,
                      .numbers = numbers_},

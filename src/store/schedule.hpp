@@ -62,7 +62,7 @@ struct OwnUnits {
   std::uint64_t count = 0;
   std::uint64_t low = 0;    // the tat before them; earlier than where they begin when the schedule was lifted
   std::uint64_t end = 0;    // the tat at which they had drained when they were charged
-  std::uint64_t moved = 0;  // Schedule::moved_ then
+  std::uint64_t moved = 0;  // how long all up to them had moved up by then
   std::uint64_t paused = 0;      // how far pauses had moved them by then
   std::uint64_t generation = 0;  // Schedule::generation_ then
   QuotaNumbers numbers;

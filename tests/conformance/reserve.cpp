@@ -240,6 +240,34 @@ void what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part(Tria
   trial.equal(trial.left(limit, "k"), 2, "left");
 }
 
+// Others behind it moved up before it came: those were no moves of its units.
+void a_hold_that_took_over_a_hole_gives_back_its_own_units_alone(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 20", 1);
+  for (const bool once_more : {false, true}) {
+    const std::string key = once_more ? "more" : "once";
+    std::vector<Booked> held;
+    for (int i = 0; i < 4; ++i) held.push_back(reserve(trial, limit, key, 5, 0s, 600s));
+    settle(trial, held[2].id, 4);  // the last one moves up
+    const Booked waits = reserve(trial, limit, key, 8, 3600s);
+    trial.equal(waits.wait.count(), nanoseconds{7s}.count(), "one waits");
+    settle(trial, held[0].id, 1);
+    const Booked taker = reserve(trial, limit, key, 4, 3600s, 600s);
+    trial.equal(taker.wait.count(), 0, "wait of the one that takes its first four units");
+    if (once_more) {
+      cancel(trial, waits.id);
+      settle(trial, held[1].id, 4);  // and again
+    }
+    trial.world.advance(4500ms);
+    trial.expect(settle(trial, taker.id, 0).count() >= 0, "it is settled when half a unit of it is left");
+    if (once_more) {
+      trial.equal(trial.left(limit, key), 7, "left");
+    } else {
+      const Booked next = reserve(trial, limit, key, 1, 3600s);
+      trial.equal(next.wait.count(), nanoseconds{3500ms}.count(), "there is no unit to take over");
+    }
+  }
+}
+
 void an_estimate_stands_when_nobody_settles_it(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked held = reserve(trial, limit, "k", 6, 0s, 2s);
@@ -410,6 +438,8 @@ std::vector<Property> reserve_properties() {
        what_cost_less_goes_back_and_what_cost_more_is_owed},
       {"what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part",
        what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part},
+      {"a_hold_that_took_over_a_hole_gives_back_its_own_units_alone",
+       a_hold_that_took_over_a_hole_gives_back_its_own_units_alone},
       {"an_estimate_stands_when_nobody_settles_it", an_estimate_stands_when_nobody_settles_it},
       {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
       {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
