@@ -10,8 +10,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t kMostUsed = std::numeric_limits<std::uint32_t>::max();
-
 // Rounded up.
 std::uint64_t units_of(std::uint64_t time, std::uint64_t interval) {
   return time / interval + (time % interval != 0 ? 1 : 0);
@@ -100,7 +98,7 @@ Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, con
                                                                : state.word;
   std::uint64_t after = used;
   if (outside.form == Outside::Form::cost) {
-    const std::uint64_t most = std::max({used, limit, kMostUsed});
+    const std::uint64_t most = std::max({used, limit, std::uint64_t{kMostUsedOfWindow}});
     after = used + std::min(outside.units, most - used);
   } else {
     after = std::max(used, limit - std::min(outside.units, limit));

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 #include "core/rule.hpp"
 #include "core/step.hpp"
@@ -31,6 +32,9 @@ constexpr bool can_overdraw(Algorithm algorithm) {
   return algorithm == Algorithm::gcra || algorithm == Algorithm::fixed_window ||
          algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::calendar;
 }
+
+// As far as charges let a fixed window's count grow, or to its number where that is more.
+constexpr std::uint32_t kMostUsedOfWindow = std::numeric_limits<std::uint32_t>::max();
 
 struct Overdrawn : Charged {
   TwoWords next{};

@@ -26,7 +26,8 @@ constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm:
 // A reservation may meet it all the same: it counts at the grant, in the window that runs then, and has no
 // moment. What goes back goes back to that window.
 constexpr bool counts_at_grant(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock;
+  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock ||
+         algorithm == Algorithm::calendar;
 }
 
 // What a reservation has charged to one key, as is needed to take it back.

@@ -81,6 +81,11 @@ class TestZones final : public TimeZones {
       {"No/Thirtieth", TestZone(-h{10}, {{utc(2026, 12, 30, h{10}), h{14}}})},
       {"East/Most", TestZone(h{14}, {})},
       {"West/Most", TestZone(-h{12}, {})},
+      // On the first two days of the clocks of stores in tests.
+      {"Soon/Shifts", TestZone(h{1}, {{utc(2023, 11, 26, h{15}), h{2}},
+                                      {utc(2023, 11, 27, h{15}), h{1}},
+                                      {utc(2100, 1, 12, h{18}), h{2}},
+                                      {utc(2100, 1, 13, h{18}), h{1}}})},
   };
 };
 

@@ -6,7 +6,8 @@
 --             marks T full need burst more      the first four as in check.lua; '' marks nothing. Of slots the marks end
 --                                               with 'slots ', T is 1 and full what may be open. Of a window they end
 --                                               with 'window ' or 'clock ', T is its length, full and burst what it
---                                               admits, and need the units; it counts at the grant. burst is the
+--                                               admits, and need the units; it counts at the grant. One of the calendar
+--                                               ends with 'calendar ', T as windows.lua has it. burst is the
 --                                               limit's. more: 'at_most key_size id', of the limit: the units that
 --                                               may be held, '' for one that is never settled, 'any' without a
 --                                               bound; two numbers for the client, which the record keeps; 'room
@@ -31,6 +32,7 @@
 --             hole     the moment of a cancelled one, ns from now
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --             busy     denied: slots are
+--             -1 and the time alone: a window of the calendar is not the one that runs, and nothing is charged
 --             The state of slots is 'slots OPEN LACKING LAST': how many are taken, ns until one of them is free for one
 --             more, and until the last ends
 --           of cancel: units; s; us
@@ -44,7 +46,7 @@
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
 -- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
--- '+'. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and generation
+-- '+', of the calendar an '@', and then its number is the window's. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and generation
 -- (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a name), is a
 -- shadow's, the epoch of its line, how far pauses had moved its units, and `shift` (see below) then. One without a hold
 -- stays for a minute after its moment.
@@ -104,6 +106,10 @@ if ARGV[1] == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' the
 end
 
 -- include times.lua
+
+local function less(as, an, bs, bn) return as < bs or as == bs and an < bn end
+
+-- include windows.lua
 
 local PAUSES, HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -12e15, -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
 local MOST_PAUSES = 64
@@ -208,7 +214,8 @@ local function read_record(key)
             '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
     part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
-    part.is_window = part.T == '0' and sub(part.epoch, 1, 1) == '+'
+    part.is_dated = part.T == '0' and sub(part.epoch, 1, 1) == '@'
+    part.is_window = part.is_dated or part.T == '0' and sub(part.epoch, 1, 1) == '+'
     part.is_slot = part.T == '0' and not part.is_window
     part.is_rate = part.T ~= '0'
     its.parts[i], at = part, stop + 1
@@ -278,9 +285,37 @@ local function read_window(i)
   return true
 end
 local function write_window(i, stop, used)
-  local text = format('weir1f %s %d', stop, used)
-  call('SET', KEYS[2 * i], text, 'PXAT', expiry(pair(stop)))
-  states[i] = {text = text, tat = 0, mark = '', stop = stop, used = used, left = from_now(stop)}
+  local dated = states[i].dated
+  local text = dated and dated.write(used) or format('weir1f %s %d', stop, used)
+  call('SET', KEYS[2 * i], text, 'PXAT', expiry(pair(dated and dated.kept or stop)))
+  states[i] = {text = text, tat = 0, mark = '', stop = stop, used = used, left = from_now(stop), dated = dated}
+end
+
+-- One of the calendar, the one that runs: `words` are windows.lua's. One that is later than weir's ends as long before
+-- it is forgotten.
+local function read_dated(i, words)
+  local text = redis.pcall('GET', KEYS[2 * i])
+  if type(text) == 'table' then return false end
+  local used, write, kept, id = window_of(text, words)
+  if not used then return false end
+  local stop, its_kept = match(words, '^%d+ (%d+) (%d+)')
+  if kept ~= its_kept then
+    stop = format('%d%s', sub(kept, 1, -10) - (sub(its_kept, 1, -10) - sub(stop, 1, -10)), sub(kept, -9))
+  end
+  states[i] = {text = text, tat = 0, mark = '', stop = stop, used = used, left = max(from_now(stop), 0),
+               dated = {write = write, kept = kept, id = id}}
+  return true
+end
+-- Whether the window that a part of a record has counted runs, and has its state.
+local function reads_its_window(i, part)
+  if not part.is_dated then return read_window(i) and states[i].stop == part.stop end
+  local text = redis.pcall('GET', KEYS[2 * i])
+  local kept, id, used = match(type(text) == 'string' and text or '', '^weir1d (%d+) (%d+) (%d+)$')
+  if not kept or id + 0 ~= part.number or from_now(part.stop) <= 0 or from_now(kept) <= 0 then return false end
+  local function write(units) return format('weir1d %s %s %d', kept, id, units) end
+  states[i] = {text = text, tat = 0, mark = '', stop = part.stop, used = used + 0, left = from_now(part.stop),
+               dated = {write = write, kept = kept, id = id}}
+  return true
 end
 
 local function read_line(i)
@@ -592,6 +627,8 @@ if ARGV[1] == 'reserve' then
     local at = 6 + 6 * (i - 1)
     local marks = ARGV[at + 1]
     local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0, ARGV[at + 4] + 0
+    local dated = match(marks, 'calendar $') and T
+    if dated then T = '1' end
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
     local name, key_size, limit, lowest, with, own = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d+) (%d+) (%d)$')
     limits[i] = {T = T, interval = T + 0, full = full, need = need, units = need / T, burst = ARGV[at + 5],
@@ -608,10 +645,12 @@ if ARGV[1] == 'reserve' then
       if not read_slots(i, stem, full) then return no_state(i) end
       its.has_room = states[i].open < full
       busy = busy or its.takes and not its.has_room and not its.shadow
-    elseif match(marks, 'window $') or match(marks, 'clock $') then
+    elseif dated or match(marks, 'window $') or match(marks, 'clock $') then
       its.is_window, its.on_clock, its.admits, its.units = true, match(marks, 'clock $'), full, need
       its.need, its.full, its.whole, its.lowest = 0, 0, 0, 0
-      if not read_window(i) then return no_state(i) end
+      if dated and not read_dated(i, dated) or not dated and not read_window(i) then
+        return dated and outside and {-1, time[1], time[2]} or no_state(i)
+      end
       its.counts = need > 0 and states[i].used + need <= full
       if need > 0 and not its.counts and not its.shadow and (not closed or states[i].left > states[closed].left) then
         closed = i
@@ -750,11 +789,12 @@ if ARGV[1] == 'reserve' then
       names[#names + 1] = KEYS[2 * i]
     end
     for _, i in ipairs(windows) do
-      local its, key = limits[i], KEYS[2 * i + 1]
+      local its, key, dated = limits[i], KEYS[2 * i + 1], states[i].dated
       local epoch = call('GET', key) or id
       call('SET', key, epoch, 'PXAT', expiry(pair(states[i].stop)))
-      words[#words + 1] = format('%s %s %d 0 %s %d %s 0 0 0 0 0 %d %d +%s 0 0', its.id, its.key_size, #KEYS[2 * i],
-                                 its.burst, its.units, states[i].stop, its.settles, its.shadow and 1 or 0, epoch)
+      words[#words + 1] = format('%s %s %d 0 %s %d %s 0 %s 0 0 0 %d %d %s%s 0 0', its.id, its.key_size, #KEYS[2 * i],
+                                 its.burst, its.units, states[i].stop, dated and dated.id or '0', its.settles,
+                                 its.shadow and 1 or 0, dated and '@' or '+', epoch)
       names[#names + 1] = KEYS[2 * i]
     end
     local gone = hold > 0 and last or digits_of(moment + TOLD)
@@ -1036,7 +1076,7 @@ end
 local open_windows, has_windows = {}, false
 for i, part in ipairs(parts) do
   has_windows = has_windows or part.is_window
-  if part.is_window and read_window(i) and states[i].stop == part.stop and call('GET', KEYS[2 * i + 1]) == sub(part.epoch, 2) then
+  if part.is_window and reads_its_window(i, part) and call('GET', KEYS[2 * i + 1]) == sub(part.epoch, 2) then
     open_windows[#open_windows + 1] = part
   end
 end
@@ -1259,7 +1299,8 @@ for _, part in ipairs(open_windows) do
     write_window(part.i, part.stop, max(min(used + part.actual - part.units, more), 0))
   end
   if not part.shadow then
-    for _, word in ipairs({'0', part.burst, states[part.i].text, '0'}) do answer[#answer + 1] = word end
+    local text = format('weir1f %s %d', part.stop, states[part.i].used)
+    for _, word in ipairs({'0', part.burst, text, '0'}) do answer[#answer + 1] = word end
   end
 end
 return answer

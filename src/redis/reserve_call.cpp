@@ -40,7 +40,12 @@ class ReserveCall final : public StoreCall {
 
  private:
   ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_}; }
-  std::vector<ReserveAsk> asks() const;
+  std::vector<ReserveAsk> asks(nanoseconds now) const;
+  bool has_calendar() const override {
+    return std::any_of(checks_.begin(), checks_.end(),
+                       [](const KeptCheck& each) { return each.limit.rule.calendar != nullptr; });
+  }
+  void ask_again(std::unique_ptr<Call> self, nanoseconds now) override;
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
   void learn(const ReserveAnswer* told, nanoseconds now);
   void decide_here(Cause cause, std::string_view error, nanoseconds now);
@@ -91,11 +96,12 @@ std::optional<std::string> ReserveCall::add(const Check& check) {
   return add_beside(in_, checks_, in_.keep(check), "cannot be charged for one moment");
 }
 
-std::vector<ReserveAsk> ReserveCall::asks() const {
+std::vector<ReserveAsk> ReserveCall::asks(nanoseconds now) const {
   std::vector<ReserveAsk> made;
   for (const KeptCheck& check : checks_) {
     made.push_back({check.ask_beside_others(), check.limit.holding, check.limit.id, check.size,
                     store::lowest_kept(check.limit), check.waits_with});
+    if (check.limit.rule.calendar != nullptr) made.back().ask.utc = time_there(check, now);
   }
   return made;
 }
@@ -104,16 +110,19 @@ void ReserveCall::send(std::unique_ptr<Call> self, nanoseconds now) {
   const std::uint16_t slot = slot_of(checks_[0].name);
   id_ = reservation_id(in_.ids.next(), slot);
   record_ = record_in_redis(in_.endpoint.prefix, id_, slot);
-  asked_ = now;
-  const std::uint16_t to = in_.slot(checks_[0].name);
-  in_line_ = !looks_ && in_.client.busy(to);
+  in_line_ = !looks_ && in_.client.busy(in_.slot(checks_[0].name));
   for (KeptCheck& check : checks_) {
     if (in_line_) in_.lines.stand(check.hash);
     if (!looks_) in_.known.leaves(check, check.cost);
   }
+  ask_again(std::move(self), now);
+}
+
+void ReserveCall::ask_again(std::unique_ptr<Call> self, nanoseconds now) {
+  asked_ = now;
   std::string command;
-  append_reserve(command, in_.endpoint.prefix, asks(), words());
-  in_.client.call(std::move(self), to, std::move(command), deadline_, now);
+  append_reserve(command, in_.endpoint.prefix, asks(now), words());
+  in_.client.call(std::move(self), in_.slot(checks_[0].name), std::move(command), deadline_, now);
 }
 
 void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) {
@@ -122,7 +131,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   ReserveAnswer told;
   if (cause == Cause::none) {
     in_.known.hear_clock(*result.value, asked_, now);
-    if (auto read = read_reserve(*result.value, asks(), words())) {
+    if (auto read = read_reserve(*result.value, asks(now), words())) {
       told = *std::move(read);
     } else {
       cause = Cause::other;

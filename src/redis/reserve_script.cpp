@@ -106,9 +106,11 @@ std::string numbers_of(const ReserveAsk& each, std::uint64_t lowest) {
 void append_window(resp::Writer& to, const ReserveAsk& each, bool looks) {
   const core::Rule& rule = *each.ask.rule;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
-  to.bulk(marks_of(each.ask, false) +
-          (rule.algorithm == Algorithm::fixed_window_clock ? "clock " : "window "));
-  to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
+  const bool is_dated = rule.calendar != nullptr;
+  to.bulk(marks_of(each.ask, false) + (is_dated                                          ? "calendar "
+                                       : rule.algorithm == Algorithm::fixed_window_clock ? "clock "
+                                                                                         : "window "));
+  to.bulk(is_dated ? window_word(rule, each.ask.utc) : std::to_string(rule.quota.rate().period.count()));
   to.number(limit);
   to.number(looks ? 0 : std::min(each.ask.cost.units, limit + 1));
   to.number(limit);
@@ -486,8 +488,10 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
     if (!interval || !burst || !dropped) return not_ours(reply);
     answer.dropped += *dropped;
     if (*interval == 0) {
-      const core::Rule window{Quota::make({*burst, std::chrono::seconds{1}}, *burst).value(),
-                              Algorithm::fixed_window};
+      // Of whatever length: its end is in its state, which is told as one of a fixed window.
+      const auto quota = Quota::make({*burst, std::chrono::days{365}}, *burst);
+      if (!quota) return not_ours(reply);
+      const core::Rule window{*quota, Algorithm::fixed_window};
       const auto state = read_state(rest[i + 2], {.rule = &window, .key = {}, .cost = {}}, *now);
       if (!state) return not_ours(reply);
       answer.wait = std::max(answer.wait, core::until_one_more(window, *state, *now));

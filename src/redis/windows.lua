@@ -1,9 +1,10 @@
--- Windows of the calendar, for scripts that have `s` and `n`, the time, and times.lua, debts.lua and `match`. Which one
+-- Windows of the calendar, for scripts that have `s` and `n`, the time, and times.lua, `less` of debts.lua and
+-- `match`. Which one
 -- runs weir says, in place of a period: 'BEGIN END KEPT ID', times in ns, KEPT that until which the state is kept. It is
 -- for the time that weir takes this to be: where that is not in it, `outside` says so, and weir asks again.
 local outside
 
--- What the window that runs has used, and how its state is written; nothing for a text that is not ours. One that is
+-- What the window that runs has used, how its state is written, KEPT and ID of it; nothing for a text that is not ours. One that is
 -- later than weir's has begun, and goes on.
 local function window_of(text, words)
   local from, to, kept, id = match(words, '^(%d+) (%d+) (%d+) (%d+)$')
@@ -18,5 +19,5 @@ local function window_of(text, words)
       used = its_used + 0
     end
   end
-  return used, function(units) return format('weir1d %s %s %d', kept, id, units) end
+  return used, function(units) return format('weir1d %s %s %d', kept, id, units) end, kept, id
 end

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/calendar_window.hpp"
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
@@ -502,6 +503,11 @@ Reservations::Part Reservations::part_of_window(const Check& check, const core::
             .is_window = true};
   part.own.count = check.cost.units;
   part.own.end = charge.after.until;
+  if (const core::Calendar* const calendar = check.limit->rule.calendar) {
+    part.is_dated = true;
+    part.own.number = core::calendar_window::id_of(charge.after.word);
+    part.own.end -= static_cast<std::uint64_t>(core::calendar_window::kept_for(calendar->unit()).count());
+  }
   return part;
 }
 
@@ -513,6 +519,24 @@ std::optional<core::TwoWords> Reservations::give_back(const Part& window, std::u
   stripe.mutex.assert_held();
   if (window.epoch != stripe.resets || core::ahead_of(window.own.end, now) == 0) return std::nullopt;
   return table_.give_back_in_window(Table::place_of(window.hash), units, now);
+}
+
+// What is used of a window of the calendar, while it runs and its state counts it: what that becomes, or
+// nothing. Checks of the key may come in between.
+template <class Change>
+std::optional<std::uint64_t> Reservations::change_dated(const Part& window, nanoseconds now,
+                                                        const Change& change) {
+  using core::calendar_window::id_of, core::calendar_window::used_of;
+  const auto place = Table::place_of(window.hash);
+  while (core::ahead_of(window.own.end, now) != 0) {
+    const core::TwoWords before = table_.state_of(place);
+    if (core::ahead_of(before.until, now) == 0 || id_of(before.word) != window.own.number) break;
+    const std::uint64_t used = change(used_of(before.word));
+    if (table_.exchange(place, before,
+                        {before.until, core::calendar_window::word_of(window.own.number, used)}))
+      return used;
+  }
+  return std::nullopt;
 }
 
 // Of one whose rates are decided: it is told of its slots, which are in its parts where it is granted.
@@ -854,6 +878,12 @@ void Reservations::cancel(Request& request, nanoseconds now) {
 
 // The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
 bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now) {
+  if (part.is_dated) {
+    Stripe& stripe = stripe_of(part.hash);
+    stripe.mutex.assert_held();
+    const auto less = [&](std::uint64_t used) { return used - std::min(used, part.own.count); };
+    return part.epoch == stripe.resets && change_dated(part, now, less);
+  }
   if (part.is_window) return give_back(part, part.own.count, now).has_value();
   Schedule* const schedule = find_schedule(part);
   if (schedule == nullptr) return false;
@@ -938,9 +968,28 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
     asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
 }
 
+// More is charged beyond its number too, as core::overdraw() does it.
+void Reservations::settle_dated(const Part& part, std::uint64_t actual, ReservationTerms& asked,
+                                nanoseconds now) {
+  Stripe& stripe = stripe_of(part.hash);
+  stripe.mutex.assert_held();
+  const auto limit = static_cast<std::uint64_t>(part.quota.rate().count);
+  const bool knows = part.epoch == stripe.resets;
+  const auto used = change_dated(part, now, [&](std::uint64_t before) -> std::uint64_t {
+    if (!part.settles || actual == part.own.count) return before;
+    if (actual < part.own.count) return knows ? before - std::min(before, part.own.count - actual) : before;
+    const std::uint64_t most = std::max({before, limit, std::uint64_t{core::kMostUsedOfWindow}});
+    return before + std::min(actual - part.own.count, most - before);
+  });
+  if (used && *used >= limit && !part.shadow)
+    asked.wait =
+        std::max(asked.wait, nanoseconds{static_cast<std::int64_t>(core::ahead_of(part.own.end, now))});
+}
+
 void Reservations::settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked,
                                  nanoseconds now) {
   asked.wait = std::max(asked.wait, nanoseconds{0});
+  if (part.is_dated) return settle_dated(part, actual, asked, now);
   if (core::ahead_of(part.own.end, now) == 0) return;  // another window runs
   const std::uint64_t count = part.own.count;
   const core::Rule rule{part.quota, Algorithm::fixed_window};

@@ -127,6 +127,7 @@ class Reservations final : public ScheduledKeys {
     std::uint64_t limit = 0;  // Limit::id
     bool is_slot = false;     // it has charged nothing, and has a slot
     bool is_window = false;   // `own` has the units that it counted, and the window's end
+    bool is_dated = false;    // and that is of the calendar: its id is own.number
   };
   // Its times are those that it was granted; pauses may have moved it since.
   struct Record {
@@ -224,6 +225,9 @@ class Reservations final : public ScheduledKeys {
   void take_slots(Request& request, nanoseconds now, Draft& asked);
   Part part_of_window(const Check& check, const core::Charge& charge);
   std::optional<core::TwoWords> give_back(const Part& window, std::uint64_t units, nanoseconds now);
+  template <class Change>
+  std::optional<std::uint64_t> change_dated(const Part& window, nanoseconds now, const Change& change);
+  void settle_dated(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
   bool is_there(ReservationId id, const Record& record);

@@ -226,7 +226,11 @@ void Reservations::transfer(Archive& archive, Part& part) {
   part.limit = how >> 2U;
   archive.flag(part.shadow);
   archive.flag(part.is_slot);
-  archive.flag(part.is_window);
+  // One word, too: 2 of a window of the calendar.
+  std::uint64_t window = part.is_dated ? 2 : part.is_window ? 1 : 0;
+  archive.number(window);
+  part.is_window = window != 0;
+  part.is_dated = window == 2;
 }
 
 // Schedules first, each with the state of its key, and then the records. A record whose reservation was

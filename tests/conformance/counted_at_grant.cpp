@@ -1,10 +1,11 @@
-// Fixed windows that a reservation meets: they count at its grant, and what goes back goes to the window that
-// has counted it.
+// Fixed windows that a reservation meets, those of the calendar too: they count at its grant, and what goes
+// back goes to the window that has counted it.
 #include <string>
 #include <vector>
 
 #include "conformance/booking.hpp"
 #include "conformance/suite.hpp"
+#include "core/time_zones_test.hpp"
 
 namespace weir::inline v0_1::store::conformance {
 namespace {
@@ -101,6 +102,95 @@ void a_shadow_of_a_window_stops_nobody(Trial& trial) {
                 nanoseconds{i * 1s}.count(), "its moment");
 }
 
+nanoseconds utc_of(const Trial& trial) { return trial.world.now() + trial.world.wall_ahead(); }
+
+// A window of the calendar is refused by no store that reserves.
+Paced paced_by_date(const Trial& trial, std::string_view window) {
+  core::use_time_zones(core::test_zones());
+  return Paced(trial, window);
+}
+
+// Time passes until the window that runs has that much left.
+void go_before_its_end(Trial& trial, const Limit& limit, nanoseconds left) {
+  const nanoseconds end = limit.rule.calendar->at(utc_of(trial)).end;
+  trial.world.advance(end - left - utc_of(trial));
+}
+
+Booked reserve_of_budget(Trial& trial, const Paced& paced, std::uint64_t units) {
+  return reserve(trial, {{paced.budget, "b", units, false, Check::kNoGuarantee, "t"}}, 0s, 30min);
+}
+
+void a_calendar_counts_at_the_grant_and_ends_with_its_window(Trial& trial) {
+  const Paced paced = paced_by_date(trial, "10/hour align=calendar tz=Half/Hour");
+  go_before_its_end(trial, paced.budget, 10s);
+  const Booked first = paced.reserve(trial, 4, 10s);
+  trial.equal(first.wait.count(), 0, "acts now");
+  const Booked second = paced.reserve(trial, 4, 10s);
+  trial.equal(second.wait.count(), nanoseconds{1s}.count(), "the pace says when");
+  trial.equal(paced.left(trial), 2, "and the hour has counted it");
+  const Booked third = paced.reserve(trial, 4, 10s);
+  trial.expect(!third.granted, "no room there");
+  trial.equal(int{third.by}, 1, "by the hour");
+  trial.equal(third.wait.count(), nanoseconds{10s}.count(), "until its end");
+  trial.equal(paced.reserve(trial, 11, 10s).wait.count(), -1, "more than it ever admits");
+  trial.equal(cancel(trial, second.id), 4U, "given back");
+  trial.equal(paced.left(trial), 6, "left after the cancellation");
+  trial.expect(settle(trial, first.id, 1) >= 0ns, "it is settled");
+  trial.equal(paced.left(trial), 9, "left after the settlement");
+  const Booked more = reserve_of_budget(trial, paced, 1);
+  trial.equal(settle(trial, more.id, 12).count(), nanoseconds{10s}.count(), "until one more unit");
+  trial.equal(paced.left(trial), 0, "more than there is is charged all the same");
+  trial.world.advance(10s);
+  trial.equal(paced.left(trial), 10, "the next hour");
+}
+
+// One that is granted in the last second of an hour counts there, whenever it acts.
+void nothing_goes_to_the_next_window_of_a_calendar(Trial& trial) {
+  const Paced paced = paced_by_date(trial, "10/hour align=calendar tz=Half/Hour");
+  go_before_its_end(trial, paced.budget, 1s);
+  const Booked less = paced.reserve(trial, 4, 10s);
+  const Booked more = paced.reserve(trial, 3, 10s);
+  const Booked cancelled = paced.reserve(trial, 2, 10s);
+  trial.equal(cancelled.wait.count(), nanoseconds{2s}.count(), "it acts in the next hour");
+  trial.equal(paced.left(trial), 1, "and counts in this one");
+  trial.world.advance(1s);
+  TestRequest other({{paced.budget, "b", 5, false, Check::kNoGuarantee, "t"}});
+  trial.ask(other);
+  trial.expect(settle(trial, less.id, 0) >= 0ns, "it is settled");
+  settle(trial, more.id, 9);
+  trial.equal(paced.left(trial), 5, "left of the next hour, of two settlements");
+  cancel(trial, cancelled.id);
+  trial.equal(paced.left(trial), 5, "left of the next hour, of a cancellation");
+}
+
+void nothing_goes_back_after_a_reset_of_the_month(Trial& trial) {
+  const Paced paced = paced_by_date(trial, "10/month align=calendar");
+  const Booked held = paced.reserve(trial, 4, 0s);
+  trial.reset({{paced.budget, "b", 1, false, Check::kNoGuarantee, "t"}});
+  TestRequest other({{paced.budget, "b", 5, false, Check::kNoGuarantee, "t"}});
+  trial.ask(other);
+  settle(trial, held.id, 0);
+  trial.equal(paced.left(trial), 5, "left of what is counted since a reset");
+}
+
+// Of 23 and of 25 hours.
+void a_day_lasts_as_long_as_its_clocks_say(Trial& trial) {
+  const Paced paced = paced_by_date(trial, "10/day align=calendar tz=Soon/Shifts");
+  for (const std::chrono::hours length : {23h, 25h}) {
+    const auto today = [&] { return paced.budget.rule.calendar->at(utc_of(trial)); };
+    for (int i = 0; i < 5 && today().end - today().begin != length; ++i)
+      go_before_its_end(trial, paced.budget, 0s);
+    const nanoseconds left = today().end - utc_of(trial);
+    trial.equal((today().end - today().begin).count(), nanoseconds{length}.count(), "its clocks say");
+    trial.expect(paced.reserve(trial, 10, 0s).granted, "it is granted");
+    trial.equal(paced.reserve(trial, 1, 5s).wait.count(), left.count(), "until its end");
+    go_before_its_end(trial, paced.budget, 1s);
+    trial.equal(paced.reserve(trial, 1, 5s).wait.count(), nanoseconds{1s}.count(), "its last second");
+    trial.world.advance(1s);
+    trial.equal(paced.left(trial), 10, "the next day has all of it");
+  }
+}
+
 }  // namespace
 
 std::vector<Property> counted_at_grant_properties() {
@@ -109,7 +199,12 @@ std::vector<Property> counted_at_grant_properties() {
            what_is_cancelled_or_settled_goes_back_to_its_window},
           {"nothing_goes_back_to_the_next_window", nothing_goes_back_to_the_next_window},
           {"a_window_alone_can_be_held", a_window_alone_can_be_held},
-          {"a_shadow_of_a_window_stops_nobody", a_shadow_of_a_window_stops_nobody}};
+          {"a_shadow_of_a_window_stops_nobody", a_shadow_of_a_window_stops_nobody},
+          {"a_calendar_counts_at_the_grant_and_ends_with_its_window",
+           a_calendar_counts_at_the_grant_and_ends_with_its_window},
+          {"nothing_goes_to_the_next_window_of_a_calendar", nothing_goes_to_the_next_window_of_a_calendar},
+          {"nothing_goes_back_after_a_reset_of_the_month", nothing_goes_back_after_a_reset_of_the_month},
+          {"a_day_lasts_as_long_as_its_clocks_say", a_day_lasts_as_long_as_its_clocks_say}};
 }
 
 }  // namespace weir::store::conformance

@@ -51,6 +51,118 @@ class Stepping(unittest.TestCase):
         self.assertGreater(answer[3], (seconds - 60) * 1000)
 
 
+BUDGET = """version: 1
+limits:
+  calls: { by: [tenant], rate: 100/s burst 1, max_wait: 20s }
+  budget: { by: [tenant], rate: 10/month align=calendar tz=Europe/Berlin, hold: { estimate: 4, ttl: 1h } }
+"""
+
+
+class Held(Stepping):
+    """A pace, and a month's budget beside it, of calls that are reserved."""
+
+    def hold(self, server, units):
+        with server.client() as client:
+            return client.ask("WEIR.RESERVE", "MAXWAIT", 20000, "COST", f"budget={units},calls=1", "AS", "tenant=a")
+
+    def held(self, server, units):
+        answer = self.hold(server, units)
+        self.assertEqual(answer[0], 0, answer)
+        return answer[5].decode()
+
+    def settle(self, server, *words):
+        with server.client() as client:
+            return client.ask("WEIR.SETTLE", *words)
+
+    def expect_full(self, server, units, seconds):
+        answer = self.hold(server, units)
+        self.expect_wait(answer, seconds)
+        self.assertEqual(answer[6], b"budget")
+
+    def a_month_of_holds(self, server, clocks=None):
+        self.set_clock(utc(2027, 3, 31, 21, 50), clocks)  # in Berlin ten minutes before April, in summer time
+        first = self.held(server, 4)
+        self.held(server, 4)
+        self.expect_full(server, 4, 600)
+        self.assertEqual(self.settle(server, first, 1), 0)
+        late = self.held(server, 5)
+        self.expect_full(server, 1, 600)
+        # What cost more is charged beyond the number too, and then the month is what is waited for.
+        self.assertGreater(self.settle(server, late, 7), 540_000)
+        last_of_march = self.settle(server, first)
+        self.assertEqual(last_of_march, -1)
+        self.set_clock(utc(2027, 3, 31, 22), clocks)
+        april = self.held(server, 6)
+        self.expect_full(server, 5, 30 * DAY)
+        self.assertEqual(self.settle(server, april, 5), 0)
+        self.held(server, 5)
+        self.expect_full(server, 1, 30 * DAY)
+
+    def a_hold_over_the_end_of_a_month(self, server, clocks=None):
+        self.set_clock(utc(2027, 5, 31, 21, 59), clocks)
+        of_may = self.held(server, 10)
+        self.set_clock(utc(2027, 5, 31, 22), clocks)
+        self.held(server, 6)
+        self.assertEqual(self.settle(server, of_may, 0), 0)
+        self.expect_full(server, 5, 30 * DAY)
+        self.held(server, 4)
+
+    def a_day_of_25_hours(self, client):
+        rule = "2/day align=calendar tz=Europe/Berlin"
+        self.assertEqual(client.ask("WEIR.RESERVE", "HOLD", 60000, "COST", 2, "day", rule)[0], 0)
+        denied = client.ask("WEIR.RESERVE", "HOLD", 60000, "day", rule)
+        self.expect_wait(denied, 25 * HOUR)
+
+
+@unittest.skipUnless(SHIM, "needs CLOCK_SHIM, which CMake builds: weir_clock_shim")
+class TestHolds(Held):
+    def serve_budget(self, *flags):
+        return Server("--threads", "2", "--limits", self.folder.file("limits.yaml", BUDGET), *flags,
+                      env=self.clocks.environment)
+
+    def test_a_reservation_counts_in_the_month_of_its_grant(self):
+        self.set_clock(utc(2027, 3, 31, 21, 50))
+        self.a_month_of_holds(self.enterContext(self.serve_budget()))
+
+    def test_a_settlement_of_last_month_changes_nothing_of_this_one(self):
+        self.set_clock(utc(2027, 5, 31, 21, 59))
+        self.a_hold_over_the_end_of_a_month(self.enterContext(self.serve_budget()))
+
+    def test_the_day_on_which_the_clocks_go_back(self):
+        self.set_clock(utc(2027, 10, 30, 22))
+        with self.serve_budget() as server, server.client() as client:
+            self.a_day_of_25_hours(client)
+
+    def test_after_a_restart_what_cost_more_is_charged_and_nothing_goes_back(self):
+        self.set_clock(utc(2027, 2, 10))
+        snapshot = self.folder.file("snap")
+        with self.serve_budget("--snapshot", snapshot) as server:
+            more, less = self.held(server, 4), self.held(server, 3)
+        with self.serve_budget("--snapshot", snapshot) as server:
+            self.assertEqual(self.settle(server, more, 5), 0)
+            self.assertEqual(self.settle(server, less, 0), 0)
+            self.expect_full(server, 3, 18 * DAY + 23 * HOUR)
+            self.held(server, 2)
+
+
+@unittest.skipUnless(SHIM and available(), "needs CLOCK_SHIM and redis-server")
+class TestHoldsInRedis(Held):
+    def test_the_clock_of_redis_says_which_month_runs(self):
+        theirs = Clocks(self.folder, "redis")
+        self.set_clock(utc(2027, 3, 31, 21, 50), theirs)
+        redis = self.enterContext(Redis(env={**os.environ, **theirs.environment}))
+        self.set_clock(utc(2031, 1, 1))  # ours is in another year
+        server = self.enterContext(Server("--threads", "2", "--limits", self.folder.file("limits.yaml", BUDGET), "--store",
+                                          f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s",
+                                          env=self.clocks.environment))
+        self.a_month_of_holds(server, theirs)
+        self.a_hold_over_the_end_of_a_month(server, theirs)
+        self.set_clock(utc(2027, 10, 30, 22), theirs)
+        with server.client() as client:
+            self.a_day_of_25_hours(client)
+        self.assertEqual(server.info()["store_fallbacks"], "0")
+
+
 @unittest.skipUnless(SHIM, "needs CLOCK_SHIM, which CMake builds: weir_clock_shim")
 class TestClock(Stepping):
     def test_a_month_ends_at_midnight_there(self):
