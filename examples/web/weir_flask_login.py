@@ -39,19 +39,16 @@ def ask(verb, **question):
 
 def guess(account, is_right):
     """Whether `is_right()`. One that raises is as wrong. `account` is spelled as your database compares names."""
-    who = {"account": account}
     try:
-        told = ask("reserve", attributes=who, max_wait=0)
+        told = ask("reserve", attributes={"account": account}, max_wait=0)
         if "allowed" not in told:
             raise ValueError(told)
-        # A reservation waits for other guesses to end too: when the account's rest ends, a look says.
-        wait = 0 if told["allowed"] else max(told["wait"], ask("look", attributes=who).get("retry_after") or 0)
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         tell(REFUSED, error)
         abort(503)
     tell(DECIDES, "guesses are counted")
     if not told["allowed"]:
-        abort(Response("Too many wrong passwords\n", 429, {"Retry-After": str(math.ceil(wait))}))
+        abort(Response("Too many wrong passwords\n", 429, {"Retry-After": str(math.ceil(told["wait"]))}))
     right = is_right()
     if right:
         try:

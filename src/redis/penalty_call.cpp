@@ -62,9 +62,7 @@ class RestCall final : public StoreCall {
   void conclude() {
     Request* const request = penalty_->ticket.take();
     if (request == nullptr) return;  // cancelled
-    request->by = store::deciding(request->checks);
-    if (request->reservation != nullptr)
-      request->reservation->wait = request->decision().retry_after.value_or(nanoseconds{-1});
+    store::tell_rest(*request, request->by);
     finish(*request);
   }
 

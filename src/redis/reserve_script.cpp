@@ -447,13 +447,21 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     each.tell_slots(granted ? std::optional(told.wait + words.hold) : std::nullopt);
     if (granted && told.wait.count() == 0) told.by = each.by();
   }
-  if (is_busy) {
-    const store::Busy busy = store::longest_of(
+  const auto longest = [&](store::Busy than) {
+    return store::longest_of(
         asks.size(), words.max_wait, [&](std::size_t i) -> auto& { return *asks[i].ask.rule; },
-        [&](std::size_t i) { return asks[i].ask.shadow ? nullptr : &each.decisions[i]; });
+        [&](std::size_t i) { return asks[i].ask.shadow ? nullptr : &each.decisions[i]; }, than);
+  };
+  if (is_busy) {
+    const store::Busy busy = longest({});
     told.wait = busy.wait;
     told.by = busy.by;
     if (busy.wait.count() > 0) each.decisions[busy.by].retry_after = busy.wait;
+  } else if (how == "held") {
+    const store::Busy held = longest({told.wait, static_cast<std::uint8_t>(by)});
+    told.wait = held.wait;
+    told.by = held.by;
+    tell(each.decisions[told.by], false, told.wait);
   } else if (!by_rule || (how == "later" && !granted)) {
     told.by = static_cast<std::uint8_t>(by);
     // Its end is in its state, to the nanosecond.

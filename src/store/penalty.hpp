@@ -8,6 +8,11 @@
 // Pure functions, any thread. Not for: how a key rests (schedule.hpp, reserve.lua).
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "store/check_rules.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store {
@@ -22,6 +27,23 @@ inline bool may_breach(const Request& request) {
 // Of such a request, a check of that limit.
 inline bool may_be_breached(const Limit& limit, bool shadow, const Decision& decision) {
   return limit.penalty.count() != 0 && !shadow && decision.verdict == Verdict::denied;
+}
+
+// A request has been told a wait, by one of its checks, before its keys came to rest: it waits for the longer
+// of that and of what its checks say now.
+inline void tell_rest(Request& request, std::uint8_t by_before) {
+  request.by = deciding(request.checks);
+  if (request.reservation == nullptr) return;
+  std::chrono::nanoseconds& wait = request.reservation->wait;
+  const auto rest = request.decision().retry_after.value_or(std::chrono::nanoseconds{-1});
+  if (rest.count() >= 0 && (wait.count() < 0 || wait > rest)) {
+    request.by = by_before;
+    Decision& decision = request.checks[by_before].decision;
+    decision.verdict = wait.count() < 0 ? Verdict::never : Verdict::denied;
+    decision.retry_after = wait.count() < 0 ? std::nullopt : std::optional(wait);
+  } else {
+    wait = rest;
+  }
 }
 
 }  // namespace weir::store

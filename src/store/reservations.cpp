@@ -580,26 +580,31 @@ bool Reservations::slots_fit(Request& request, nanoseconds now) {
   return false;
 }
 
-// Of one that is to be held: whether each of its limits has room for another open hold.
+// Of one that is to be held: whether each of its limits has room for another open hold. Otherwise it is
+// denied for as long as its holds or its rates ask for.
 bool Reservations::holds_fit(Request& request, nanoseconds now, const Schedules& schedules) {
   ReservationTerms& asked = *request.reservation;
   if (asked.hold.count() == 0) return true;
-  nanoseconds longest{0};
-  for (std::size_t i = 0; i < request.checks.size(); ++i) {
-    const Check& check = request.checks[i];
+  const std::span<Check> checks = request.checks;
+  Busy full;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Check& check = checks[i];
     const Holding& holding = check.limit->holding;
     if (!holding.settles || check.shadow || schedules[i] == nullptr) continue;
     const nanoseconds wait = schedules[i]->until_hold_fits(check.cost.units, holding.at_most, now);
-    if (wait.count() == 0 || longest.count() < 0 || (wait.count() > 0 && wait <= longest)) continue;
-    longest = wait;
-    request.by = static_cast<std::uint8_t>(i);
+    if (wait.count() == 0 || full.wait.count() < 0 || (wait.count() > 0 && wait <= full.wait)) continue;
+    full = {wait, static_cast<std::uint8_t>(i)};
   }
-  if (longest.count() == 0) return true;
-  table_.look_all(request.checks, now);
-  Decision& decision = request.checks[request.by].decision;
-  decision.verdict = longest.count() < 0 ? Verdict::never : Verdict::denied;
-  decision.retry_after = longest.count() < 0 ? std::nullopt : std::optional(longest);
-  asked.wait = longest;
+  if (full.wait.count() == 0) return true;
+  table_.look_all(checks, now);
+  full = longest_of(
+      checks.size(), asked.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
+      [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }, full);
+  request.by = full.by;
+  Decision& decision = checks[full.by].decision;
+  decision.verdict = full.wait.count() < 0 ? Verdict::never : Verdict::denied;
+  decision.retry_after = full.wait.count() < 0 ? std::nullopt : std::optional(full.wait);
+  asked.wait = full.wait;
   return false;
 }
 
@@ -809,9 +814,7 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   if (!any) return;
   table_.look_all(request.checks, now);
   decide_slots(request.checks, now);
-  request.by = deciding(request.checks);
-  if (request.reservation != nullptr)
-    request.reservation->wait = request.decision().retry_after.value_or(nanoseconds{-1});
+  tell_rest(request, request.by);
 }
 
 // Whether what is owed denies it, and the key does not rest. Where the book had no room for the end of a

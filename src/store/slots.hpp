@@ -38,17 +38,16 @@ struct FreeSlots {
   }
 };
 
-// Of a request that finds a slot taken: how long until its slots and its rates allow it, below 0 where no
-// time helps, and which of them says so. `decision_of` gives a pointer for each number, null for one that has
-// no say.
+// Of a request that finds a slot taken, or its holds full: how long until they and its rates allow it, below
+// 0 where no time helps, and which of them says so. `decision_of` gives a pointer for each number, null for
+// one that has no say; `longest` is what the holds say.
 struct Busy {
   std::chrono::nanoseconds wait{0};
   std::uint8_t by = 0;
 };
 template <class RuleOf, class DecisionOf>
 Busy longest_of(std::size_t count, std::chrono::nanoseconds max_wait, const RuleOf& rule_of,
-                const DecisionOf& decision_of) {
-  Busy longest;
+                const DecisionOf& decision_of, Busy longest = {}) {
   for (std::size_t i = 0; i < count; ++i) {
     const Decision* const decision = decision_of(i);
     if (decision == nullptr || decision->allowed()) continue;

@@ -156,6 +156,19 @@ void too_many_open_holds_take_no_penalty(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 8, "left");
 }
 
+void a_rest_is_waited_for_as_long_as_a_hold_that_is_longer(Trial& trial) {
+  Limit limit = with_penalty(trial.limit("1/s burst 2", 1), 60s);
+  limit.holding.at_most = 2;
+  trial.expect(reserve(trial, limit, "k", 2, 0s, 90s).granted, "as much as may be held");
+  const Booked denied = reserve(trial, limit, "k", 1, 0s, 90s);
+  trial.equal(look(trial, limit).count(), nanoseconds{60s}.count(),
+              "what is owed denies too, so the key rests");
+  trial.equal(denied.wait.count(), nanoseconds{90s}.count(), "and the hold is longer");
+  trial.world.advance(40s);
+  trial.equal(reserve(trial, limit, "k", 1, 0s, 90s).wait.count(), nanoseconds{50s}.count(),
+              "as it still is");
+}
+
 void a_key_rests_while_the_store_is_away(Trial& trial) {
   if (!trial.world.fall_silent()) {
     trial.skipped = "its states are in this process and cannot fall silent";
@@ -193,6 +206,8 @@ std::vector<Property> penalty_properties() {
       {"guesses_that_are_held_get_the_burst_and_then_a_rest",
        guesses_that_are_held_get_the_burst_and_then_a_rest},
       {"too_many_open_holds_take_no_penalty", too_many_open_holds_take_no_penalty},
+      {"a_rest_is_waited_for_as_long_as_a_hold_that_is_longer",
+       a_rest_is_waited_for_as_long_as_a_hold_that_is_longer},
       {"a_key_rests_while_the_store_is_away", a_key_rests_while_the_store_is_away}};
 }
 

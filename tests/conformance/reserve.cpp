@@ -289,6 +289,25 @@ void more_than_may_be_held_is_not_held(Trial& trial) {
   trial.expect(reserve(trial, limit, "k", 2, 5s, 20s).granted, "and then there is room");
 }
 
+void what_is_held_and_what_is_owed_are_waited_for_together(Trial& trial) {
+  Limit slow = trial.limit("1/10s burst 4", 1);
+  slow.holding.at_most = 2;
+  const Limit rare = trial.limit("1/20s burst 1", 2);
+  reserve(trial, slow, "k", 2, 0s, 1s);
+  trial.equal(reserve(trial, slow, "k", 1, 0s, 1s).wait.count(), nanoseconds{1s}.count(),
+              "until a hold ends");
+  trial.ask(slow, "k", 2);
+  trial.equal(reserve(trial, slow, "k", 1, 0s, 1s).wait.count(), nanoseconds{10s}.count(),
+              "until one drains");
+  trial.equal(reserve(trial, slow, "k", 1, 4s, 1s).wait.count(), nanoseconds{6s}.count(),
+              "less its own wait");
+  trial.equal(reserve(trial, slow, "k", 1, 10s, 1s).wait.count(), nanoseconds{1s}.count(), "and no less");
+  trial.ask(rare, "k");
+  const Booked both = reserve(trial, {{slow, "k", 1}, {rare, "k", 1}}, 0s, 1s);
+  trial.equal(both.wait.count(), nanoseconds{20s}.count(), "until the other limit has one");
+  trial.equal(int{both.by}, 1, "by that");
+}
+
 void an_id_dies_with_what_it_charged(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 2", 1);
   const Booked held = reserve(trial, limit, "k", 1, 0s, 60s);
@@ -442,6 +461,8 @@ std::vector<Property> reserve_properties() {
        a_hold_that_took_over_a_hole_gives_back_its_own_units_alone},
       {"an_estimate_stands_when_nobody_settles_it", an_estimate_stands_when_nobody_settles_it},
       {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
+      {"what_is_held_and_what_is_owed_are_waited_for_together",
+       what_is_held_and_what_is_owed_are_waited_for_together},
       {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
       {"what_cannot_be_reserved_is_unsuitable", what_cannot_be_reserved_is_unsuitable},
       {"the_promise_holds_at_the_moments_of_acting", the_promise_holds_at_the_moments_of_acting},
