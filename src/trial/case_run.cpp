@@ -1,6 +1,7 @@
 #include "trial/case_run.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,6 +84,10 @@ class Run {
   };
 
   bool find(const CaseRequest& asked, Time now, Failure& failure);
+  void act(const CaseStep& step, Time now, Failure& failure);
+  void settle(const CaseStep& step, Time now, Failure& failure);
+  void charge(const CaseStep& step, Time now, Failure& failure);
+  void compare_slots(const Expected& expected, Time now, Failure& failure);
   bool ask(const CaseStep& step, Time now, StepOutcome& asked);
   void ask_times(const CaseStep& step, Time now, Failure& failure);
   std::string explanation(const Trial::KeptAnswer& kept) {
@@ -95,6 +100,8 @@ class Run {
   std::vector<Attribute> attributes_;  // of the request that is found, as are the next
   std::vector<NamedCost> costs_;
   std::string last_id_;  // of what was reserved last
+  std::map<std::string, std::string>
+      ids_;  // of the holds that have a name; empty: not granted, or it is over
 };
 
 bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
@@ -132,6 +139,7 @@ bool Run::ask(const CaseStep& step, Time now, StepOutcome& asked) {
   if (!asked.answer.allowed) return true;
   asked.wait = reserved->wait;
   last_id_ = reserved->id;
+  if (!step.hold_name.empty()) ids_[step.hold_name] = reserved->id;
   return true;
 }
 
@@ -139,6 +147,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   if (!find(step.asked, now, failure)) return;
   std::uint64_t allowed = 0;
   std::uint64_t granted = 0;
+  std::uint64_t busy = 0;
   StepOutcome last;
   Answer compared;
   Trial::KeptAnswer kept;
@@ -152,6 +161,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
     if (coverage_ != nullptr) coverage_->add_decided(trial_.trace(), trial_.checks());
     allowed += answer.allowed ? 1 : 0;
     granted += last.answer.granted;
+    busy += last.answer.verdict == Verdict::busy ? 1 : 0;
     const bool counts = !answer.allowed || !any_denied;
     any_denied = any_denied || !answer.allowed;
     if (!counts) continue;
@@ -159,6 +169,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
     if (!answer.allowed || i + 1 == step.times) kept = trial_.keep();
   }
   compare_answer(failure, step.expected, allowed, step.times - allowed, compared);
+  compare(failure, "busy", step.expected.busy, busy, number_text);
   compare(failure, "granted", step.expected.granted, granted, number_text);
   if (const auto& wait = step.expected.wait; wait && !same_retry(*wait, last.wait))
     failure.mismatches.push_back(
@@ -166,15 +177,64 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   if (!failure.mismatches.empty()) failure.explanation = explanation(kept);
 }
 
-void Run::step(const CaseStep& step, Time now, Failure& failure) {
-  if (step.settles) {
-    const std::vector<NamedCost> costs = costs_of(step.asked);
-    const std::optional<std::uint64_t> actual =
-        step.asked.says_cost ? std::optional(step.asked.cost) : std::nullopt;
-    if (!trial_.settle(now, std::exchange(last_id_, {}), actual, costs)) failure.error = trial_.error();
-  } else {
-    ask_times(step, now, failure);
+void Run::settle(const CaseStep& step, Time now, Failure& failure) {
+  const std::vector<NamedCost> costs = costs_of(step.asked);
+  const std::optional<std::uint64_t> actual =
+      step.asked.says_cost ? std::optional(step.asked.cost) : std::nullopt;
+  const std::string id = step.hold_name.empty() ? std::exchange(last_id_, {}) : ids_[step.hold_name];
+  if (trial_.settle(now, id, actual, costs)) return;
+  failure.error = trial_.error();
+  if (failure.error == Trial::kNoHold && !step.hold_name.empty())
+    failure.error = "hold " + quoted(step.hold_name) + " is not open: it was not granted, or it is over";
+}
+
+void Run::charge(const CaseStep& step, Time now, Failure& failure) {
+  if (!find(step.asked, now, failure)) return;
+  const service::Ask what{.limit = step.limit,
+                          .form = step.form,
+                          .remaining = step.remaining,
+                          .pause = step.pause,
+                          .window = step.window};
+  if (!trial_.charge(now, what)) failure.error = trial_.error();
+}
+
+void Run::act(const CaseStep& step, Time now, Failure& failure) {
+  const auto say = [&](const char* what) {
+    failure.error = trial_.error().empty() ? "hold " + quoted(step.hold_name) + what : trial_.error();
+  };
+  switch (step.what) {
+    case CaseStep::What::asks:
+      return ask_times(step, now, failure);
+    case CaseStep::What::settles:
+      return settle(step, now, failure);
+    case CaseStep::What::charges:
+      return charge(step, now, failure);
+    case CaseStep::What::cancels:
+      if (!trial_.cancel(now, ids_[step.hold_name]))
+        say(" cannot be cancelled: it was not granted, its moment has come, or it is over");
+      return;
+    case CaseStep::What::extends:
+      if (!trial_.extend(now, ids_[step.hold_name], *step.hold))
+        say(" is not open: it was not granted, or it is over");
+      return;
   }
+}
+
+void Run::compare_slots(const Expected& expected, Time now, Failure& failure) {
+  if (expected.in_flight.empty()) return;
+  const auto open = trial_.in_flight(now);
+  for (const auto& [limit, count] : expected.in_flight) {
+    const Set::CompiledLimit& its = set_.limits()[limit];
+    const auto found = open.find(its.windows.back().limit.id);
+    const std::uint64_t seen = found != open.end() ? found->second : 0;
+    if (seen != count)
+      failure.mismatches.push_back(
+          {"in_flight of " + its.said->name, std::to_string(count), std::to_string(seen)});
+  }
+}
+
+void Run::step(const CaseStep& step, Time now, Failure& failure) {
+  act(step, now, failure);
   const Expected& expected = step.expected;
   if (expects(expected, failure.error)) {
     failure.error.clear();
@@ -182,6 +242,7 @@ void Run::step(const CaseStep& step, Time now, Failure& failure) {
     failure.mismatches.push_back({"error", *expected.error, failure.error.empty() ? "none" : failure.error});
     failure.error.clear();
   }
+  compare_slots(expected, now, failure);
 }
 
 std::string joined_or_nothing(const std::vector<std::string>& words) {

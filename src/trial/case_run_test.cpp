@@ -217,6 +217,74 @@ TEST(CaseRun, a_step_holds_and_settles_and_the_cost_may_be_by_limit) {
             "    the request is an error: there is no open hold to settle\n");
 }
 
+constexpr const char* kSlots =
+    "version: 1\n"
+    "limits:\n"
+    "  calls: { by: [api], in_flight: 2, hold: { ttl: 60s } }\n"
+    "  tokens: { by: [api], rate: 1/s burst 1000, hold: { estimate: 400, ttl: 60s } }\n"
+    "  month: { by: [api], rate: 1000/month align=calendar, hold: { estimate: 400, ttl: 60s } }\n";
+
+TEST(CaseRun, holds_have_names) {
+  EXPECT_EQ(
+      said_of(kSlots,
+              "steps: [{ as: { api: a }, hold: one, expect: { allowed: 1, in_flight: { calls: 1 } } }, "
+              "{ as: { api: a }, hold: { two: 30s }, expect: { allowed: 1, in_flight: { calls: 2 } } }, "
+              "{ as: { api: a }, cost: { tokens: 1, month: 1 }, times: 3, hold: 30s, "
+              "expect: { denied: 3, busy: 3, by: calls, retry_after: 30s } }, "
+              "{ at: 10s, settle: { one: 100 }, expect: { in_flight: { calls: 1 } } }, "
+              "{ as: { api: a }, cost: 0, hold: 1s, expect: { remaining: 1 } }, "
+              "{ extend: { two: 50s } }, "
+              "{ at: 59s, settle: two, expect: { in_flight: { calls: 0 } } }]"),
+      "");
+  // By limit, and in which order does not matter.
+  EXPECT_EQ(said_of(kSlots,
+                    "steps: [{ as: { api: a }, hold: one }, { as: { api: a }, hold: two }, "
+                    "{ settle: { one: { month: 900 } } }, "
+                    "{ as: { api: a }, hold: three, expect: { denied: 1, busy: 0, by: month } }, "
+                    "{ settle: { three: 1 }, expect: { error: hold 'three' is not open } }, "
+                    "{ at: 1m, settle: { two: 1 }, expect: { error: hold 'two' is not open } }, "
+                    "{ extend: { two: 1s }, expect: { error: hold 'two' is not open } }]"),
+            "");
+  EXPECT_EQ(
+      said_of(kSlots, "steps: [{ as: { api: a }, hold: one, expect: { busy: 1, in_flight: { calls: 2 } } }]")
+          .substr(0, 140),
+      "  t.yaml:4:24: step 1, at 0s\n"
+      "                        expected  seen\n"
+      "    busy                1         0\n"
+      "    in_flight of calls  2         1\n");
+}
+
+TEST(CaseRun, what_was_reserved_by_a_name_is_cancelled_before_its_moment) {
+  EXPECT_EQ(
+      said_of(kWaits,
+              "steps: [{ as: { api: a }, reserve: true }, { as: { api: a }, hold: a, expect: { wait: 1s } }, "
+              "{ cancel: a }, { as: { api: a }, hold: b, expect: { wait: 1s } }, "
+              "{ cancel: a, expect: { error: hold 'a' cannot be cancelled } }, "
+              "{ at: 1s, cancel: b, expect: { error: its moment has come } }]"),
+      "");
+}
+
+TEST(CaseRun, what_happened_elsewhere_is_charged) {
+  EXPECT_EQ(said_of(kSlots,
+                    "steps: [{ as: { api: a }, charge: 600 }, "
+                    "{ as: { api: a }, hold: one, expect: { allowed: 1, remaining: 0 } }, "
+                    "{ as: { api: a }, hold: two, expect: { denied: 1, by: month } }]"),
+            "");
+  EXPECT_EQ(said_of(kSlots,
+                    "steps: [{ as: { api: a }, charge: { cost: { tokens: 900 } } }, "
+                    "{ as: { api: a }, hold: one, expect: { denied: 1, by: tokens, retry_after: 300s } }]"),
+            "");
+  EXPECT_EQ(said_of(kSlots,
+                    "steps: [{ as: { api: a }, charge: { remaining: 100, limit: tokens } }, "
+                    "{ as: { api: a }, hold: one, expect: { denied: 1, by: tokens, retry_after: 300s } }, "
+                    "{ as: { api: a }, charge: { remaining: 100 }, expect: { error: limit } }]"),
+            "");
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { api: a }, charge: { pause: 30s } }, "
+                    "{ as: { api: a }, expect: { denied: 1, by: calls, retry_after: 30s } }]"),
+            "");
+}
+
 TEST(CaseRun, an_error_may_be_expected) {
   EXPECT_EQ(said_of(kWaits,
                     "steps: [{ as: { w: x }, reserve: true, expect: { error: gcra and fixed windows can } }, "

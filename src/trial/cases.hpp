@@ -17,6 +17,7 @@
 #include "limits/file.hpp"
 #include "limits/finding.hpp"
 #include "limits/read.hpp"
+#include "weir/charge.hpp"
 
 namespace weir::inline v0_1::limits {
 
@@ -34,13 +35,15 @@ struct CaseRequest {
 struct Expected {
   std::optional<std::uint64_t> allowed;
   std::optional<std::uint64_t> denied;
+  std::optional<std::uint64_t> busy;     // of the denied, those that found no slot
   std::optional<std::uint64_t> granted;  // units, to all requests of the step
   // Of the step's last answer that was denied, or of its last.
   std::optional<std::string> by;
   std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help
   std::optional<std::int64_t> remaining;
-  std::optional<std::chrono::nanoseconds> wait;  // of the last reservation that was granted
-  std::optional<std::string> error;              // a part of what is wrong with the request
+  std::optional<std::chrono::nanoseconds> wait;            // of the last reservation that was granted
+  std::optional<std::string> error;                        // a part of what is wrong with the request
+  std::vector<std::pair<Index, std::uint64_t>> in_flight;  // by limit: open holds after the step
   Position place{};
 
   static constexpr std::chrono::nanoseconds kNoRetry{-1};
@@ -52,8 +55,19 @@ struct CaseStep {
   CaseRequest asked;
   bool reserves = false;
   std::optional<std::chrono::nanoseconds> max_wait;  // of one that reserves; unsaid: as the limits say
-  std::optional<std::chrono::nanoseconds> hold;
-  bool settles = false;  // it asks nothing: it settles what was reserved last, at the cost that it says
+  std::optional<std::chrono::nanoseconds> hold;      // of one that extends too
+
+  // One that asks for nothing: it settles at the cost that it says, or charges that.
+  enum class What : std::uint8_t { asks, settles, cancels, extends, charges };
+  What what = What::asks;
+  // Of one that reserves: the hold is kept by it; of the others: whose hold. Empty: what was reserved last.
+  std::string hold_name;
+  Outside::Form form = Outside::Form::cost;  // of one that charges, as are the next
+  std::uint64_t remaining = 0;
+  std::chrono::nanoseconds pause{0};
+  std::string limit;  // that alone; empty: all that the request meets
+  std::optional<std::chrono::nanoseconds> window;
+
   Expected expected;
   Position place{};
 };

@@ -145,8 +145,39 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
       {"{ name: x, steps: [{ as: {}, expect: { wait: 1s } }] }",
        "t.yaml:4:50: tests[0].steps[0].expect.wait: only a step that reserves waits; write reserve: true\n"},
       {"{ name: x, steps: [{ as: {}, settle: 1 }] }",
-       "t.yaml:4:26: tests[0].steps[0].as: a step that settles asks for nothing else; it settles what was "
-       "reserved last\n"},
+       "t.yaml:4:26: tests[0].steps[0].as: a step with settle asks for nothing else\n"},
+      {"{ name: x, steps: [{ as: {}, hold: 9s }, { settle: 1, cancel: x }] }",
+       "t.yaml:4:59: tests[0].steps[1].cancel: a step with settle asks for nothing else\n"},
+      {"{ name: x, steps: [{ settle: 1, expect: { allowed: 1 } }] }",
+       "t.yaml:4:47: tests[0].steps[0].expect.allowed: a step that asks for nothing has no answer; it "
+       "expects "
+       "error and in_flight\n"},
+      {"{ name: x, steps: [{ as: {}, hold: one }, { settle: { oen: 1 } }] }",
+       "t.yaml:4:59: tests[0].steps[1].settle.oen: no hold is called 'oen'; did you mean one?; a step before "
+       "this one names it by hold: oen\n"},
+      {"{ name: x, steps: [{ as: {}, hold: one }, { as: {}, hold: one }] }",
+       "t.yaml:4:57: tests[0].steps[1].hold: a second hold is called 'one'\n"},
+      {"{ name: x, steps: [{ as: {}, hold: user }] }",
+       "t.yaml:4:34: tests[0].steps[0].hold: 'user' is the name of a limit; a hold needs another\n"},
+      {"{ name: x, steps: [{ as: {}, hold: 9 s }] }",
+       "t.yaml:4:34: tests[0].steps[0].hold: '9 s' is neither a time such as 30s nor a name, which begins "
+       "with "
+       "a letter and has letters, digits, _ and -\n"},
+      {"{ name: x, steps: [{ as: {}, times: 2, hold: one }] }",
+       "t.yaml:4:44: tests[0].steps[0].hold: a hold that has a name is one request, and the step has 2\n"},
+      {"{ name: x, steps: [{ as: {}, hold: { a: 1s, b: 1s } }] }",
+       "t.yaml:4:34: tests[0].steps[0].hold: has to name one hold: { NAME: 30s }\n"},
+      {"{ name: x, steps: [{ cancel: it }] }",
+       "t.yaml:4:26: tests[0].steps[0].cancel: no hold is called 'it'; a step before this one names it by "
+       "hold: "
+       "it\n"},
+      {"{ name: x, steps: [{ as: {}, charge: {} }] }",
+       "t.yaml:4:34: tests[0].steps[0].charge: says one of cost, remaining and pause\n"},
+      {"{ name: x, steps: [{ as: {}, expect: { in_flight: { user: 1 } } }] }",
+       "t.yaml:4:57: tests[0].steps[0].expect.in_flight.user: 'user' has no in_flight\n"},
+      {"{ name: x, steps: [{ as: {}, times: 3, expect: { allowed: 2, busy: 2 } }] }",
+       "t.yaml:4:72: tests[0].steps[0].expect.busy: those that are busy are among the denied, and there are "
+       "fewer\n"},
       {"{ name: x, steps: [] }\n  - { name: x, steps: [] }",
        "t.yaml:5:5: tests[1]: a second test is called 'x'\n"},
   };

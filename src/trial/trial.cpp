@@ -50,7 +50,9 @@ service::Told Trial::take(Time now, service::Ask::Units units) {
 }
 
 void Trial::submit(Time now) {
-  if (question_.checks.empty() && question_.verb != store::Verb::settle) return;
+  const bool is_of_id = question_.verb == store::Verb::settle || question_.verb == store::Verb::cancel ||
+                        question_.verb == store::Verb::extend;
+  if (question_.checks.empty() && !is_of_id) return;
   question_.fault = Fault::none;
   store::Request* const batch[] = {&question_};
   const nanoseconds at = now.time_since_epoch();
@@ -77,9 +79,38 @@ bool Trial::settle(Time now, const std::string& id, std::optional<std::uint64_t>
     return false;
   submit(now);
   refusal_.sentence = question_.fault != Fault::none            ? question_.why
-                      : question_.reservation->wait.count() < 0 ? "there is no open hold to settle"
+                      : question_.reservation->wait.count() < 0 ? std::string(kNoHold)
                                                                 : "";
   return refusal_.sentence.empty();
+}
+
+bool Trial::ask_of_id(store::Verb verb, Time now, const std::string& id, std::optional<nanoseconds> hold) {
+  refusal_.sentence.clear();
+  if (!prepare({.verb = verb, .id = id, .hold = hold}, now)) return false;
+  submit(now);
+  refusal_.sentence = question_.fault != Fault::none ? question_.why : "";
+  return refusal_.sentence.empty();
+}
+
+bool Trial::cancel(Time now, const std::string& id) {
+  return ask_of_id(store::Verb::cancel, now, id, std::nullopt) && question_.reservation->given_back != 0;
+}
+
+bool Trial::extend(Time now, const std::string& id, nanoseconds hold) {
+  return ask_of_id(store::Verb::extend, now, id, hold) && question_.reservation->wait.count() > 0;
+}
+
+bool Trial::charge(Time now, service::Ask what) {
+  what.verb = store::Verb::charge;
+  what.as = &asked_;
+  if (!prepare(what, now)) return false;
+  submit(now);
+  refusal_.sentence = question_.fault != Fault::none ? question_.why : "";
+  return refusal_.sentence.empty();
+}
+
+std::unordered_map<std::uint64_t, std::uint64_t> Trial::in_flight(Time now) {
+  return store_.reservations().in_flight(now.time_since_epoch());
 }
 
 Trial::KeptAnswer Trial::keep() {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "limits/explain.hpp"
@@ -52,9 +53,19 @@ class Trial {
   // asks for more than they let it, or for what cannot be reserved.
   std::optional<service::Told> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,
                                        std::optional<std::chrono::nanoseconds> hold);
-  // False, with an error(), when it cannot be.
+  // False, with an error(), when it cannot be; kNoHold when there is none by that id.
+  static constexpr std::string_view kNoHold = "there is no open hold to settle";
   bool settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
               std::span<const NamedCost> costs);
+
+  // True when it still had its moment, or its hold, ahead; false, too, when it is none.
+  bool cancel(Time now, const std::string& id);
+  bool extend(Time now, const std::string& id, std::chrono::nanoseconds hold);
+  // What happened elsewhere, of the request that was found; `what` has its form. False, with an error(), when
+  // it cannot be charged.
+  bool charge(Time now, service::Ask what);
+  // Open holds that have a slot of a limit, by store::Limit::id.
+  std::unordered_map<std::uint64_t, std::uint64_t> in_flight(Time now);
 
   const Trace& trace() const { return question_.more->trace; }
   const Matched& matched() const { return question_.more->matched; }
@@ -71,6 +82,8 @@ class Trial {
 
  private:
   bool prepare(const service::Ask& ask, Time now);
+  bool ask_of_id(store::Verb verb, Time now, const std::string& id,
+                 std::optional<std::chrono::nanoseconds> hold);
   void submit(Time now);
 
   const Set& set_;
