@@ -24,10 +24,11 @@ class Pacer:
         while True:
             asked = asyncio.ensure_future(self.weir.execute_command("WEIR.RESERVE", *words))
             try:
-                denied, _, _, wait, _, reservation, _ = await asyncio.shield(asked)
+                denied, _, _, wait, _, reservation, by = await asyncio.shield(asked)
                 if wait < 0:
                     raise ValueError("this call can never pass its limits")
                 if denied:  # another's hold may be settled sooner than this says
+                    self.denied(by.decode(), wait / 1000)
                     wait = min(wait, 1000)
                 await asyncio.sleep(wait / 1000)
                 while reservation and wait > 0:  # a pause may have moved it
@@ -39,6 +40,9 @@ class Pacer:
                 raise
             if not denied and wait >= 0:  # below 0: this program slept until its hold had ended
                 return reservation
+
+    def denied(self, limit, seconds):
+        """Of a call that would wait for that limit, and for so long; one that raises gives it up."""
 
     async def settle(self, reservation, tokens):
         try:

@@ -5,10 +5,8 @@ A call takes the most that it may cost, and settles what it did cost when the st
 those who sit and wait. While weir is away no call is made: the caller gets redis.RedisError.
 """
 import json
-import logging
 
 import httpx
-import redis
 
 from asyncio_fleet import Pacer
 
@@ -18,27 +16,19 @@ class OverBudget(Exception):
 
 
 class Models(Pacer):
-    async def look_at_budget(self, tenant):
-        denied, _, _, wait, *_ = await self.weir.execute_command("WEIR.LOOK", "question=budget", f"tenant={tenant}")
-        if denied:
-            raise OverBudget(wait / 1000)
-
-    async def charge_budget(self, tenant, tokens):
-        try:
-            await self.weir.execute_command("WEIR.CHARGE", "COST", tokens, "AS", "question=budget", f"tenant={tenant}")
-        except redis.RedisError as error:
-            logging.getLogger("weir").warning("%s tokens are missing in the budget of %s: %s", tokens, tenant, error)
+    def denied(self, limit, seconds):
+        if limit == "budget":
+            raise OverBudget(seconds)
 
 
 async def stream(models, client, tenant, model, prompt, most=1000, batch=False):
     """The pieces of the answer as they come. `client` is an httpx.AsyncClient of an API like OpenAI's; `most`: tokens of the
     answer. A stream that breaks, or whose reader goes away, costs what it might have."""
     estimate = len(prompt) // 3 + most
-    words = ("COST", f"tokens={estimate},requests=1", "CLASS", "batch" if batch else "interactive")
+    words = ("COST", f"tokens={estimate},budget={estimate},requests=1", "CLASS", "batch" if batch else "interactive")
     asked = {"model": model, "messages": [{"role": "user", "content": prompt}], "max_tokens": most, "stream": True,
              "stream_options": {"include_usage": True}}
     while True:
-        await models.look_at_budget(tenant)
         reservation, used = await models.moment(*words, tenant=tenant, model=model), estimate
         try:
             async with client.stream("POST", "/v1/chat/completions", json=asked) as answer:
@@ -61,4 +51,3 @@ async def stream(models, client, tenant, model, prompt, most=1000, batch=False):
             raise
         finally:
             await models.settle(reservation, used)
-            await models.charge_budget(tenant, used)
