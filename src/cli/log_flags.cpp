@@ -167,14 +167,16 @@ logs::LogReaderOptions LogFlags::options() const {
 void LogFlags::set_span(logs::Wanted& wanted) const {
   if (!in_flight) {
     if (!duration.empty())
-      throw std::runtime_error("duration: only --in-flight asks how long a request took");
+      throw std::runtime_error(
+          "duration: only --in-flight, and limits that have in_flight, ask how long a request took");
     if (!stamp.empty())
-      throw std::runtime_error("stamp: only --in-flight asks which end of a request the time of a line is");
+      throw std::runtime_error(
+          "stamp: only --in-flight, and limits that have in_flight, ask which end of a request the time of a "
+          "line is");
     return;
   }
   if (!cost.empty()) throw std::runtime_error("cost: a request takes one slot, whatever it costs");
-  if (spread)
-    throw std::runtime_error("spread: with --in-flight a request begins and ends when its line says");
+  if (spread) throw std::runtime_error("spread: with slots a request begins and ends when its line says");
   wanted.span.emplace();
   if (!duration.empty()) wanted.span->set_field(duration);
   if (!stamp.empty()) wanted.span->set_stamp(stamp);

@@ -1,5 +1,6 @@
 // weir replay: what limits, or a whole file of them, would have done to the requests of a log.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <memory>
@@ -109,7 +110,7 @@ std::vector<sim::TriedRule> tried(const limits::File& file, const sim::ReplayRep
   std::vector<sim::TriedRule> all;
   for (std::size_t i = 0; i < file.limits.size(); ++i) {
     for (const limits::Window& each : file.limits[i].windows)
-      all.push_back({each.rule, report.limits[i + 1].denied});
+      if (!each.is_slots()) all.push_back({each.rule, report.limits[i + 1].denied});
   }
   return all;
 }
@@ -118,13 +119,23 @@ logs::FirstParts parts_of(LogRun& run) {
   return {run.reader().clients(), run.reader().options().wanted.key.size(), run.key_parts()};
 }
 
-int replay_file(const ReplayFlags& flags) {
+bool has_slots(const limits::File& file) {
+  return std::any_of(file.limits.begin(), file.limits.end(),
+                     [](const limits::NamedLimit& limit) { return limit.slots.place.line != 0; });
+}
+
+int replay_file(ReplayFlags flags) {
   if (flags.log.key != LogFlags{}.key)
     throw std::runtime_error("key: with --limits each limit says what it counts by");
   const std::shared_ptr<const limits::Set> set = set_of(flags.file.path);
+  flags.log.in_flight = has_slots(set->file());
+  if (flags.log.in_flight && !flags.log.cost.empty())
+    throw std::runtime_error(
+        "cost: not with limits that have in_flight, for which each request says how long it took");
   std::vector<std::string> attributes = limits::attributes_of(set->file());
   LogRun run(flags.log, flags.file.wanted(attributes));
-  sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty());
+  sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty(),
+                         flags.log.in_flight);
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty()) decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions);
   Beside beside(flags, run, std::move(decisions), {});
@@ -144,8 +155,10 @@ int replay_file(const ReplayFlags& flags) {
   };
   show_while_following(run, flags.log, so_far);
   run.read([&](std::span<const logs::Event> events) {
-    for (const logs::Event& event : events) {
+    for (const logs::Event& read : events) {
+      logs::Event event = read;
       const sim::FileReplay::Taken taken = replay.take(event, combinations);
+      if (flags.log.in_flight) event.cost = 1;  // it was when the request ended
       beside.decided(event, taken);
       if (taken.error) continue;
       beside.denied(taken.client_number, event.ns, taken.allowed ? 0 : 1);

@@ -58,7 +58,7 @@ void DecisionLines::add_limit(const std::string& verdict, const std::string& wai
     return text.substr(1);
   };
   texts_.push_back({text_of(to_text(Verdict::allowed)), text_of(denied), text_of(to_text(Verdict::never)),
-                    text_of(kError)});
+                    text_of(to_text(Verdict::busy)), text_of(kError)});
 }
 
 void DecisionLines::begin(const logs::Event& event, std::string_view client, std::string& to) const {

@@ -47,7 +47,7 @@ class DecisionLines {
   Form form_;
   std::string header_;
   // What a line has of each limit up to its wait, for each verdict and for an error.
-  std::vector<std::array<std::string, 4>> texts_;
+  std::vector<std::array<std::string, 5>> texts_;
 };
 
 }  // namespace weir::sim

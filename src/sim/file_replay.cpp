@@ -8,6 +8,7 @@
 #include "limits/explain.hpp"
 #include "logs/line_parser.hpp"
 #include "sim/naming.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -18,6 +19,20 @@ constexpr std::size_t kStoreBytes = std::size_t{1} << 34;
 
 std::int64_t wait_of(const Decision& decision) {
   return decision.retry_after.value_or(std::chrono::nanoseconds{0}).count();
+}
+
+// Of a request that meets slots: how long it may hold them; nothing of any other.
+std::optional<std::chrono::nanoseconds> longest_hold(std::span<const store::Check> checks) {
+  if (!store::takes_slots(checks)) return std::nullopt;
+  std::chrono::nanoseconds longest = store::kLongestExtension;
+  for (const store::Check& check : checks)
+    if (check.limit->holding.settles && !check.shadow)
+      longest = std::min(longest, check.limit->holding.longest);
+  return longest;
+}
+
+std::int64_t end_of(const logs::Event& event) {
+  return std::max(event.ns, static_cast<std::int64_t>(event.cost));
 }
 
 std::string algorithms_of(const limits::NamedLimit& limit) {
@@ -32,13 +47,15 @@ std::string algorithms_of(const limits::NamedLimit& limit) {
 }  // namespace
 
 FileReplay::FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes,
-                       std::size_t worst, bool costs_an_estimate)
+                       std::size_t worst, bool costs_an_estimate, bool spans)
     : set_(std::move(set)),
       attributes_(std::move(attributes)),
       worst_(worst),
       costs_an_estimate_(costs_an_estimate),
+      spans_(spans),
       trial_(*set_, kStoreBytes),
       limits_(set_->file().limits.size()),
+      under_way_(limits_.size()),
       over_time_(2 + limits_.size(), kTimelineBins) {
   totals_.name = set_->file().name;
   for (std::size_t i = 0; i < attributes_.size(); ++i) {
@@ -57,6 +74,19 @@ std::string FileReplay::key() const {
   return text.empty() ? "nothing" : text;
 }
 
+// The request that is found. It takes its slots as long as it took; nothing, with an error, where that cannot
+// be.
+std::optional<service::Told> FileReplay::decide(const logs::Event& event) {
+  const limits::Time now{std::chrono::nanoseconds{event.ns}};
+  const auto longest = spans_ ? longest_hold(trial_.checks()) : std::nullopt;
+  if (!longest) return trial_.ask(now);
+  const std::chrono::nanoseconds took{end_of(event) - event.ns};
+  constexpr std::chrono::nanoseconds kNoWait{0};
+  auto told = trial_.reserve(now, kNoWait, std::clamp(took, std::chrono::nanoseconds{1}, *longest));
+  if (told && told->allowed && took.count() == 0) over_ = told->id;
+  return told;
+}
+
 FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientIndex& clients) {
   const std::vector<std::string_view> all = logs::values_of(clients.name(event.client), attributes_.size());
   values_.clear();
@@ -68,24 +98,27 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientI
   Taken taken;
   for (const std::size_t each : counted_by_)
     taken.client += (taken.client.empty() ? "" : " ") + std::string(all[each]);
-  if (!trial_.find({.attributes = values_,
-                    .cost = event.cost,
-                    .costs_an_estimate = costs_an_estimate_,
-                    .takes_any_attribute = true},
-                   now)) {
+  const std::uint64_t cost = spans_ ? 1 : event.cost;
+  const bool found = trial_.find({.attributes = values_,
+                                  .cost = cost,
+                                  .costs_an_estimate = costs_an_estimate_,
+                                  .takes_any_attribute = true},
+                                 now);
+  const auto told = found ? decide(event) : std::nullopt;
+  if (!told) {
     if (totals_.errors++ == 0) totals_.first_error = trial_.error();
     taken.error = true;
     taken.allowed = false;
     return taken;
   }
-  const auto answer = trial_.ask(now);
+  const service::Told& answer = *told;
   if (answer.limit < 0) ++totals_.unlimited;
   taken.allowed = answer.allowed;
   taken.by = answer.by;
   taken.verdict = answer.verdict;
   if (answer.retry_after) taken.retry_after_ns = answer.retry_after->count();
   taken.client_number = together_.add(
-      {taken.client, event.ns, taken.verdict, taken.retry_after_ns.value_or(0), answer.allowed, event.cost},
+      {taken.client, event.ns, taken.verdict, taken.retry_after_ns.value_or(0), answer.allowed, cost},
       [&taken] { return taken.client; });
   if (!answer.allowed) over_time_.add(event.ns, 1);
   take_limits(event, answer.allowed);
@@ -96,6 +129,7 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientI
     });
     if (by != limits.end()) limits_[static_cast<std::size_t>(by - limits.begin())].decided();
   }
+  if (!over_.empty()) trial_.settle(now, std::exchange(over_, {}), std::nullopt, {});
   return taken;
 }
 
@@ -114,6 +148,8 @@ void FileReplay::take_limits(const logs::Event& event, bool charged) {
       const store::Check& check = trial_.checks()[next++];
       if (steps[i].window == limits::kNone) continue;  // what a guarantee counts
       if (worst == nullptr || core::decides(check.decision, worst->decision)) worst = &check;
+      if (spans_ && core::counts_slots(check.limit->rule.algorithm))
+        watch(limit, limits::key_text(said, values_), event);
     }
     if (worst == nullptr && !refused) continue;
     const bool allowed = !refused && worst->decision.allowed();
@@ -128,6 +164,31 @@ void FileReplay::take_limits(const logs::Event& event, bool charged) {
          refused ? 0 : wait_of(worst->decision), charged && allowed, refused ? 0 : worst->cost.units},
         [&key] { return key; });
   }
+}
+
+void FileReplay::watch(limits::Index limit, const std::string& key, const logs::Event& event) {
+  UnderWay& its = under_way_[limit];
+  const auto [at, fresh] = its.index.try_emplace(key, static_cast<std::uint32_t>(its.keys.size()));
+  if (fresh) {
+    its.keys.push_back(key);
+    its.spans.add();
+  }
+  its.spans[at->second].take(event.ns, end_of(event));
+}
+
+// Of several limits with slots each key has the limit's name before it.
+std::vector<AtOnce> FileReplay::most_at_once() const {
+  const auto all = std::count_if(under_way_.begin(), under_way_.end(),
+                                 [](const UnderWay& each) { return !each.keys.empty(); });
+  std::vector<AtOnce> most;
+  for (std::size_t i = 0; i < under_way_.size(); ++i) {
+    const std::string prefix = all > 1 ? set_->file().limits[i].name + " " : "";
+    const UnderWay& its = under_way_[i];
+    const auto name = [&](std::uint32_t key) { return prefix + its.keys[key]; };
+    for (AtOnce& each : greatest_at_once(its.spans, name, std::max<std::size_t>(1, worst_)))
+      most.push_back(std::move(each));
+  }
+  return most;
 }
 
 std::vector<std::string> FileReplay::some_names() const {
@@ -155,6 +216,7 @@ ReplayReport FileReplay::report() const {
   report.bin_s = over_time_.bin_s();
   report.requests_over_time = over_time_.counts(0);
   report.clients_by_size = together_.by_size();
+  report.at_once = most_at_once();
   const auto add = [&](const KeyTally& tally, std::string name, std::string algorithm, std::size_t channel) {
     LimitReport& limit = report.limits.emplace_back(tally.report(worst_));
     limit.limit = std::move(name);

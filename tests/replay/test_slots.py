@@ -252,6 +252,76 @@ class Slots(unittest.TestCase):
             self.assertEqual(*[[(each["most"], each["first_at"]) for each in one["at_once"]] for one in said])
 
 
+LIMITS = """version: 1
+limits:
+  calls: {{ by: [ip], in_flight: {slots}, hold: {{ ttl: {ttl} }} }}
+  pace: {{ by: [api], rate: 1/{interval}ms burst {burst} }}
+"""
+
+
+def together(spans, slots, burst, interval, ttl):
+    """Slots of each client, and one rate of all, all or none: for each request the verdict of the one that it has to wait
+    for longer, and whether it lacks a slot."""
+    open_of, tat, told = {}, 0, {}
+    for i in sorted(range(len(spans)), key=lambda i: spans[i][0]):
+        begin, end, client = spans[i]
+        mine = open_of[client] = [each for each in open_of.get(client, []) if each > begin]
+        after = max(tat, begin) + interval
+        rate_wait = max(after - begin - burst * interval, 0)
+        slot_wait = min(mine) - begin if len(mine) >= slots else 0
+        if not rate_wait and not slot_wait:
+            tat = after
+            mine.append(min(end, begin + ttl))
+        told[i] = "denied" if rate_wait > slot_wait else "busy" if slot_wait else "allowed", slot_wait > 0
+    return told
+
+
+class Files(unittest.TestCase):
+    """A limits file with slots and a rate, against one sweep of both."""
+
+    def test_slots_and_rates_are_taken_all_or_none(self):
+        for seed in seeds(30):
+            dice = chance(f"{seed} files with slots")
+            requests = random_requests(dice)
+            slots, burst, ttl = dice.choice((1, 2, 5)), dice.choice((1, 4, 30)), dice.choice((1, 20, 3600))
+            interval = dice.choice((10, 500, 3000))
+            with self.subTest(seed=seed, slots=slots, burst=burst, ttl=ttl, interval=interval), Folder() as folder:
+                log = folder.file("access.csv", "time,ip,api,took\n" + "".join(
+                    f"{iso(end, 9)},{client},a,{end - begin}\n" for begin, end, client in requests))
+                limits = folder.file("limits.yaml", LIMITS.format(slots=slots, burst=burst, ttl=f"{ttl}s", interval=interval))
+                decisions = pathlib.Path(folder.path, "decisions.csv")
+                said = answer("replay", log, "--limits", limits, "--duration", "took:ns", "--stamp", "end", "--reorder",
+                              "all", "--worst", 100, "--decisions", decisions)
+                told = together(requests, slots, burst, interval * MILLISECOND, ttl * SECOND)
+                rows = list(csv.DictReader(decisions.read_text().splitlines()))
+                in_order = sorted(told, key=lambda i: requests[i][0])
+                self.assertEqual([row["verdict"] for row in rows], [told[i][0] for i in in_order])
+                self.assertEqual({row["cost"] for row in rows}, {"1"})
+                calls = next(each for each in said["limits"] if each["limit"] == "calls")
+                whole = next(each for each in said["limits"] if each["limit"] == "together")
+                of_client = {}
+                for i, (_, lacks) in told.items():
+                    if lacks:
+                        who = f"ip={requests[i][2]}"
+                        of_client[who] = of_client.get(who, 0) + 1
+                self.assertEqual({each["client"]: each["denied"] for each in calls["worst"]}, of_client)
+                self.assertEqual(whole["denied"], sum(what != "allowed" for what, _ in told.values()))
+                self.assertEqual({each["client"]: (each["most"], each["first_at_ns"]) for each in said["at_once"]},
+                                 {f"ip={who}": most for who, most in most_at_once(requests).items()})
+
+    def test_such_a_file_needs_to_know_how_long_a_request_took(self):
+        with Folder() as folder:
+            limits = folder.file("limits.yaml", LIMITS.format(slots=1, burst=1, ttl="1s", interval=1))
+            log = folder.file("access.log", '192.0.2.1 - - [21/Nov/2026:00:00:01 +0000] "GET / HTTP/1.1" 200 1\n')
+            code, out, errors = weir("replay", log, "--limits", limits)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("duration: no field of this log is known to hold how long a request took; --duration FIELD:UNIT",
+                          errors)
+            code, out, errors = weir("replay", log, "--limits", limits, "--cost", "bytes")
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("cost: not with limits that have in_flight, for which each request says how long it took", errors)
+
+
 class Reports(unittest.TestCase):
     def test_the_table_and_the_page(self):
         lines = "".join(nginx(DAY, DAY + n * SECOND, f"192.0.2.{n % 2}") + "\n" for n in range(1, 8))
@@ -304,10 +374,11 @@ class Refused(unittest.TestCase):
             (("--in-flight", "1", "--limit-by", "user"), None, "in-flight: not with --limit-by or --plans"),
             (("--in-flight", "1", "--cost", "bytes"), None, "cost: a request takes one slot, whatever it costs"),
             (("--in-flight", "1", "--spread"), None,
-             "spread: with --in-flight a request begins and ends when its line says"),
-            (("--limit", "1/s", "--duration", "rt"), None, "duration: only --in-flight asks how long a request took"),
+             "spread: with slots a request begins and ends when its line says"),
+            (("--limit", "1/s", "--duration", "rt"), None,
+             "duration: only --in-flight, and limits that have in_flight, ask how long a request took"),
             (("--limit", "1/s", "--stamp", "end"), None,
-             "stamp: only --in-flight asks which end of a request the time of a line is"),
+             "stamp: only --in-flight, and limits that have in_flight, ask which end of a request the time of a line is"),
             (("--in-flight", "1", "--stamp", "middle"), None,
              "stamp: 'middle' is neither begin nor end, of a request, which the time of its line is"),
             (("--in-flight", "1"), other,
