@@ -278,7 +278,7 @@ std::string_view open_api() {
         "required": ["allowed", "verdict", "limit", "remaining", "retry_after", "reset_after", "by"],
         "properties": {
           "allowed": {"type": "boolean"},
-          "verdict": {"enum": ["allowed", "denied", "never"]},
+          "verdict": {"enum": ["allowed", "denied", "never", "busy"]},
           "limit": {"type": ["integer", "null"], "description": "What is admitted at once from rest; null: no limit applied"},
           "remaining": {"type": ["integer", "null"]},
           "retry_after": {"$ref": "#/components/schemas/Seconds", "description": "null: allowed, or waiting does not help"},

@@ -129,7 +129,9 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
     if (counted && next < checks.size()) {
       const store::Check& check = checks[next];
       explained.rate = core::to_text(check.limit->rule);
-      explained.cost = check.cost.units;
+      // A grant takes one slot, whatever it costs.
+      const bool takes_one = core::counts_slots(check.limit->rule.algorithm) && check.cost.units > 1;
+      explained.cost = takes_one ? 1 : check.cost.units;
       explained.shadow = check.shadow;
       if (answered != nullptr) {
         explained.decision = check.decision;

@@ -1,4 +1,5 @@
 """Slots: how many calls are under way at once, by rules and by the limits file, over RESP and HTTP."""
+import json
 import re
 import time
 import urllib.request
@@ -151,9 +152,12 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual((status, granted["limit"], granted["remaining"]), (200, 1, 0))
         status, denied = self.post("/v1/reserve", asked)
         self.assertEqual((status, denied["verdict"], denied["by"], denied["remaining"]), (429, "busy", "jobs", 0))
-        explained = self.post("/v1/explain", asked)[1]["limits"][0]
-        self.assertEqual((explained["window"], explained["rate"], explained["verdict"]),
-                         ("in_flight", "in_flight=1", "busy"))
+        explained = self.post("/v1/explain", {**asked, "cost": 3})[1]["limits"][0]
+        self.assertEqual((explained["window"], explained["rate"], explained["verdict"], explained["cost"]),
+                         ("in_flight", "in_flight=1", "busy", 1))
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[1]}/openapi.json") as page:
+            answer = json.load(page)["components"]["schemas"]["Answer"]
+        self.assertIn("busy", answer["properties"]["verdict"]["enum"])
         self.assertEqual(self.post("/v1/extend", {"id": granted["id"], "hold": 10}), (200, {"hold": 10.0}))
         self.assertEqual(self.post("/v1/extend", {"id": granted["id"]})[0], 400)
         self.assertEqual(self.post("/v1/settle", {"id": granted["id"]}), (200, {"wait": 0}))
