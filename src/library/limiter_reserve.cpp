@@ -155,6 +155,7 @@ class LimiterHandle final : public ReservationHandle {
     moment_ = moment;
     until_ = moment + hold;
     if (moment > now) schedule.add_moment(own_, moment, now);
+    schedule.keep_moment(moment);
     if (hold.count() != 0) schedule.hold(own_, until_, now);
   }
 

@@ -15,6 +15,7 @@
 --                                               limit that all who come to this one have to wait for too; whether a
 --                                               settlement that names no limit says what it cost here
 --                                               The hold may be extended by `longest` from then on
+--           acquire ...                       as reserve; it looks out for whether its moment comes earlier
 --           cancel TIME
 --           extend TIME hold                  ns, from now or from its moment
 --           settle TIME overdraft actual ...  what each limit of the record cost; none: is it there still? No more
@@ -64,8 +65,8 @@
 --                   often all was lost; units that have ever been charged; ns that the line has ever moved up, modulo
 --                   2^53; units held; the last time that anything in it matters; and the state's tat as its last
 --                   change left it
---                   After a pause: its end; ns that pauses have moved all units; `shift`, ns that they have moved all
---                   moments that are ahead: those are kept less it
+--                   After a move: a pause's end; ns that pauses have moved all units; `shift`, ns that all moments that
+--                   are ahead have moved: they are kept less it; the last of the moments that nothing moves up
 --   -12 x 10^15 + number  number ' ' ns     ns that a pause has moved the units from that number on
 --   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
 --   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
@@ -85,7 +86,8 @@ local s, n = time[1] + 0, time[2] * 1000
 local now_us = s * 1e6 + time[2] - 1.5e15  -- since 2017, so that beside what it is added to it is exact
 
 -- Most reservations are of one limit and can act now, as a check: decided as in check.lua, before any function is made.
-if ARGV[1] == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' then
+local reserves = ARGV[1] == 'reserve' or ARGV[1] == 'acquire'
+if reserves and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' then
   local T, full, need = ARGV[8], ARGV[9] + 0, ARGV[10] + 0
   local text = redis.pcall('GET', KEYS[2])
   local ts, tn, of = s, n, T
@@ -174,8 +176,26 @@ local function remove_scores(line, from, to)
   return call('ZREMRANGEBYSCORE', line.key, from, to)
 end
 
+-- A moment that is ahead by less than a microsecond may count as ahead when it has come.
+local function came(line) return AHEAD + now_us - ceil(line.shift / 1e3) end
+local function drop_moments(line)
+  remove_scores(line, int(AHEAD), int(came(line)))
+end
+local function is_anybody_ahead(line)
+  return by_score(line, '(' .. int(came(line)), '(0', 1)[1]
+end
+-- Nothing moves up past what acts then.
+local function keep_moment(line, moment)
+  if moment > 0 and from_now(line.told) < moment then line.told = digits_of(moment) end
+end
+local function keep_moments(line)
+  local last = call('ZREVRANGEBYSCORE', line.key, '(0', '(' .. int(came(line)), 'LIMIT', 0, 1)[1]
+  if last then keep_moment(line, from_now(match(last, ' (%d+)$')) + line.shift) end
+end
+
 -- The state is another than the line knew.
 local function lose(line)
+  keep_moments(line)
   remove_scores(line, int(HOLES), '(' .. int(AHEAD))
   remove_scores(line, int(WORDS), '+inf')
   line.generation = line.generation + 1
@@ -211,7 +231,7 @@ local function read_record(key)
     part.size, part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
       part.settles, part.shadow, part.epoch, part.paused, part.shift =
       match(sub(record, at, stop - 1),
-            '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
+            '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%-?%d+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
     part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
     part.is_dated = part.T == '0' and sub(part.epoch, 1, 1) == '@'
@@ -247,7 +267,7 @@ local function free_ended(key, stem)
       local text = line and call('ZRANGEBYSCORE', line, 0, 0)[1]
       local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
       if epoch == part.epoch then
-        local pause, all = match(more, '^ (%d+) (%d+) %d+$')
+        local pause, all = match(more, '^ (%d+) (%d+) ')
         by = max(by, moved_to({key = line, pause = pause or '0', all = (all or 0) + 0}, part.number) - part.paused)
       end
     end
@@ -324,14 +344,14 @@ local function read_line(i)
   if not text then return nil end
   local epoch, T, burst, generation, units, moved, held, last, tat, more =
     match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  local pause, all, shift = match(more, '^ (%d+) (%d+) (%d+)$')
+  local pause, all, shift, told = match(more, '^ (%d+) (%d+) (%-?%d+) (%d+)$')
   if not state.text and from_now(tat) > 0 then
     call('DEL', key)
     return nil
   end
   local line = {key = key, text = text, epoch = epoch, T = T, burst = burst, generation = generation + 0,
                 units = units + 0, moved = moved + 0, held = held + 0, last = last, tat = tat,
-                pause = pause or '0', all = (all or 0) + 0, shift = (shift or 0) + 0}
+                pause = pause or '0', all = (all or 0) + 0, shift = (shift or 0) + 0, told = told or '0'}
   if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end
   lines[i] = line
   return line
@@ -340,7 +360,9 @@ end
 local function write_line(line)
   local text = format('%s %s %s %d %d %d %d %s %s', line.epoch, line.T, line.burst, line.generation, line.units,
                       line.moved, line.held, line.last, line.tat)
-  if line.pause ~= '0' then text = text .. format(' %s %d %d', line.pause, line.all, line.shift) end
+  if line.pause ~= '0' or line.shift ~= 0 or line.told ~= '0' then
+    text = text .. format(' %s %d %d %s', line.pause, line.all, line.shift, line.told)
+  end
   if text == line.text then return end
   call('ZADD', line.key, 0, text)
   if line.text then call('ZREM', line.key, line.text) end
@@ -350,18 +372,11 @@ end
 -- A hole belongs to the numbers that it was charged by.
 local function count_by(line, T, burst)
   if line.T == T and line.burst == burst then return end
+  keep_moments(line)
   remove_scores(line, int(HOLES), '(' .. int(AHEAD))
   line.T, line.burst = T, burst
 end
 
--- A moment that is ahead by less than a microsecond may count as ahead when it has come.
-local function came(line) return AHEAD + now_us - ceil(line.shift / 1e3) end
-local function drop_moments(line)
-  remove_scores(line, int(AHEAD), int(came(line)))
-end
-local function is_anybody_ahead(line)
-  return by_score(line, '(' .. int(came(line)), '(0', 1)[1]
-end
 local function add_moment(line, id, number, moment)
   local kept = moment - line.shift
   call('ZADD', line.key, int(AHEAD + us_of(kept)), format('m%s %d %s', id, number, digits_of(kept)))
@@ -610,7 +625,7 @@ end
 
 local function new_line(i, id, T, burst)
   lines[i] = {key = KEYS[2 * i + 1], epoch = id, T = T, burst = burst, generation = 0, units = 0, moved = 0, held = 0,
-              last = '0', tat = '0', pause = '0', all = 0, shift = 0}
+              last = '0', tat = '0', pause = '0', all = 0, shift = 0, told = '0'}
   return lines[i]
 end
 local function keep_until(line, time)
@@ -619,7 +634,7 @@ local function keep_until(line, time)
   return true
 end
 
-if ARGV[1] == 'reserve' then
+if reserves then
   local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0, ARGV[5] + 0, ARGV[6]
   local stem = sub(KEYS[1], 1, #KEYS[1] - #id)
   local looks, befores, busy, closed, never = true, {}, false, nil, false
@@ -763,7 +778,10 @@ if ARGV[1] == 'reserve' then
       if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
       if part.appended then line.tat = state.digits end
       drop_moments(line)
+      if line.shift ~= 0 and not is_anybody_ahead(line) then line.shift = 0 end
       if moment > 0 then add_moment(line, id, part.number, moment) end
+      -- With several, what moves up at one of them is not the moment.
+      if ARGV[1] == 'reserve' or parts[2] then keep_moment(line, moment) end
       local held = hold > 0 and its.at_most ~= '' and not its.shadow
       if held then
         end_holds(line, false)
@@ -990,6 +1008,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
       add_move(line, number, by)
       keep_records(ahead, by)
       line.shift = line.shift + by
+      if from_now(line.told) > 0 then line.told = digits_of(from_now(line.told) + by) end
       keep_until(line, from_now(line.last) + by)
       move_holes(line, number, by)
     else
@@ -1146,7 +1165,7 @@ if ARGV[1] == 'cancel' then
   if not moment then return {0, time[1], time[2]} end
   local live = live_parts()
   local at = moment_of(live)
-  if at <= 0 and from_now(moment) <= 0 then return {0, time[1], time[2]} end
+  if at <= 0 and (live[1] or from_now(moment) <= 0) then return {0, time[1], time[2]} end
   if at <= 0 then at = from_now(moment) end
   call('DEL', KEYS[1])
   free_slots()
@@ -1157,10 +1176,11 @@ if ARGV[1] == 'cancel' then
   local function take_back(part)
     local line = part.line
     call('ZREM', line.key, part.ahead)
+    local stop = digits_of(end_of(line, part))
     if part.open then close_hold(line, part.number, 0) end
     if not part.knows then return false end
     drop_passed(line)
-    local stop, low = digits_of(from_now(part.stop) + part.by), digits_of(from_now(part.low) + part.by)
+    local low = digits_of(from_now(part.low) + from_now(stop) - from_now(part.stop))
     if states[part.i].digits == stop then
       if from_now(stop) > least_tat(line, part.T, part.burst) then move_back(part, low) end
       return true
@@ -1226,6 +1246,12 @@ for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {(has_slots[1] or has_windows) and 1 or 0, time[1], time[2]}
 
+-- All that follow it: nobody has a moment that is kept, and no hole one of its own.
+local function moves_up(line)
+  if is_paused(line) or has_holes(line) or call('ZCOUNT', line.key, int(WORDS), '+inf') >= MOST_WORDS then return false end
+  return not is_anybody_ahead(line) or acts_at <= 0 and from_now(line.told) <= 0
+end
+
 -- It cost less than it was charged, and its hold was open.
 local function settle_for_less(part)
   local i, line, state = part.i, part.line, states[part.i]
@@ -1239,11 +1265,14 @@ local function settle_for_less(part)
     drop_passed(line)
     return move_back(part, digits_of(stop - back))
   end
-  if not is_paused(line) and not has_holes(line) and not is_anybody_ahead(line) and
-     call('ZCOUNT', line.key, int(WORDS), '+inf') < MOST_WORDS then
+  if moves_up(line) then
     close_hold(line, part.number, back)
     write_state(i, digits_of(state.tat - back), part.T, state.mark)
     line.tat = states[i].digits
+    if is_anybody_ahead(line) then
+      line.shift = line.shift - back
+      drop_moments(line)
+    end
     return
   end
   close_hold(line, part.number, 0)

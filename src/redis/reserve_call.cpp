@@ -24,6 +24,7 @@ class ReserveCall final : public StoreCall {
     looks_ = false;
     max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
     hold_ = std::min(request.reservation->hold, kLongestHold);
+    moves_up_ = request.reservation->moves_up;
     in_.known.may_wait(max_wait_);
   }
 
@@ -39,7 +40,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_}; }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, moves_up_}; }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),
@@ -55,6 +56,7 @@ class ReserveCall final : public StoreCall {
   nanoseconds max_wait_{0};
   nanoseconds hold_{0};
   bool looks_ = true;  // at checks some of which are of slots
+  bool moves_up_ = false;
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name

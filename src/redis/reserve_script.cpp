@@ -132,7 +132,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     to.bulk(each.ask.key);
     to.bulk(line_in_redis(prefix, each.ask.key));
   }
-  to.bulk("reserve");
+  to.bulk(words.moves_up ? "acquire" : "reserve");
   append_when(to, now);
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));

@@ -49,7 +49,8 @@ struct ReserveWords {
   std::string_view id;
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
-  bool looks = false;  // nothing is charged, whatever the asks cost
+  bool looks = false;     // nothing is charged, whatever the asks cost
+  bool moves_up = false;  // store::ReservationTerms
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};

@@ -103,7 +103,9 @@ class Server::Impl {
                                                   store_status_, house_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
-    embedded_.reservations().when_freed([this](std::uint64_t slots) { house_.queues.slot_freed(slots); });
+    embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
+    embedded_.reservations().when_moved_up(
+        [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
     connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;

@@ -24,6 +24,7 @@ class MomentsAhead {
   bool empty() const { return by_number_.empty(); }
   // Of those that are there.
   nanoseconds first_moment() const { return by_moment_.front().first + moved_; }
+  nanoseconds last_moment() const { return by_moment_.back().first + moved_; }
   std::uint64_t first_number() const { return by_number_.front().first; }
 
   void add(std::uint64_t number, nanoseconds moment) {

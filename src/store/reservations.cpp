@@ -638,6 +638,10 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
   ReservationTerms& reservation = *request.reservation;
   const nanoseconds moment = now + reservation.wait;
   const nanoseconds until = moment + reservation.hold;
+  // With several, what moves up at one of them is not the moment.
+  const bool moves_up = reservation.moves_up &&
+                        std::count_if(asked.parts.begin(), asked.parts.end(),
+                                      [](const Part& part) { return !part.is_slot && !part.is_window; }) == 1;
   if (!asked.share) {
     without_id_.fetch_add(1, std::memory_order_relaxed);
     for (const Check& check : request.checks) {
@@ -671,12 +675,13 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
                                             part.own.end, std::numeric_limits<std::int64_t>::max()))}));
     if (moment > now) schedule.add_moment(part.own, moment, now);
+    if (!moves_up) schedule.keep_moment(moment);
     if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
   }
   put_back(
       id,
       {moment, until, std::move(asked.parts), std::move(asked.share), pauses_.load(std::memory_order_relaxed),
-       until, reservation.hold.count() != 0, reservation.bound, longest},
+       until, reservation.hold.count() != 0, reservation.bound, longest, moves_up},
       now);
   reservation.id = id.text();
 }
@@ -689,8 +694,8 @@ std::optional<Reservations::Record> Reservations::copy_record(ReservationId id, 
   const auto found = shelf.records.find(id);
   if (found == shelf.records.end()) return std::nullopt;
   const Record& record = found->second;
-  return Record{record.moment, record.until, record.parts,  {}, record.pauses, record.due,
-                record.held,   record.bound, record.longest};
+  return Record{record.moment, record.until,   record.parts,   {}, record.pauses, record.due, record.held,
+                record.bound,  record.longest, record.moves_up};
 }
 
 std::optional<Reservations::Record> Reservations::take_record(ReservationId id, nanoseconds now) {
@@ -860,12 +865,14 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   const auto id = ReservationId::read(asked.id);
   auto record = id ? copy_record(*id, now) : std::nullopt;
   if (!record) return;
-  // A pause may have moved it.
+  // It may have been moved.
   bool is_ahead = record->moment > now;
-  if (!is_ahead &&
-      (record->pauses != pauses_.load(std::memory_order_relaxed) || record->due != record->until)) {
+  if (record->moves_up || record->pauses != pauses_.load(std::memory_order_relaxed) ||
+      record->due != record->until) {
     const Locked locked(*this, record->parts);
-    is_ahead = moment_of(*record, now).has_value();
+    const auto is_live = [this](const Part& part) { return find_schedule(part) != nullptr; };
+    if (!is_ahead || std::any_of(record->parts.begin(), record->parts.end(), is_live))
+      is_ahead = moment_of(*record, now).has_value();
   }
   if (!is_ahead) return;
   record = take_record(*id, now);
@@ -925,9 +932,10 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const auto record = take_record(*id, now);
   if (!record) return;
   Locked locked(*this, record->parts);
+  const nanoseconds moment = moment_of(*record, now).value_or(std::min(record->moment, now));
   for (std::size_t i = 0; i < costs.size(); ++i) {
     if (free_slot(record->parts[i], *id, record->due)) asked.wait = std::max(asked.wait, nanoseconds{0});
-    settle(record->parts[i], costs[i], record->moment, asked, now);
+    settle(record->parts[i], costs[i], moment, asked, now);
   }
 }
 
@@ -954,8 +962,9 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
   Used used(*this, *schedule, part.hash);
   core::TwoWords state = used.state(now);
   if (actual < part.own.count) {
-    used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
+    const bool moved = used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
     used.set(state);
+    if (moved) moved_up_(schedule_key(part.hash));
   } else {
     used->end_hold(part.own);
     if (actual > part.own.count) {

@@ -96,10 +96,12 @@ class Reservations final : public ScheduledKeys {
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
-  // Which slots a check's hash is of; and whom to tell, under locks, when a slot of them is free. Before
+  // Which place a check's hash is of; and whom to tell, under locks, when a slot there is free. Before
   // anybody asks.
-  static std::uint64_t slots_of(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
-  void when_freed(std::function<void(std::uint64_t slots)> call) { freed_ = std::move(call); }
+  static std::uint64_t place_of(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
+  void when_freed(std::function<void(std::uint64_t place)> call) { freed_ = std::move(call); }
+  // Whom to tell, under locks, that those who wait at this place_of() act earlier. Before anybody asks.
+  void when_moved_up(std::function<void(std::uint64_t place)> call) { moved_up_ = std::move(call); }
   // The open holds that have slots, by Limit::id. Costs as many as there are.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
@@ -129,7 +131,7 @@ class Reservations final : public ScheduledKeys {
     bool is_window = false;   // `own` has the units that it counted, and the window's end
     bool is_dated = false;    // and that is of the calendar: its id is own.number
   };
-  // Its times are those that it was granted; pauses may have moved it since.
+  // Its times are those that it was granted; pauses and settlements may have moved it since.
   struct Record {
     nanoseconds moment;
     nanoseconds until;  // it can be settled
@@ -140,6 +142,7 @@ class Reservations final : public ScheduledKeys {
     bool held = false;
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
+    bool moves_up = false;   // settlements may have moved it, too
   };
   struct Shelf {
     SpinLock mutex;
@@ -242,6 +245,7 @@ class Reservations final : public ScheduledKeys {
   ReservationMemory memory_;
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
+  std::function<void(std::uint64_t)> moved_up_ = [](std::uint64_t) {};
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> holes_{0};

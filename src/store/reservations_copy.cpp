@@ -210,6 +210,7 @@ void Schedule::transfer(Archive& archive) {
     archive.time(each.second);
     if (Archive::kReads) ahead_.add(each.first, each.second);
   });
+  if (Archive::kReads) keep_moments();
 }
 
 template <class Archive>

@@ -13,7 +13,13 @@ bool Schedule::is_idle(nanoseconds now) {
   return holds_.empty() && !is_paused(now) && !has_holes(now) && !is_anybody_ahead(now);
 }
 
+// Of those who are ahead: their units are no longer the schedule's, or are counted by other numbers.
+void Schedule::keep_moments() {
+  if (!ahead_.empty()) keep_moment(ahead_.last_moment());
+}
+
 void Schedule::lose() {
+  keep_moments();
   ++generation_;
   tail_ = kUnknown;
   clear_holes();
@@ -22,6 +28,7 @@ void Schedule::lose() {
 
 void Schedule::count_by(const QuotaNumbers& numbers) {
   if (numbers_ == numbers) return;
+  keep_moments();
   numbers_ = numbers;
   clear_holes();
 }
@@ -102,6 +109,7 @@ std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
   if (!moves_.add(from, moved)) lose();
   ahead_.move(by);
   if (fixed_until_ > now) fixed_until_ += by;
+  if (told_until_ > now) told_until_ += by;
   until_ += by;
   move_holes(from, moved);
   return moved;
@@ -408,13 +416,12 @@ nanoseconds Schedule::until_hold_fits(std::uint64_t units, std::uint64_t at_most
 bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
                       core::TwoWords& state) {
   if (const auto moved = ahead_.take(own.number)) moment = *moved;
-  const std::uint64_t by = moved_by_pauses(own);
+  const std::uint64_t end = end_of(own);
+  const std::uint64_t low = own.low + (end - own.end);
   end_hold(own);
   if (own.generation != generation_) return false;
   now = no_earlier(now);
   drop_passed(now);
-  const std::uint64_t end = own.end + by;
-  const std::uint64_t low = own.low + by;
   if (state.until == end) {
     const std::uint64_t least = least_tat(own.numbers, now);
     state.until = std::min(end, std::max(low, least));
@@ -429,11 +436,18 @@ bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, 
   return add(end, {.moment = moment, .low = low, .units = own.count, .number = own.number}, client);
 }
 
+// Whether all that follow one that acts at `moment` may move up: nobody has a moment that is kept, and no
+// hole one of its own.
+bool Schedule::moves_up(nanoseconds moment, nanoseconds now) {
+  if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;
+  return !is_anybody_ahead(now) || (moment <= now && fixed_until_ <= now && told_until_ <= now);
+}
+
 // One that is settled before its moment is still to act at it, and those who come later do not act before.
-void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
+bool Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
                       std::uint64_t client, core::TwoWords& state) {
   const auto hold = find_hold(own);
-  if (!hold) return;
+  if (!hold) return false;
   now = no_earlier(now);
   const bool lives = own.generation == generation_;
   const std::uint64_t end = lives ? end_of(own) : 0;
@@ -443,21 +457,35 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   if (is_paused(now) && state.until == end && moment <= now)
     back = std::min(back,
                     core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(own.numbers, now))}));
-  if (back == 0) return close(*hold, 0);
+  if (back == 0) {
+    close(*hold, 0);
+    return false;
+  }
   if (state.until == end && moment <= now) {
     close(*hold, 0);
     drop_passed(now);
     state.until -= back;
     take_last(state, now);
-    return left(state.until);
+    left(state.until);
+    return false;
   }
-  if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
+  if (moves_up(moment, now)) {
     close(*hold, back);
     state.until -= back;
-    return left(state.until);
+    left(state.until);
+    if (ahead_.empty()) return false;
+    ahead_.move(-nanoseconds{static_cast<std::int64_t>(back)});
+    return true;
   }
-  close(*hold, 0);
-  const std::uint64_t units = back / interval;
+  leave_hole(own, end, back / interval, now, client);
+  return false;
+}
+
+// The last `units` of a hold that ends at `end`, for others to take over.
+void Schedule::leave_hole(const OwnUnits& own, std::uint64_t end, std::uint64_t units, nanoseconds now,
+                          std::uint64_t client) {
+  end_hold(own);
+  const std::uint64_t interval = own.numbers.interval;
   if (units == 0 || own.numbers != numbers_) return;
   // The last of them; the first, where those become one with a hole before them.
   std::uint64_t stop = end;

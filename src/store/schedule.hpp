@@ -7,7 +7,9 @@
 // of length W no more can act than burst + W / T (docs/algorithm.md, "Waiting", has the proofs). Three things
 // take units back:
 // - the last ones of the schedule, of one that was cancelled or has acted: the tat moves back;
-// - those of a hold, when nobody who comes after them has a moment ahead: all that follow move up;
+// - those of a hold that has acted, when nobody has been told a moment that is ahead: all that follow move
+// up,
+//   and those who wait act earlier;
 // - any others leave a hole, which a later reservation takes over.
 //
 // A pause moves what has not acted: the first of the units of those whose moment is ahead, and all that
@@ -125,6 +127,8 @@ class Schedule {
 
   // The moments that somebody has, as long as they are ahead.
   void add_moment(const OwnUnits& own, nanoseconds moment, nanoseconds now);
+  // Somebody acts at that moment, and no earlier, whatever moves up.
+  void keep_moment(nanoseconds moment) { told_until_ = std::max(told_until_, moment); }
   // Of one that can never be taken back.
   void add_fixed_moment(nanoseconds moment) { fixed_until_ = std::max(fixed_until_, moment); }
   bool is_anybody_ahead(nanoseconds now);
@@ -159,8 +163,9 @@ class Schedule {
   // come; false when its units are lost.
   bool cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
               core::TwoWords& state);
-  // What acts, or has acted, at `moment` cost `less` units less than it was charged.
-  void settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
+  // What acts, or has acted, at `moment` cost `less` units less than it was charged. True: those who wait act
+  // earlier.
+  bool settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
               std::uint64_t client, core::TwoWords& state);
   // An open hold may be settled until then instead.
   void extend(const OwnUnits& own, nanoseconds until);
@@ -213,6 +218,10 @@ class Schedule {
   std::uint64_t end_of(const OwnUnits& own) const;
   void move_holes(std::uint64_t from, std::uint64_t by);
   void fold_moves();
+  void keep_moments();
+  void leave_hole(const OwnUnits& own, std::uint64_t end, std::uint64_t units, nanoseconds now,
+                  std::uint64_t client);
+  bool moves_up(nanoseconds moment, nanoseconds now);
   std::optional<Holds::Place> find_hold(const OwnUnits& own) const;
   bool keep(const Hold& hold);
   void close(Holds::Place hold, std::uint64_t moved);
@@ -223,6 +232,7 @@ class Schedule {
   nanoseconds until_{0};
   nanoseconds latest_{0};
   nanoseconds fixed_until_{0};
+  nanoseconds told_until_{0};  // the latest of the moments that are kept; no snapshot has it
   QuotaNumbers numbers_;
   std::uint64_t generation_ = 0;
   std::uint64_t grants_ = 0;

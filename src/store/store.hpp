@@ -136,6 +136,7 @@ struct ReservationTerms {
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
   bool stands_in_line = false;  // asked by reserve, for an acquire: it takes no penalty
+  bool moves_up = false;        // asked by reserve: it looks out for whether its moment comes earlier
   // Asked by moment, cancel, settle and extend: which. Answered by reserve; empty when it was denied, and
   // when it acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z,
   // 0-9, - and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as

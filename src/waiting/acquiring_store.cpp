@@ -8,6 +8,7 @@
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "store/check_rules.hpp"
+#include "store/reservations.hpp"
 
 namespace weir::inline v0_1::waiting {
 
@@ -22,6 +23,8 @@ constexpr std::chrono::milliseconds kHiccup{10};
 constexpr std::chrono::seconds kLookAgain{1};
 // How often the first in line for a slot asks a store that does not tell of one that is free.
 constexpr std::chrono::milliseconds kAskForSlot{50};
+// And the first of a line for its moment, which may come earlier.
+constexpr std::chrono::milliseconds kAskForMoment{100};
 
 // The rates alone could not be in time, whatever becomes of the slots.
 bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
@@ -62,6 +65,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
     reservation.stands_in_line = true;
+    // Without a hold, in a store that does not tell, it would ask for nothing most of the time.
+    reservation.moves_up = its.tells_ || reservation.hold.count() > 0;
     asked.patience = of.patience;
     owner = &its;
     number = its.house_.queues.next_number();
@@ -78,6 +83,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   // One limit, and nothing else, has made it wait: the key of that line.
   std::optional<std::string> line() const {
     if (copies.size() != 1 || copies[0].shadow || reservation.hold.count() > 0) return std::nullopt;
+    if (!listed.empty() && store.house_.moments.has_moved(listed)) return std::nullopt;
     std::string key = std::to_string(copies[0].limit->id) + ' ';
     return key.append(copies[0].key);
   }
@@ -106,6 +112,19 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     store::Actual nothing;
     for (const store::Check& each : copies) nothing.limits.push_back(each.limit->id);
     return {.id = std::move(id), .actuals = {std::move(nothing)}};
+  }
+
+  // The key in whose line its moment may come earlier, as Moments has it; empty when there is none.
+  std::string moving_line() const {
+    const store::Check* rate = nullptr;
+    for (const store::Check& each : copies) {
+      if (!core::can_reserve(each.limit->rule.algorithm) || each.cost.units == 0) continue;
+      if (rate != nullptr) return {};
+      rate = &each;
+    }
+    if (rate == nullptr || !reservation.moves_up || reservation.id.empty()) return {};
+    if (store.tells_) return std::to_string(store::Reservations::place_of(rate->hash));
+    return std::to_string(rate->limit->id).append(1, ' ').append(rate->key);
   }
 
   // In line for one: nobody knows when it is free.
@@ -152,6 +171,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool looks_again = false;  // its timer is earlier than its turn
   nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
   nanoseconds since{0};      // when it was granted that
+  std::string listed{};      // the line under which House::moments has it
+  nanoseconds listed_at{0};  // with that moment
   std::tuple<std::uint8_t, Source, nanoseconds>
       granted{};  // and what it was told then: by, source, charged_at
 };
@@ -178,7 +199,7 @@ AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFun
     : other_(other),
       house_(house),
       trusts_for_(trusts_for),
-      tells_of_slots_(trusts_for.count() == 0),
+      tells_(trusts_for.count() == 0),
       clock_(std::move(clock)),
       changed_(std::move(changed)),
       soon_(std::move(soon)) {}
@@ -188,6 +209,7 @@ AcquiringStore::~AcquiringStore() {
   for (const auto& [number, each] : waiting_) {
     if (each->is_asked()) other_.cancel(each->asked);
     if (each->queue != nullptr) house_.queues.leave(*each, false);
+    forget_moment(*each);
   }
   for (const auto& each : leaving_)
     if (each->state == Request::State::submitted) other_.cancel(*each);
@@ -307,7 +329,7 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
   if (since >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - since)) return false;
   waiting.told_at_once = false;
   waiting.keep();
-  const nanoseconds ask = tells_of_slots_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
+  const nanoseconds ask = tells_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
   waiting.moment = since + std::min(waiting.reservation.wait, ask);
   house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
   settle_in(waiting);
@@ -321,7 +343,27 @@ void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   waiting.moment = since + waiting.reservation.wait;
   // It took a while until it was answered.
   if (waiting.moment > last_moment_) return end(waiting);
-  wait_until(waiting, waiting.moment);
+  look_out(waiting, since);
+}
+
+// For its moment, and for whether that comes earlier.
+void AcquiringStore::look_out(Waiting& waiting, nanoseconds now) {
+  std::string line = waiting.moving_line();
+  forget_moment(waiting);
+  nanoseconds next = waiting.moment;
+  if (!line.empty()) {
+    waiting.listed = std::move(line);
+    waiting.listed_at = waiting.moment;
+    const bool is_first = house_.moments.add(waiting.listed, waiting.moment, waiting.number, *this, !tells_);
+    if (is_first && !tells_) next = std::min(next, now + kAskForMoment);
+  }
+  wait_until(waiting, next);
+}
+
+void AcquiringStore::forget_moment(Waiting& waiting) {
+  if (waiting.listed.empty()) return;
+  house_.moments.remove(waiting.listed, waiting.listed_at, waiting.number, *this);
+  waiting.listed.clear();
 }
 
 // Of one in line, its timer: that of its turn, or of its deadline. The first looks for other limits, by which
@@ -355,7 +397,8 @@ void AcquiringStore::take_turns() {
     const auto found = waiting_.find(number);
     if (found == waiting_.end()) continue;
     Waiting& waiting = *found->second;
-    if (waiting.queue == nullptr || waiting.is_asked() || waiting.ended) continue;
+    if (waiting.queue == nullptr && waiting.listed.empty()) continue;
+    if (waiting.is_asked() || waiting.ended) continue;
     waiting.looks_again = false;
     waiters_.add(waiting, nanoseconds{0});
   }
@@ -377,21 +420,22 @@ void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
   store::ReservationTerms& reservation = waiting.reservation;
   if (waiting.ended) {
-    give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
+    give_up_moment(waiting);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
   }
   const nanoseconds now = clock_();
   if (acts_too_late(waiting, now)) return ask_again(waiting, now);
-  if (reservation.id.empty() || reservation.wait <= trusts_for_) return act(waiting);
+  const bool has_come = now >= waiting.moment;
+  if (has_come && (reservation.id.empty() || reservation.wait <= trusts_for_)) return act(waiting);
   waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
   waiting.asked.verb = Verb::moment;
   ask(waiting, {now, now});
 }
 
-// A pause may have moved it. Where the store does not say, it acts as it was told.
+// It may have moved. Where the store does not say, it acts as it was told.
 void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
-  const nanoseconds left = waiting.asked.fault == Fault::none ? reservation.wait : nanoseconds{0};
+  const nanoseconds left = waiting.asked.fault == Fault::none ? reservation.wait : waiting.moment - now;
   waiting.asked.verb = Verb::reserve;
   waiting.asked.fault = Fault::none;
   waiting.asked.charged = true;
@@ -403,14 +447,16 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
     return remove(waiting);
   }
   if (left <= nanoseconds{0}) {
+    waiting.moment = std::min(waiting.moment, now);
     reservation.wait = waiting.moment - waiting.since;
     return act(waiting);
   }
   waiting.moment = now + left;
   reservation.wait = waiting.moment - waiting.since;
   if (waiting.moment > last_moment_) return end(waiting);
-  if (waiting.moment <= waiting.deadline) return wait_until(waiting, waiting.moment);
+  if (waiting.moment <= waiting.deadline) return look_out(waiting, now);
   // Those who came earlier may have left a moment to it.
+  forget_moment(waiting);
   give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
   reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   ask(waiting, {now, now});
@@ -453,6 +499,7 @@ void AcquiringStore::look_at_overdue(nanoseconds now) {
 
 // What it was charged has drained while nobody acted.
 void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
+  forget_moment(waiting);
   store::ReservationTerms& reservation = waiting.reservation;
   std::string before = std::exchange(reservation.id, {});
   if (reservation.hold.count() > 0) {
@@ -558,9 +605,17 @@ void AcquiringStore::cancel(Request& pending) {
   if (waiting.queue != nullptr) {
     house_.queues.leave(waiting, false);
   } else {
-    give_up({.id = waiting.reservation.id}, Verb::cancel);
+    give_up_moment(waiting);
   }
   remove(waiting);
+}
+
+void AcquiringStore::give_up_moment(Waiting& waiting) {
+  std::string id = std::exchange(waiting.reservation.id, {});
+  give_up({.id = id}, Verb::cancel);
+  // It may have come already, by what others have settled: then there was nothing to cancel.
+  if (!waiting.listed.empty() && waiting.reservation.hold.count() > 0)
+    give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
 }
 
 bool AcquiringStore::end(Request& pending) {
@@ -612,6 +667,7 @@ void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {
 
 void AcquiringStore::remove(Waiting& waiting) {
   if (waiting.in_house) house_.leave();
+  forget_moment(waiting);
   waiting_.erase(waiting.number);
 }
 

@@ -2,7 +2,8 @@
 // come at which the request may act; everything else it passes on.
 //
 // What it asks of the other store is a reservation, charged at once, so each that waits has a moment of its
-// own, in the order in which they came, over all that share that store. One whose asker goes away is
+// own, in the order in which they came, over all that share that store. It comes earlier when what is ahead
+// of it turns out to cost less. One whose asker goes away is
 // cancelled, and its units go to those who come next; so is one whose wait is ended early.
 //
 // A class that keeps something free for others is not charged ahead, nor is one that finds no slot: its
@@ -33,6 +34,7 @@
 
 #include "core/clock_function.hpp"
 #include "store/store.hpp"
+#include "waiting/moments.hpp"
 #include "waiting/queues.hpp"
 #include "weir/lock.hpp"
 #include "weir/waiters.hpp"
@@ -56,6 +58,7 @@ class House {
   std::uint64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
   Queues queues;
+  Moments moments;
 
  private:
   const std::size_t most_;
@@ -116,6 +119,8 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void ask_again(Waiting& waiting, nanoseconds now);
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
+  void look_out(Waiting& waiting, nanoseconds now);
+  void forget_moment(Waiting& waiting);
   void wait_until(Waiting& waiting, nanoseconds time);
   void end(Waiting& waiting);
   void deny(Waiting& waiting, nanoseconds wait);
@@ -123,12 +128,13 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void finish(Waiting& waiting);
   void take_back(Waiting& waiting);
   void give_up(store::ReservationTerms which, store::Verb verb);
+  void give_up_moment(Waiting& waiting);
   void remove(Waiting& waiting);
 
   store::Store& other_;
   House& house_;
   nanoseconds trusts_for_;
-  bool tells_of_slots_;  // the store tells House::queues of a slot that is free
+  bool tells_;  // the store tells the House of a slot that is free, and of a line that has moved up
   core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();

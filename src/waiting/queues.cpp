@@ -111,7 +111,7 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   const store::Check& check = place.checks[by];
   const bool is_slots = core::counts_slots(check.limit->rule.algorithm);
   if (is_slots && !queue.slots) {
-    queue.slots = store::Reservations::slots_of(check.hash);
+    queue.slots = store::Reservations::place_of(check.hash);
     of_slots_.emplace(*queue.slots, &queue);
     lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -70,7 +70,7 @@ class Queues {
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
   // there is room for it at `opens`.
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
-  // A slot of that key is free (store::Reservations::slots_of()): the first of its lines may ask.
+  // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
   // Takes it out of its line, with what it was charged or without.
   void leave(Place& place, bool charged);
@@ -95,7 +95,7 @@ class Queues {
   std::atomic<std::uint64_t> last_number_{0};
   mutable detail::Mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
-  std::unordered_multimap<std::uint64_t, Queue*> of_slots_ WEIR_GUARDED_BY(mutex_);  // by slots_of()
+  std::unordered_multimap<std::uint64_t, Queue*> of_slots_ WEIR_GUARDED_BY(mutex_);  // by place_of()
   std::atomic<std::size_t> lines_of_slots_{0};
 };
 

@@ -23,11 +23,6 @@ class Waiting : public TestRequest {
   bool waits() const { return pending; }
 };
 
-bool nobody_waits_here(Trial& trial) {
-  if (!trial.world.lets_wait()) trial.skipped = "nobody waits in this store";
-  return !trial.world.lets_wait();
-}
-
 void a_store_in_which_nobody_waits_says_so(Trial& trial) {
   if (trial.world.lets_wait()) {
     trial.skipped = "requests wait in this store";

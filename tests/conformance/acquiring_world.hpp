@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "conformance/world.hpp"
@@ -12,7 +13,12 @@ namespace weir::inline v0_1::store::conformance {
 
 class AcquiringWorld : public World {
  public:
-  explicit AcquiringWorld(std::unique_ptr<World> around) : around_(std::move(around)) {}
+  explicit AcquiringWorld(std::unique_ptr<World> around) : around_(std::move(around)) {
+    Reservations* const tells = around_->reservations();
+    if (tells == nullptr) return;
+    tells->when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
+    tells->when_moved_up([this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
+  }
 
   Store& store() override { return acquiring_; }
   nanoseconds now() const override { return around_->now(); }
@@ -51,8 +57,10 @@ class AcquiringWorld : public World {
   std::unique_ptr<World> around_;
   bool turns_ = false;
   waiting::House house_{1'000};
-  waiting::AcquiringStore acquiring_{around_->store(), house_, [this] { return now(); }, [] {},
-                                     [this] { turns_ = true; }};
+  waiting::AcquiringStore acquiring_{
+      around_->store(),          house_,
+      [this] { return now(); },  [] {},
+      [this] { turns_ = true; }, nanoseconds{around_->reservations() != nullptr ? 0 : 1}};
 };
 
 }  // namespace weir::store::conformance

@@ -9,6 +9,11 @@
 
 namespace weir::inline v0_1::store::conformance {
 
+inline bool nobody_waits_here(Trial& trial) {
+  if (!trial.world.lets_wait()) trial.skipped = "nobody waits in this store";
+  return !trial.world.lets_wait();
+}
+
 struct Booked {
   bool granted = false;
   nanoseconds wait{0};  // as ReservationTerms has it

@@ -12,6 +12,7 @@ class EmbeddedWorld : public World {
   nanoseconds now() const override { return now_; }
   void advance(nanoseconds time) override { now_ += time; }
   void settle() override {}
+  Reservations* reservations() override { return &store_.reservations(); }
   // Amid a window of each period.
   nanoseconds wall_ahead() const override { return std::chrono::milliseconds{1'700'000'000'123}; }
   bool refuses(const core::Rule& rule) const override { return !core::kept_in_two_words(rule.algorithm); }

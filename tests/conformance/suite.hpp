@@ -26,8 +26,9 @@ std::vector<Property> give_back_properties();
 std::vector<Property> reset_properties();
 std::vector<Property> reserve_properties();           // and what becomes of a reservation
 std::vector<Property> counted_at_grant_properties();  // fixed windows that a reservation meets
-std::vector<Property> acquire_properties();  // reservations that are answered when their moment has come
-std::vector<Property> charge_properties();   // what is charged afterwards
+std::vector<Property> moves_up_properties();  // of those who wait, when a call costs less than it was charged
+std::vector<Property> acquire_properties();   // reservations that are answered when their moment has come
+std::vector<Property> charge_properties();    // what is charged afterwards
 std::vector<Property> pause_properties();
 std::vector<Property> penalty_properties();  // the rest after a breach
 std::vector<Property> refund_properties();
@@ -41,8 +42,8 @@ inline std::vector<Property> all_properties() {
   for (const auto& some :
        {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
         answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
-        counted_at_grant_properties(), acquire_properties(), charge_properties(), pause_properties(),
-        penalty_properties(), refund_properties(), take_properties(), slot_properties(),
+        counted_at_grant_properties(), acquire_properties(), moves_up_properties(), charge_properties(),
+        pause_properties(), penalty_properties(), refund_properties(), take_properties(), slot_properties(),
         calendar_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/rule.hpp"
+#include "store/reservations.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store::conformance {
@@ -44,6 +45,8 @@ class World {
   virtual bool lets_wait() const { return false; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
+  // What tells of slots that are free and lines that have moved up; null: the store does not.
+  virtual Reservations* reservations() { return nullptr; }
   // Whether the store has slots (core::counts_slots).
   virtual bool has_slots() const { return true; }
   // Puts something that is not a limit where the store keeps this key's state; false: a store cannot have

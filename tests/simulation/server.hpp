@@ -82,6 +82,8 @@ class Server {
                                                           house_, connections_, links_to_world(i)));
       loops.push_back(&workers_.back()->loop());
     }
+    embedded.reservations().when_moved_up(
+        [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
   }
