@@ -113,9 +113,9 @@ Charged Limiter::charge(Outside outside) noexcept {
   const core::TwoWords state{locked.state.tat, locked.state.interval};
   core::Overdrawn told;
   if (outside.form == Outside::Form::refund) {
+    const store::QuotaNumbers numbers(locked.quota());
     const std::uint64_t least =
-        locked.in_schedule ? locked.schedule().least_after_refund(store::QuotaNumbers(locked.quota()), as_of)
-                           : 0;
+        locked.in_schedule ? locked.schedule().least_after_refund(numbers, state.word, as_of) : 0;
     told = core::refund(rule, state, as_of, outside.units, least);
   } else {
     told = core::overdraw(rule, state, as_of, outside, moved);

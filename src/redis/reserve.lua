@@ -930,6 +930,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   end
   -- Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
   local function fold_moves(line, number)
+    if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) < MOST_PAUSES / 2 then return end
     local hold = by_score(line, int(NUMBERS), '(' .. int(WORDS), 1)[1]
     local upto = int(PAUSES + min(number, hold and hold + 0 or number))
     for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+)$') end

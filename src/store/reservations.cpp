@@ -822,7 +822,7 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   tell_rest(request, request.by);
 }
 
-// Whether what is owed denies it, and the key does not rest. Where the book had no room for the end of a
+// Whether what is owed denies it, and the key does not rest. Where the book has had no room for the end of a
 // pause, one that owes beyond its burst does.
 bool Reservations::is_breached(const Check& check, nanoseconds now) {
   const Schedule* const schedule = find_schedule(check.hash);
@@ -833,6 +833,7 @@ bool Reservations::is_breached(const Check& check, nanoseconds now) {
   table_.look_all({&alone, 1}, now);
   if (alone.decision.verdict != Verdict::denied || !alone.decision.retry_after) return false;
   const auto cost = static_cast<std::int64_t>(check.cost.units);
+  if (pauses_not_kept_.load(std::memory_order_relaxed) == 0) return true;
   return schedule != nullptr || *alone.decision.retry_after <= whole.rule.quota.emission_interval() * cost;
 }
 
@@ -846,8 +847,8 @@ void Reservations::refund(Request& request, nanoseconds now) {
     if (!core::can_reserve(check.limit->rule.algorithm)) continue;
     if (schedules[i] != nullptr) {
       Used used(*this, *schedules[i], check.hash);
-      used.state(now);
-      charging.least[i] = used->least_after_refund(QuotaNumbers(check.limit->rule.quota), now);
+      const std::uint64_t interval = used.state(now).word;
+      charging.least[i] = used->least_after_refund(QuotaNumbers(check.limit->rule.quota), interval, now);
       continue;
     }
     // Somebody whose key is not known may wait there.

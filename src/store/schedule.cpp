@@ -85,11 +85,12 @@ std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) 
       std::min(kMost, burst + static_cast<unsigned __int128>(pause_end_.count())));
 }
 
-std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, nanoseconds now) {
+std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, std::uint64_t interval,
+                                           nanoseconds now) {
   const std::uint64_t least = least_tat(numbers, now);
   drop_ended(now, holds_.size());
   if (holds_.empty() && !has_holes(now) && !is_anybody_ahead(now)) return least;
-  return numbers == numbers_ ? std::max(tail_, least) : kUnknown;
+  return numbers == numbers_ && numbers.interval == interval ? std::max(tail_, least) : kUnknown;
 }
 
 std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
@@ -116,7 +117,9 @@ std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
 }
 
 // Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
+// Not before there are many: one that holds a slot may ask whose units here are nobody's any more.
 void Schedule::fold_moves() {
+  if (!moves_.is_half_full()) return;
   std::uint64_t first = ahead_.first_number();
   if (!holds_.empty()) first = std::min(first, holds_.front().number);
   moves_.fold_up_to(first);
@@ -379,15 +382,17 @@ void Schedule::close(Holds::Place place, std::uint64_t moved) {
   holds_.erase(place);
 }
 
-// Of one that a pause has moved, its time runs from its new moment.
+// Of one that a pause has moved, its time runs from its new moment; it is looked at once more, and not
+// counted.
 void Schedule::drop_ended(nanoseconds now, std::size_t most) {
-  for (; most > 0 && !by_until_.empty() && by_until_.front().first <= now; --most) {
+  while (most > 0 && !by_until_.empty() && by_until_.front().first <= now) {
     const auto [until, number] = by_until_.front();
     const Holds::Place place = holds_.find_from({.number = number});
     Hold& hold = holds_[place];
     const std::uint64_t moved = moves_.of(number) - hold.paused;
     if (moved == 0) {
       close(place, 0);
+      --most;
       continue;
     }
     by_until_.erase(by_until_.begin());

@@ -118,8 +118,8 @@ class Schedule {
   // That is the tat as the last change of the schedule has left it.
   void left(std::uint64_t tat) { tail_ = tat; }
   // The least tat after a refund by these numbers: it gives back nothing of what a moment, a hold or a hole
-  // is part of, and what nobody knows to lie after them stays.
-  std::uint64_t least_after_refund(const QuotaNumbers& numbers, nanoseconds now);
+  // is part of, and what nobody knows to lie after them stays. The debt is counted in `interval`.
+  std::uint64_t least_after_refund(const QuotaNumbers& numbers, std::uint64_t interval, nanoseconds now);
 
   // A reservation has been charged at the schedule's end.
   OwnUnits append(const core::Charge& charge, std::uint64_t units, const QuotaNumbers& numbers,

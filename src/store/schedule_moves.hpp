@@ -39,7 +39,10 @@ class ScheduleMoves {
     return false;
   }
 
-  // Nobody asks about an earlier one any more.
+  // As many sums are kept apart that some should be folded.
+  bool is_half_full() const { return moves_.size() >= kMost / 2; }
+
+  // Nobody asks about an earlier one any more, or is told that it has moved by those too.
   void fold_up_to(std::uint64_t number) {
     while (!moves_.empty() && moves_.front().first <= number) {
       all_ += moves_.front().second;

@@ -1,0 +1,476 @@
+// The life of a call, as docs/waiting.md, docs/charging.md and docs/slots.md tell it: slow, obvious, and made
+// without a look at src/. Of each key a list of the intervals that calls own, each in whole nanoseconds, and
+// of each call what became of it.
+//
+// One key under each limit: a rate or slots. What is left out is what moves those who come after: a cancel or
+// a settlement for less while somebody has a moment ahead (can_cancel() and can_settle() say so).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "agreement/spans.hpp"
+
+namespace weir::inline v0_1::oracle {
+
+class Calls {
+ public:
+  using Ns = std::int64_t;
+
+  struct Limit {
+    bool slots;
+    std::int64_t most;  // the burst, or how many may be open
+    Ns interval;        // for each unit
+    Ns penalty;         // 0: none
+  };
+  struct Ask {
+    std::size_t limit;
+    std::int64_t cost;
+  };
+  enum class Kind { allowed, denied, never, busy };
+  struct Told {
+    Kind kind = Kind::allowed;
+    Ns wait = 0;             // allowed: until the moment; denied: until the same request is allowed
+    bool id = false;         // it is the last of calls()
+    std::int64_t units = 0;  // of take()
+  };
+  struct Looked {
+    std::int64_t remaining;
+    Ns reset_after;
+  };
+  struct Charged {
+    std::int64_t charged = 0, overdraft = 0;
+    Ns wait = 0, reset_after = 0;
+    std::int64_t dropped = 0;
+
+    friend bool operator==(const Charged&, const Charged&) = default;
+  };
+  enum class Form { cost, remaining, pause };
+  struct Part {
+    std::size_t limit;
+    std::int64_t cost;
+    Ns low, end;
+    Ns interval;
+    std::int64_t burst;
+    int generation;
+    Ns moment;
+    bool dead = false;
+  };
+  struct Call {
+    Ns moment, until;
+    bool held;
+    bool over = false;
+    std::vector<Part> parts{};         // of rates
+    std::vector<std::size_t> slots{};  // that it has, by limit
+  };
+
+  explicit Calls(std::vector<Limit> limits) : limits_(std::move(limits)), lines_(limits_.size()) {}
+
+  const std::vector<Limit>& limits() const { return limits_; }
+  const std::vector<Call>& calls() const { return calls_; }
+  void change(std::size_t limit, const Limit& to) { limits_[limit] = to; }
+
+  Looked look(std::size_t i, Ns now) const {
+    if (limits_[i].slots) {
+      Ns last = 0;
+      for (const Ns end : open_ends(i, now)) last = std::max(last, end - now);
+      return {std::max<std::int64_t>(0, limits_[i].most - open(i, now)), last};
+    }
+    const Limit& limit = limits_[i];
+    const Ns owed = ahead(i, now);
+    const bool same = owed == 0 || lines_[i].interval == limit.interval;
+    const Ns room = same ? limit.most * limit.interval - owed : (limit.most - units(i, now)) * limit.interval;
+    return {std::max<Ns>(0, room) / limit.interval, owed};
+  }
+
+  Told check(const std::vector<Ask>& asks, Ns now) {
+    const Told told = decide(asks, now);
+    if (told.kind == Kind::allowed) {
+      for (const Ask& each : asks) append(each, now, now);
+      return told;
+    }
+    return punish(asks, now, told);
+  }
+
+  // As many of n as there are, m at least.
+  Told take(std::int64_t n, std::int64_t m, const std::vector<Ask>& of_one, Ns now) {
+    std::vector<Ask> asks;
+    for (std::int64_t a = n; a >= m; --a) {
+      asks = of_one;
+      for (Ask& each : asks) each.cost *= a;
+      if (decide(asks, now).kind != Kind::allowed) continue;
+      Told told = check(asks, now);
+      told.units = a;
+      return told;
+    }
+    return check(asks, now);
+  }
+
+  // Where more than one rate is asked for, it does not wait.
+  Told reserve(const std::vector<Ask>& asks, Ns now, Ns max_wait, Ns hold) {
+    std::vector<Ask> rates, slots;
+    for (const Ask& each : asks) (limits_[each.limit].slots ? slots : rates).push_back(each);
+    // Who asks to wait or to hold makes the line count by the numbers of now.
+    if (hold > 0 || (max_wait > 0 && decide(rates, now).wait > 0))
+      for (const Ask& each : rates) lines_[each.limit].counted_by = limits_[each.limit];
+    for (const Ask& each : slots)
+      if (open(each.limit, now) >= limits_[each.limit].most) return busy(rates, slots, now, max_wait);
+    Told told = decide(rates, now);
+    if (told.kind == Kind::never) return max_wait == 0 ? punish(rates, now, told) : told;
+    const Ns late = told.wait - max_wait;
+    // Nobody is charged ahead in a longer T than that of the debt.
+    Ns shorter = 0;
+    for (const Ask& each : rates)
+      if (lines_[each.limit].interval < limits_[each.limit].interval)
+        shorter = std::max(shorter, ahead(each.limit, now));
+    shorter = std::min(shorter, told.wait);
+    if (late > 0 || shorter > 0) {
+      told.wait = std::max(late, shorter);
+      return max_wait == 0 ? punish(rates, now, told) : told;
+    }
+    const Ns moment = now + told.wait;
+    told.kind = Kind::allowed;
+    Call call{.moment = moment, .until = moment + hold, .held = hold > 0};
+    for (const Ask& each : rates) call.parts.push_back(append(each, moment, now));
+    for (const Ask& each : slots) call.slots.push_back(each.limit);
+    told.id = told.wait > 0 || hold > 0;
+    if (!told.id) return told;
+    for (const Part& each : call.parts) lines_[each.limit].tail = each.end;
+    calls_.push_back(call);
+    return told;
+  }
+
+  // -1: there is none.
+  Ns moment(std::size_t id, Ns now) const {
+    const Call& call = calls_[id];
+    if (call.over || is_dead(call)) return -1;
+    const Ns moment = moment_of(call, now);
+    if (moment > now) return moment - now;
+    if (call.held) return call.until > now ? 0 : -1;
+    return moment + 60'000'000'000 > now ? 0 : -1;
+  }
+  bool is_ahead(std::size_t id, Ns now) const { return moment_of(calls_[id], now) > now; }
+  bool is_open(std::size_t id, Ns now) const {
+    const Call& call = calls_[id];
+    return !call.over && call.held && call.until > now && !is_dead(call);
+  }
+
+  // The hold that it has then, 0: none.
+  Ns extend(std::size_t id, Ns hold, Ns now) {
+    if (!is_open(id, now)) return 0;
+    Call& call = calls_[id];
+    call.until = std::max(now, moment_of(call, now)) + hold;
+    if (call.until <= now) call.over = true;
+    return call.until - now;
+  }
+
+  bool can_cancel(std::size_t id, Ns now) const {
+    const Call& call = calls_[id];
+    if (call.over || !is_ahead(id, now)) return true;
+    return std::all_of(call.parts.begin(), call.parts.end(), [&](const Part& each) {
+      return !is_known(each, now) || lines_[each.limit].tat == each.end;
+    });
+  }
+  std::int64_t cancel(std::size_t id, Ns now) {
+    Call& call = calls_[id];
+    if (call.over || is_dead(call) || !is_ahead(id, now)) return 0;
+    call.over = true;
+    std::int64_t back = 0;
+    for (Part& part : call.parts) {
+      part.moment = now;
+      if (!is_known(part, now)) continue;
+      Line& line = lines_[part.limit];
+      const Ns least = line.pause > now ? line.pause + (part.burst - 1) * part.interval : 0;
+      line.tat = std::min(part.end, std::max(part.low, least));
+      line.tail = line.tat;
+      back = std::max(back, part.cost);
+    }
+    return back;
+  }
+
+  bool can_settle(std::size_t id, std::int64_t actual, Ns now) const {
+    const Call& call = calls_[id];
+    if (!call.held || (is_open(id, now) && is_ahead(id, now))) return false;
+    if (!is_open(id, now)) return true;
+    return std::all_of(call.parts.begin(), call.parts.end(), [&](const Part& each) {
+      return actual >= each.cost || !is_known(each, now) || lines_[each.limit].tat == each.end ||
+             (lines_[each.limit].pause <= now && !is_anybody_ahead(each.limit, now));
+    });
+  }
+  struct Settled {
+    Ns wait = -1;
+    std::int64_t dropped = 0;
+  };
+  Settled settle(std::size_t id, std::optional<std::int64_t> actual, Ns now, Ns overdraft) {
+    if (!is_open(id, now)) return {};
+    Call& call = calls_[id];
+    call.over = true;
+    Settled told{.wait = 0};
+    for (const Part& part : call.parts) {
+      if (part.dead) continue;
+      const std::int64_t cost = actual.value_or(part.cost);
+      if (cost < part.cost) give_back(part, part.cost - cost, now);
+      if (cost > part.cost) told.dropped += owe(part, cost - part.cost, now, overdraft);
+      told.wait = std::max(told.wait, until_one_more(part.limit, part.burst, now));
+    }
+    return told;
+  }
+
+  Charged charge(const std::vector<Ask>& asks, Form form, Ns now, Ns overdraft) {
+    Charged longest{.wait = -1};
+    std::int64_t dropped = 0;
+    for (const Ask& each : asks) {
+      const Charged told = charge(each, form, now, overdraft);
+      dropped += told.dropped;
+      if (told.wait > longest.wait || (told.wait == longest.wait && told.overdraft > longest.overdraft))
+        longest = told;
+    }
+    longest.dropped = dropped;
+    return longest;
+  }
+
+  std::int64_t refund(std::size_t i, std::int64_t n, Ns now) {
+    const Limit& limit = limits_[i];
+    Line& line = lines_[i];
+    const Ns owed = owed_in(i, limit.interval, now);
+    Ns least = line.pause > now ? line.pause + (limit.most - 1) * limit.interval : 0;
+    if (is_needed(i, now)) {
+      const bool same = line.counted_by.most == limit.most && line.counted_by.interval == limit.interval;
+      if (!same || line.interval != limit.interval || line.tail < 0) return 0;
+      least = std::max(least, line.tail);
+    }
+    const Ns stays = std::min(owed, std::max<Ns>(0, least - now));
+    const Ns back = std::min(n * limit.interval, owed - stays);
+    if (back > 0) set(i, now + owed - back, now);
+    return over(owed, limit.interval) - over(owed - back, limit.interval);
+  }
+
+  void reset() {
+    for (Line& line : lines_) line = {.generation = line.generation + 1};
+    for (Call& call : calls_) {
+      call.slots.clear();
+      for (Part& part : call.parts) part.dead = true;
+    }
+  }
+  bool is_forgotten(std::size_t id) const { return is_dead(calls_[id]); }
+
+  // A pause has moved an open hold with a slot. Until its old end has come, the times that are told of slots
+  // may leave that out.
+  bool has_moved_slots() const { return moved_slots_; }
+  std::int64_t open(std::size_t i, Ns now) const {
+    return static_cast<std::int64_t>(open_ends(i, now).size());
+  }
+
+ private:
+  struct Line {
+    Ns tat = 0;
+    Ns interval = 1;  // what the debt is counted in
+    Ns pause = 0;
+    Ns tail = -1;  // the tat as those left it who wait, hold or pause; -1: nobody knows
+    Limit counted_by{};
+    int generation = 0;
+  };
+
+  static std::int64_t over(Ns time, Ns interval) { return (time + interval - 1) / interval; }
+  Ns ahead(std::size_t i, Ns now) const { return std::max<Ns>(0, lines_[i].tat - now); }
+  std::int64_t units(std::size_t i, Ns now) const { return over(ahead(i, now), lines_[i].interval); }
+  Ns owed_in(std::size_t i, Ns interval, Ns now) const {
+    return lines_[i].interval == interval ? ahead(i, now) : units(i, now) * interval;
+  }
+  Ns until_one_more(std::size_t i, std::int64_t burst, Ns now) const {
+    return std::max<Ns>(0, ahead(i, now) - (burst - 1) * lines_[i].interval);
+  }
+  std::vector<Ns> open_ends(std::size_t i, Ns now) const {
+    std::vector<Ns> ends;
+    for (const Call& each : calls_)
+      if (!each.over && each.until > now && std::count(each.slots.begin(), each.slots.end(), i) > 0)
+        ends.push_back(each.until);
+    std::sort(ends.begin(), ends.end());
+    return ends;
+  }
+  Ns moment_of(const Call& call, Ns now) const {
+    Ns latest = std::min(call.moment, now);
+    for (const Part& each : call.parts)
+      if (!each.dead) latest = std::max(latest, each.moment);
+    return latest;
+  }
+  static bool is_dead(const Call& call) {
+    return call.slots.empty() &&
+           std::all_of(call.parts.begin(), call.parts.end(), [](const Part& each) { return each.dead; });
+  }
+  bool is_known(const Part& part, Ns now) const {
+    const Line& line = lines_[part.limit];
+    return !part.dead && part.generation == line.generation && line.tat > now;
+  }
+  bool is_anybody_ahead(std::size_t i, Ns now) const {
+    for (const Call& call : calls_)
+      for (const Part& each : call.parts)
+        if (each.limit == i && !each.dead && each.moment > now) return true;
+    return false;
+  }
+  // Somebody waits, or a hold is open.
+  bool is_needed(std::size_t i, Ns now) const {
+    for (std::size_t id = 0; id < calls_.size(); ++id)
+      for (const Part& each : calls_[id].parts)
+        if (each.limit == i && !each.dead && is_open(id, now)) return true;
+    return is_anybody_ahead(i, now);
+  }
+
+  // How long until all of them are allowed, if nobody else comes.
+  Told decide(const std::vector<Ask>& asks, Ns now) const {
+    Told told;
+    for (const Ask& each : asks) {
+      const Limit& limit = limits_[each.limit];
+      if (each.cost > limit.most) return {.kind = Kind::never, .wait = -1};
+      const Line& line = lines_[each.limit];
+      const Ns wait = std::max<Ns>(0, ahead(each.limit, now) - (limit.most - each.cost) * line.interval);
+      if (each.cost == 0 || wait == 0) continue;
+      told.kind = Kind::denied;
+      told.wait = std::max(told.wait, wait);
+    }
+    return told;
+  }
+  // The state is another than those knew who were charged before.
+  void set(std::size_t i, Ns tat, Ns now) {
+    Line& line = lines_[i];
+    if (line.tat <= now || line.interval != limits_[i].interval) {
+      ++line.generation;
+      line.tail = -1;
+    }
+    line.interval = limits_[i].interval;
+    line.tat = tat;
+  }
+  // Charged as of that moment, at which it is allowed.
+  Part append(const Ask& ask, Ns moment, Ns now) {
+    const Limit& limit = limits_[ask.limit];
+    Line& line = lines_[ask.limit];
+    const bool recounts = ahead(ask.limit, moment) > 0 && line.interval != limit.interval;
+    const Ns tat = moment + owed_in(ask.limit, limit.interval, moment);
+    const Ns begin = std::max(tat, moment);
+    const Ns low = recounts ? begin : std::min(line.tat, begin);
+    if (ask.cost > 0) set(ask.limit, begin + ask.cost * limit.interval, now);
+    return {.limit = ask.limit,
+            .cost = ask.cost,
+            .low = low,
+            .end = line.tat,
+            .interval = limit.interval,
+            .burst = limit.most,
+            .generation = line.generation,
+            .moment = moment};
+  }
+
+  Told busy(const std::vector<Ask>& rates, const std::vector<Ask>& slots, Ns now, Ns max_wait) {
+    Told told = decide(rates, now);
+    if (max_wait == 0) told = punish(rates, now, told);
+    if (told.kind == Kind::never) return told;
+    told.kind = Kind::busy;
+    told.wait = std::max<Ns>(0, told.wait - max_wait);
+    for (const Ask& each : slots) {
+      const std::vector<Ns> ends = open_ends(each.limit, now);
+      const auto lacking = static_cast<std::int64_t>(ends.size()) - limits_[each.limit].most;
+      if (lacking >= 0) told.wait = std::max(told.wait, ends[static_cast<std::size_t>(lacking)] - now);
+    }
+    return told;
+  }
+  // A rest of each that denies, whatever the others say; then it is told of after that.
+  Told punish(const std::vector<Ask>& asks, Ns now, const Told& told) {
+    bool any = false;
+    for (const Ask& each : asks) {
+      const Ns penalty = limits_[each.limit].penalty;
+      if (penalty == 0 || lines_[each.limit].pause > now || decide({each}, now).kind != Kind::denied)
+        continue;
+      any = true;
+      charge({each.limit, penalty}, Form::pause, now, 0);
+    }
+    return any ? decide(asks, now) : told;
+  }
+
+  // Of a pause the cost is its length.
+  Charged charge(const Ask& ask, Form form, Ns now, Ns overdraft) {
+    const std::size_t i = ask.limit;
+    const Limit& limit = limits_[i];
+    const Ns before = owed_in(i, limit.interval, now);
+    Ns after = before;
+    Charged told;
+    const std::int64_t units_before = units(i, now);
+    if (form == Form::cost) {
+      const Ns most = std::max(before, limit.most * limit.interval + overdraft);
+      after = std::min(before + ask.cost * limit.interval, most);
+      told.charged = (after - before) / limit.interval;
+      told.dropped = ask.cost - told.charged;
+    } else if (form == Form::remaining) {
+      after = std::max(before, (limit.most - std::min(ask.cost, limit.most)) * limit.interval);
+    } else {
+      const Ns moved = ask.cost > 0 ? pause(i, now, now + ask.cost) : 0;
+      after = std::max(before + moved, ask.cost + (limit.most - 1) * limit.interval);
+    }
+    if (after > before) set(i, now + after, now);
+    if (form == Form::pause && ask.cost > 0) {
+      lines_[i].tail = lines_[i].tat;
+      lines_[i].counted_by = limit;
+    }
+    if (form != Form::cost && after > before) told.charged = units(i, now) - units_before;
+    told.overdraft = std::max<std::int64_t>(0, units(i, now) - limit.most);
+    told.wait = until_one_more(i, limit.most, now);
+    told.reset_after = ahead(i, now);
+    return told;
+  }
+
+  // Those who wait move, and all that follow, so that the first of them acts at its end; by how much.
+  Ns pause(std::size_t i, Ns now, Ns end) {
+    lines_[i].pause = std::max(lines_[i].pause, end);
+    Ns first = end;
+    bool follows = false;
+    for (const Call& call : calls_)
+      for (const Part& each : call.parts)
+        if (each.limit == i && !each.dead && each.moment > now) first = std::min(first, each.moment);
+    const Ns by = end - first;
+    for (Call& call : calls_) {
+      for (Part& each : call.parts) {
+        if (each.limit != i || each.dead) continue;
+        follows = follows || each.moment > now;
+        if (!follows) continue;
+        each.low += by;
+        each.end += by;
+        if (each.moment > now) each.moment += by;
+        if (call.until > now) call.until += by;
+        moved_slots_ = moved_slots_ || (by > 0 && !call.slots.empty());
+      }
+    }
+    return by;
+  }
+
+  void give_back(const Part& part, std::int64_t less, Ns now) {
+    Line& line = lines_[part.limit];
+    if (!is_known(part, now)) return;
+    Ns back = std::min(std::max<Ns>(0, part.end - now), less * part.interval);
+    if (line.pause > now) {
+      const Ns least = line.pause + (part.burst - 1) * part.interval;
+      back = std::min(back, std::max<Ns>(0, part.end - least));
+    }
+    if (back == 0) return;
+    line.tat -= back;
+    line.tail = line.tat;
+    for (Call& call : calls_)
+      for (Part& each : call.parts)
+        if (each.limit == part.limit && each.end > part.end) each.end -= back;
+  }
+  std::int64_t owe(const Part& part, std::int64_t more, Ns now, Ns overdraft) {
+    Line& line = lines_[part.limit];
+    if (line.tat <= now) line.interval = part.interval;
+    const Ns before = std::max(line.tat, now);
+    const Ns most = std::max(before, now + part.burst * part.interval + overdraft);
+    line.tat = std::min(before + more * line.interval, most);
+    line.tail = line.tat;
+    return more - (line.tat - before) / line.interval;
+  }
+
+  std::vector<Limit> limits_;
+  std::vector<Line> lines_;  // by limit
+  bool moved_slots_ = false;
+  std::vector<Call> calls_;
+};
+
+}  // namespace weir::oracle
