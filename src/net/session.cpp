@@ -310,7 +310,9 @@ void Session::yield() {
   asio::post(loop_.context, [self = shared_from_this()] { self->on_turn(); });
 }
 
+// What its peer had by being connected ends here; it may take a while to close its side.
 void Session::finish() {
+  conversation_.reset();
   state_ = State::ending;
   stalled_since_ = loop_.clock();
   end_output();

@@ -24,10 +24,10 @@ constexpr std::array kCommands = {
             "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
     Command{"WEIR.THROTTLE", -3, kKeysAndRules, Flags::none, ask_throttle, nullptr,
             "[COST n [ATLEAST m]] [KEYS] key rule [key rule ...]: decides one request under several limits"},
-    Command{
-        "WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
-        "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule "
-        "..., or AS attribute=value ..."},
+    Command{"WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
+            "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] "
+            "key rule "
+            "..., or AS attribute=value ..."},
     Command{"WEIR.ACQUIRE", -5, kNoKeys, Flags::waits, ask_acquire, nullptr,
             "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
             "ms] [KEYS] "

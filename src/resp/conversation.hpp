@@ -45,7 +45,9 @@ class Conversation final : public net::Conversation {
   bool trusted() const override { return caller_.authenticated; }
   bool unfinished() const override { return transaction_.open(); }
   bool late() const override { return caller_.guessed; }
-  std::size_t kept() const override { return asked_ + transaction_.kept() + parser_.kept(); }
+  std::size_t kept() const override {
+    return asked_ + transaction_.kept() + parser_.kept() + pipeline_.asking().kept_for_holds();
+  }
   void describe(net::ClientInfo& client) const override;
 
  private:

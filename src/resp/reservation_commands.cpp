@@ -16,12 +16,12 @@ namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::string_view kForm =
-    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], or "
-    "... AS attribute=value ...";
+    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
+    "rule ...], or ... AS attribute=value ...";
 constexpr std::string_view kAcquireForm =
-    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], or ... "
-    "AS "
-    "attribute=value ...";
+    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key rule "
+    "...], "
+    "or ... AS attribute=value ...";
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std::string_view form) {
   ReservationWords asked;
@@ -30,7 +30,10 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
     return pipeline.fail(std::move(error));
   if (verb == store::Verb::acquire && !asked.max_wait)
     return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + std::string(form));
-  service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold};
+  if (asked.bound && pipeline.asking().has_all_holds())
+    return pipeline.fail("ERR BOUND: this connection has " + std::to_string(service::BoundHolds::kMost) +
+                         " holds that end with it, and may have no more; settle some, or open another");
+  service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound};
   if (!asked.by_file)
     return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, ReplyForm::reservation, silent,
                      form);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "core/number.hpp"
 #include "resp/limits_words.hpp"
@@ -32,7 +33,12 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
   const std::array<std::int64_t, kClass> most{std::numeric_limits<std::int64_t>::max(), longest_wait.count(),
                                               kLongestHold.count()};
   std::array<std::int64_t, kClass> values{-1, -1, -1};  // none may be negative
-  for (; !words.empty(); words = words.subspan(2)) {
+  while (!words.empty()) {
+    if (is_word(words[0], "BOUND")) {
+      if (std::exchange(into.bound, true)) return fail("ERR BOUND is given twice");
+      words = words.subspan(1);
+      continue;
+    }
     const Option option = option_of(words[0]);
     if (option == kNone) {
       if (is_word(words[0], "ATLEAST")) return fail(std::string(kNoAtLeast));
@@ -44,6 +50,7 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
                                             : values[option] >= 0;
     if (is_known) return fail("ERR " + std::string(kNames[option]) + " is given twice");
     const std::string_view value = words[1];
+    words = words.subspan(2);
     if (option == kClass) {
       if (value.empty()) return fail("ERR missing the value of CLASS");
       into.class_name = value;

@@ -34,7 +34,8 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           store(), house, service.options().clock, [this] { wake(); },
           [this] { boost::asio::post(loop_.context, [this] { advance(); }); },
           shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
-      resp_(service, store(), &acquiring_),
+      resp_(service, store(), &acquiring_,
+            [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
             world.make_timers) {
@@ -120,7 +121,7 @@ void Worker::end_store() {
   leases_.stop();
   watches_leases_ = true;
   if (shared_->empty()) shared_->end_leases(true);
-  if (shared_->empty()) return link_->stop();
+  if (shared_->empty() && resp_.ender.empty()) return link_->stop();
   next_look_->set(std::chrono::milliseconds{1});
 }
 

@@ -41,6 +41,7 @@ bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refus
   into.reservation = &about;
   about.id = ask.id;
   about.hold = ask.hold.value_or(nanoseconds{0});
+  about.bound = false;
   about.actual = ask.actual;
   about.overdraft = basis.overdraft;
   about.dropped = 0;  // a question is used again
@@ -115,6 +116,14 @@ bool bound_wait(const Ask& ask, const Basis& basis, Question& into, Refusal& ref
   // What meets no limit has its answer.
   return into.more->says_wait || into.state == store::Request::State::answered ||
          refuse(refusal, What::no_max_wait, "missing max_wait: how long it may wait");
+}
+
+// What meets no limit has its answer, and nothing to hold.
+bool bind_hold(const Ask& ask, Question& into, Refusal& refusal) {
+  if (into.reservation == nullptr) return true;
+  into.reservation->bound = ask.bound && into.state != store::Request::State::answered;
+  return !into.reservation->bound || into.reservation->hold.count() > 0 ||
+         refuse(refusal, What::no_hold, "BOUND needs a hold: say HOLD, or ask by a limit that has one");
 }
 
 void look(Question& into) {
@@ -229,7 +238,8 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   } else if (!by_file(ask, basis, into, refusal)) {
     return false;
   }
-  return ask.verb != Verb::acquire || bound_wait(ask, basis, into, refusal);
+  return bind_hold(ask, into, refusal) &&
+         (ask.verb != Verb::acquire || bound_wait(ask, basis, into, refusal));
 }
 
 }  // namespace weir::service

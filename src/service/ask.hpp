@@ -35,6 +35,7 @@ struct Ask {
   // Of reserve and acquire; nothing: as the limits say, or else 0.
   std::optional<std::chrono::nanoseconds> max_wait{};
   std::optional<std::chrono::nanoseconds> hold{};  // of extend too
+  bool bound = false;                              // the hold ends with its connection
   // Of an acquire: its asker goes away after that, whatever else is said.
   std::optional<std::chrono::nanoseconds> patience{};
 
@@ -72,6 +73,7 @@ struct Refusal {
     max_wait,     // more than `most`, the least of the limits that it meets
     no_max_wait,  // an acquire for which nobody says how long it may wait
     hold,         // more than `most`, the shortest ttl of the limits that it meets
+    no_hold,      // nothing says how long one lasts that is bound
     key_twice,    // among the limits that it brings
     rule,         // its text cannot be read
     refunds,      // a limit takes none

@@ -8,10 +8,11 @@
 
 namespace weir::inline v0_1::service {
 
-Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring)
+Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring, HoldEnder* ender)
     : service_(service),
       store_(store),
       acquiring_(acquiring),
+      ender_(ender),
       limits_(service.limits.get()),
       texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.options().wall_clock) {

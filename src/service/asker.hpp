@@ -20,6 +20,7 @@
 #include "limits/match.hpp"
 #include "service/ask.hpp"
 #include "service/decision_counts.hpp"
+#include "service/hold_ender.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/question.hpp"
 #include "service/rule_texts.hpp"
@@ -34,8 +35,10 @@ class Asker {
   // Enough cache misses to keep the memory busy; more only push earlier lines out again.
   static constexpr std::size_t kMany = 64;
 
-  // Without `acquiring` nobody waits for a moment. All that is handed in must outlive it.
-  Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr);
+  // Without `acquiring` nobody waits for a moment; without `ender` nobody may ask for holds that are bound.
+  // All that is handed in must outlive it.
+  Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
+        HoldEnder* ender = nullptr);
   ~Asker();
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
@@ -43,6 +46,7 @@ class Asker {
   Service& service() { return service_; }
   store::Store& store() { return store_; }
   waiting::AcquiringStore* acquiring() { return acquiring_; }
+  HoldEnder* ender() { return ender_; }
   DecisionCounts& counts() { return counts_; }
   const DecisionCounts& counts() const { return counts_; }
 
@@ -153,6 +157,7 @@ class Asker {
   Service& service_;
   store::Store& store_;
   waiting::AcquiringStore* acquiring_;
+  HoldEnder* ender_;
   LimitsView limits_;
   const limits::Set* set_ = nullptr;
   bool renewed_ = false;

@@ -12,9 +12,16 @@ using store::Verb;
 
 Asking::~Asking() {
   for (auto& question : pending_) {
-    if (question->state == State::submitted)
+    if (question->state == State::submitted) {
+      if (question->verb == Verb::reserve && question->reservation->bound) {
+        asker_.ender()->end_when_answered(std::move(question));
+        continue;
+      }
       question->verb == Verb::acquire ? asker_.acquiring()->cancel(*question)
                                       : asker_.store().cancel(*question);
+    } else {
+      note(*question);  // answered, and not told
+    }
     asker_.put_back(std::move(question));
   }
 }
@@ -22,6 +29,10 @@ Asking::~Asking() {
 // Of one that is about a reservation.
 void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->client = client_;
+  if (question.reservation->bound) {
+    if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
+    holds_->expect();
+  }
   if (question.verb != Verb::acquire) return;
   acquires_ = asker_.acquiring() != nullptr && lets_wait_;
   if (acquires_) return keep_asked(ask, question);
@@ -35,6 +46,23 @@ void Asking::keep_asked(const Ask& ask, Question& question) {
   if (ask.as == nullptr || !waiting::Queues::has_lines(question.checks)) return;
   question.more->asked.keep(*ask.as);
   question.more->keeps_asked = true;
+}
+
+// Of one about reservations that is answered, before it is told.
+void Asking::note(const Question& question) {
+  if (!holds_ || question.reservation == nullptr) return;
+  const store::ReservationTerms& terms = *question.reservation;
+  const bool is_told = question.fault == Fault::none;
+  if (question.verb == Verb::cancel) {
+    if (is_told && terms.given_back > 0) holds_->drop(terms.id);
+  } else if (question.verb == Verb::settle) {
+    if (is_told) holds_->drop(terms.id);
+  } else if (terms.bound) {
+    holds_->answered();
+    if (question.checks.empty() || !question.allowed() || terms.id.empty()) return;
+    const bool may_wait = question.verb == Verb::reserve && terms.wait.count() > 0;
+    holds_->add(terms.id, may_wait, terms.wait + terms.hold, asker_.service().now());
+  }
 }
 
 void Asking::add_answered(std::uint8_t form) {

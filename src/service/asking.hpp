@@ -4,8 +4,8 @@
 // A store that answers at once has its answers told at once. Otherwise the connection waits: until all are
 // answered it gathers no more.
 //
-// The thread of its loop. Destroying it cancels what is open. Not for: words and how an answer is written
-// (the front ends).
+// The thread of its loop. Destroying it cancels what is open, and ends the holds that are bound. Not for:
+// words and how an answer is written (the front ends).
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "service/asker.hpp"
+#include "service/bound_holds.hpp"
 #include "service/question.hpp"
 #include "store/store.hpp"
 
@@ -81,6 +82,8 @@ class Asking {
   bool full() const { return asker_.size() >= Asker::kMany || acquires_; }
 
   bool waiting() const { return open_ > 0; }
+  // No more holds may be bound.
+  bool has_all_holds() const { return holds_ && holds_->full(); }
   // It waits for an acquire.
   bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
   // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
@@ -88,6 +91,7 @@ class Asking {
   // All is answered, and not all of it is told.
   bool answered() const { return !pending_.empty() && open_ == 0; }
   std::size_t kept() const;  // bytes, while it waits
+  std::size_t kept_for_holds() const { return holds_ ? holds_->kept() : 0; }
 
   // The set by which a question goes.
   const limits::Set* set_of(const Question& question) const {
@@ -101,6 +105,7 @@ class Asking {
     if (!pending_.empty()) {
       took_pending();
       for (auto& question : pending_) {
+        if (question->verb >= store::Verb::reserve) note(*question);
         tell(*question);
         asker_.put_back(std::move(question));
       }
@@ -109,8 +114,10 @@ class Asking {
     if (asker_.size() > 0) {
       submit();
       std::size_t done = 0;
-      for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done)
+      for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done) {
+        if (asker_[done].verb >= store::Verb::reserve) note(asker_[done]);
         tell(asker_[done]);
+      }
       if (done > 0) asker_.counts().took(asker_.service().now() - when_.arrived, done);
       if (done < asker_.size()) await(done);
       asker_.clear();
@@ -125,6 +132,7 @@ class Asking {
  private:
   static bool renew(store::Request& request);
   void complete(const Ask& ask, Question& question);
+  void note(const Question& question);
   void keep_asked(const Ask& ask, Question& question);
   void submit();
   void await(std::size_t first);
@@ -142,6 +150,7 @@ class Asking {
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
   std::chrono::nanoseconds waits_since_{0};         // when they had arrived
+  std::unique_ptr<BoundHolds> holds_;               // null: none was asked for
 };
 
 }  // namespace weir::service

@@ -184,7 +184,8 @@ class Acquire(OneServer):
 
     def test_wrong_words_are_told(self):
         client = self.client()
-        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], "
+        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
+                "rule ...], "
                 "or ... AS attribute=value ...")
         for words, error in (("COST 1 k 1/s", "missing MAXWAIT: how many milliseconds it may wait" + form),
                              ("MAXWAIT 1 COST 1", "missing a key and its rule" + form),

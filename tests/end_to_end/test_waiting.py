@@ -96,7 +96,8 @@ class TestRules(OneServer):
         self.assertEqual(self.reserve(self.key, "1/min burst 1")[:2], [0, 1])
 
     def test_wrong_words_are_told(self):
-        form = ("; the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], "
+        form = ("; the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
+                "rule ...], "
                 "or ... AS attribute=value ...")
         for words, error in (
             ("MAXWAIT 60001 k 1/s", "MAXWAIT: '60001' is not an integer from 0 to 60000"),
