@@ -299,8 +299,14 @@ std::uint64_t Fallback::hash_of(const store::Limit& limit, std::string_view key)
   return embedded_.table().hash(key, Algorithm::gcra, limit.id);
 }
 
-void Fallback::forget(std::uint64_t hash, nanoseconds now) {
-  embedded_.table().reset(store::Table::place_of(hash), now);
+// A key that is named without its limit may be that of either.
+Fallback::Hashes Fallback::hashes_of(const store::Limit& limit, std::string_view key) const {
+  return {hash_of(limit, key), embedded_.table().hash(key, Algorithm::in_flight, limit.id)};
+}
+
+void Fallback::forget(const Hashes& key, nanoseconds now) {
+  embedded_.reservations().reset(key.rate, now);
+  embedded_.reservations().reset(key.slots, now);
 }
 
 }  // namespace weir::redis

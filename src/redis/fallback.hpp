@@ -65,9 +65,13 @@ class Fallback {
   // what is cut off is handed out again. A key that finds no room in the embedded store is left out.
   void owe(const store::Limit& limit, const core::Rule& rule, std::string_view key, const Decision& answer,
            nanoseconds now, nanoseconds most = nanoseconds::max());
-  // What count() and owe() have left of a key; `hash` is hash_of() of it.
-  void forget(std::uint64_t hash, nanoseconds now);
-  std::uint64_t hash_of(const store::Limit& limit, std::string_view key) const;
+  // What is here of a key: what was counted, reserved and owed, and its slots.
+  struct Hashes {
+    std::uint64_t rate;
+    std::uint64_t slots;
+  };
+  Hashes hashes_of(const store::Limit& limit, std::string_view key) const;
+  void forget(const Hashes& key, nanoseconds now);
 
  private:
   double share_of(const store::Limit& limit) const {
@@ -76,6 +80,7 @@ class Fallback {
   const Quota& scaled(const Quota& quota, double share);
   core::Rule scaled(const store::Limit& limit);
   core::Rule scaled_slots(const store::Limit& limit) const;
+  std::uint64_t hash_of(const store::Limit& limit, std::string_view key) const;
   struct Here;
 
   store::EmbeddedStore& embedded_;

@@ -29,7 +29,7 @@ class ResetCall final : public StoreCall {
  public:
   ResetCall(StoreParts& in, std::shared_ptr<Reset> reset) : StoreCall(in), reset_(std::move(reset)) {}
 
-  void add(std::uint64_t hash, std::uint64_t local, std::string name) {
+  void add(std::uint64_t hash, Fallback::Hashes local, std::string name) {
     keys_.push_back({hash, local});
     names_.push_back(std::move(name));
   }
@@ -77,7 +77,7 @@ class ResetCall final : public StoreCall {
 
   struct Key {
     std::uint64_t hash;
-    std::uint64_t local;  // the fallback's
+    Fallback::Hashes local;
   };
   std::shared_ptr<Reset> reset_;
   std::vector<Key> keys_;
@@ -98,7 +98,7 @@ void reset(StoreParts& in, Request& request, nanoseconds now) {
     std::string name = key_in_redis(in.endpoint.prefix, check);
     auto& call = calls[in.slot(name)];
     if (!call) call = std::make_unique<ResetCall>(in, its);
-    call->add(hash, in.fallback.hash_of(*check.limit, check.key), std::move(name));
+    call->add(hash, in.fallback.hashes_of(*check.limit, check.key), std::move(name));
   }
   if (calls.empty()) return finish(request);
   its->open = calls.size();

@@ -110,6 +110,20 @@ TEST(SharedReserve, what_the_fallback_has_reserved_it_takes_back) {
   EXPECT_EQ(world.asked(), "");
 }
 
+TEST(SharedReserve, a_reset_frees_the_slots_of_the_fallback) {
+  SharedWorld world(kOne);
+  const auto refuse = [](const Deed&) { return says("-OOM no"); };
+  world.fate = refuse;
+  Reserve first("in_flight=1", "k", 1, 0s, 60s), second("in_flight=1", "k", 1, 0s, 60s);
+  EXPECT_EQ(first.ask(world), "granted in 0ms with an id (oom)");
+  EXPECT_EQ(second.ask(world), "denied for 59900ms (oom)");
+  world.fate = [](const Deed&) { return Fate{}; };
+  world.reset("k");
+  world.run(10ms);
+  world.fate = refuse;
+  EXPECT_EQ(second.ask(world), "granted in 0ms with an id (oom)");
+}
+
 TEST(SharedReserve, keys_of_several_slots_are_refused) {
   SharedWorld world(kCluster);
   Reserve both("1/10s", kA, 1, 0s);

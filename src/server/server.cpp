@@ -239,6 +239,7 @@ class Server::Impl {
     }
     const auto set = service_.limits ? service_.limits->current() : nullptr;
     service::write_decisions(to, {resp, http}, set.get());
+    if (set) service::write_slot_waiters(to, *set, house_.queues.slot_waiters());
     // With a store they are its own.
     if (set && !settings_.store)
       service::write_in_flight(to, *set, embedded_.reservations().in_flight(service_.now()));

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/check_rules.hpp"
 #include "waiting/queues.hpp"
 
 namespace weir::inline v0_1::service {
@@ -33,6 +34,8 @@ void Asking::complete(const Ask& ask, Question& question) {
     if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
     holds_->expect();
   }
+  if (question.verb == Verb::reserve && asker_.acquiring() != nullptr && store::takes_slots(question.checks))
+    some_take_slots_ = true;
   if (question.verb != Verb::acquire) return;
   acquires_ = asker_.acquiring() != nullptr && lets_wait_;
   if (acquires_) return keep_asked(ask, question);
@@ -90,7 +93,13 @@ std::size_t Asking::kept() const {
 void Asking::submit() {
   if (!fresh_) when_.now = asker_.service().now();
   fresh_ = false;
-  if (!some_answered_ && !acquires_) return asker_.store().submit(asker_.requests(), when_);
+  if (!some_answered_ && !acquires_ && !some_take_slots_)
+    return asker_.store().submit(asker_.requests(), when_);
+  submit_apart();
+}
+
+// In their order: what takes slots, each by itself, after what came before it.
+void Asking::submit_apart() {
   some_answered_ = false;
   std::vector<store::Request*>& asked = asker_.unanswered();
   Question* last = nullptr;
@@ -98,7 +107,16 @@ void Asking::submit() {
     last = static_cast<Question*>(asked.back());
     asked.pop_back();
   }
-  if (!asked.empty()) asker_.store().submit(asked, when_);
+  const bool some_take_slots = std::exchange(some_take_slots_, false);
+  const std::span<store::Request*> all(asked);
+  for (std::size_t begin = 0, end = 0; end < all.size(); begin = ++end) {
+    const auto is_apart = [&](std::size_t i) {
+      return some_take_slots && all[i]->verb == Verb::reserve && store::takes_slots(all[i]->checks);
+    };
+    while (end < all.size() && !is_apart(end)) ++end;
+    if (end > begin) asker_.store().submit(all.subspan(begin, end - begin), when_);
+    if (end < all.size()) asker_.acquiring()->reserve(*all[end], when_);
+  }
   if (last != nullptr)
     asker_.acquiring()->acquire(*last, when_, last->more->keeps_asked ? &Asking::renew : nullptr);
 }

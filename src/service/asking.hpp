@@ -85,7 +85,10 @@ class Asking {
   // No more holds may be bound.
   bool has_all_holds() const { return holds_ && holds_->full(); }
   // It waits for an acquire.
-  bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
+  bool acquiring() const {
+    return open_ > 0 && pending_.back()->verb == store::Verb::acquire &&
+           pending_.back()->reservation->max_wait.count() > 0;
+  }
   // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
   bool end_wait(bool with_error);
   // All is answered, and not all of it is told.
@@ -135,6 +138,7 @@ class Asking {
   void note(const Question& question);
   void keep_asked(const Ask& ask, Question& question);
   void submit();
+  void submit_apart();
   void await(std::size_t first);
   void took_pending();
 
@@ -147,6 +151,7 @@ class Asking {
   bool lets_wait_ = true;
   bool acquires_ = false;                           // the last of what was gathered
   bool some_answered_ = false;                      // of what was gathered, without the store
+  bool some_take_slots_ = false;                    // of it, for which others may stand in line
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
   std::chrono::nanoseconds waits_since_{0};         // when they had arrived

@@ -129,15 +129,31 @@ void write_limits(Exposition& to, const limits::Set& set) {
   });
 }
 
+namespace {
+
+void write_slots(Exposition& to, const limits::Set& set,
+                 const std::unordered_map<std::uint64_t, std::uint64_t>& numbers) {
+  for (const limits::Set::CompiledLimit& limit : set.limits()) {
+    if (limit.said->slots.place.line == 0) continue;
+    const auto found = numbers.find(limit.windows.back().limit.id);
+    to.sample({{"limit", limit.said->name}}, found != numbers.end() ? found->second : std::uint64_t{0});
+  }
+}
+
+}  // namespace
+
 void write_in_flight(Exposition& to, const limits::Set& set,
                      const std::unordered_map<std::uint64_t, std::uint64_t>& open) {
   to.family(Exposition::Kind::gauge, "weir_in_flight",
             "Open holds that have a slot of the limit, of all keys");
-  for (const limits::Set::CompiledLimit& limit : set.limits()) {
-    if (limit.said->slots.place.line == 0) continue;
-    const auto found = open.find(limit.windows.back().limit.id);
-    to.sample({{"limit", limit.said->name}}, found != open.end() ? found->second : std::uint64_t{0});
-  }
+  write_slots(to, set, open);
+}
+
+void write_slot_waiters(Exposition& to, const limits::Set& set,
+                        const std::unordered_map<std::uint64_t, std::uint64_t>& waiters) {
+  to.family(Exposition::Kind::gauge, "weir_slot_waiters",
+            "Acquires that stand in line for a slot of the limit in this server, of all keys");
+  write_slots(to, set, waiters);
 }
 
 }  // namespace weir::service

@@ -26,8 +26,10 @@ struct ProtocolCounts {
 void write_decisions(Exposition& to, const std::vector<ProtocolCounts>& protocols, const limits::Set* set);
 // The numbers of the limits in force, without their overrides.
 void write_limits(Exposition& to, const limits::Set& set);
-// Of limits with slots; `open` by the ids of store::Limit.
+// Of limits with slots; `open` and `waiters` by the ids of store::Limit.
 void write_in_flight(Exposition& to, const limits::Set& set,
                      const std::unordered_map<std::uint64_t, std::uint64_t>& open);
+void write_slot_waiters(Exposition& to, const limits::Set& set,
+                        const std::unordered_map<std::uint64_t, std::uint64_t>& waiters);
 
 }  // namespace weir::service

@@ -9,6 +9,7 @@
 #include "core/rule.hpp"
 #include "store/check_rules.hpp"
 #include "store/reservations.hpp"
+#include "store/slots.hpp"
 
 namespace weir::inline v0_1::waiting {
 
@@ -167,6 +168,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool told_at_once = true;           // inside submit(): then on_answer is not called
   bool in_house = false;
   bool turned_away = false;  // the house is full, and others might have had it wait
+  bool is_judged = false;    // it is in line, and asked whether its rates can be in time
   bool ended = false;
   bool looks_again = false;  // its timer is earlier than its turn
   nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
@@ -225,12 +227,34 @@ void AcquiringStore::submit(std::span<Request* const> batch, store::Arrival when
   }
 }
 
-void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew) {
+AcquiringStore::Waiting& AcquiringStore::add(Request& request, Renew renew) {
   auto made = std::make_unique<Waiting>(*this, request, renew);
   Waiting& waiting = *made;
   waiting_.emplace(waiting.number, std::move(made));
   request.state = Request::State::submitted;
   request.ticket = &waiting;
+  return waiting;
+}
+
+void AcquiringStore::reserve(Request& request, store::Arrival when) {
+  const bool has_hold = request.reservation->hold.count() > 0;
+  if (has_hold && house_.queues.has_lines_of_slots() && store::takes_slots(request.checks)) {
+    Waiting& waiting = add(request, nullptr);
+    waiting.max_wait = waiting.reservation.max_wait;
+    if (house_.queues.join(waiting, Queues::Of::slots)) {
+      request.verb = Verb::acquire;
+      request.reservation->max_wait = nanoseconds{0};
+      return deny_in_line(waiting, nanoseconds{1});
+    }
+    waiting_.erase(waiting.number);
+    request.state = Request::State::idle;
+  }
+  Request* const one = &request;
+  other_.submit({&one, 1}, when);
+}
+
+void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew) {
+  Waiting& waiting = add(request, renew);
   nanoseconds& max_wait = waiting.reservation.max_wait;
   max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, max_wait);
   if (max_wait.count() > 0) {
@@ -255,9 +279,50 @@ void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
     if (waiting.turned_away) house_.turn_away();
     return deny_in_line(waiting, waiting.moment - waiting.max_wait - now);
   }
+  if (waiting.is_for_slot()) {
+    waiting.is_judged = true;
+    waiting.asked.verb = Verb::look;
+    return ask(waiting, {now, now});
+  }
   waiting.told_at_once = false;
   waiting.keep();
   settle_in(waiting);
+}
+
+// In line for a slot, uncharged: it stays if its rates alone, as of now, can be in time. Its turn may have
+// come while it was asked about.
+void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
+  waiting.asked.verb = Verb::reserve;
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  const bool is_late = now >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - now);
+  if (waiting.asker != nullptr && waiting.asked.fault == Fault::none && !is_late) {
+    waiting.told_at_once = false;
+    waiting.keep();
+    settle_in(waiting);
+    if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
+    return;
+  }
+  house_.queues.leave(waiting, false);
+  if (waiting.asker == nullptr) return remove(waiting);
+  if (waiting.asked.fault != Fault::none) return finish(waiting);
+  deny_by_longest(waiting);
+}
+
+// Uncharged, by what its slots and its rates were found to be. A slot that is free is for those in line.
+void AcquiringStore::deny_by_longest(Waiting& waiting) {
+  std::vector<store::Check>& checks = waiting.copies;
+  Decision& slot = checks[waiting.by].decision;
+  if (slot.allowed()) slot.retry_after = nanoseconds{1};
+  if (slot.allowed()) slot.verdict = Verdict::busy;
+  const store::Busy longest = store::longest_of(
+      checks.size(), waiting.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
+      [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; });
+  waiting.asked.by = longest.by;
+  if (longest.wait.count() > 0) return deny(waiting, longest.wait);
+  waiting.asked.charged = false;
+  waiting.reservation.id.clear();
+  waiting.reservation.wait = nanoseconds{-1};
+  finish(waiting);
 }
 
 void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
@@ -272,6 +337,7 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Request& asked = waiting.asked;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
+  if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
   if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
@@ -281,10 +347,8 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   }
   if (granted && waiting.reservation.wait.count() > 0) return wait_for_moment(waiting, since);
   if (waiting.denied && asked.fault == Fault::none) {
+    if (store::takes_slot(waiting.copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);
-    const Decision& told = waiting.copies[waiting.by].decision;
-    if (store::takes_slot(waiting.copies[waiting.by]))
-      waiting.denied = told.retry_after.value_or(nanoseconds{1});
     return deny(waiting, *waiting.denied);
   }
   if (!granted && waiting.turned_away && asked.fault == Fault::none) house_.turn_away();

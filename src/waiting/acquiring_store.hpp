@@ -86,6 +86,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   using Renew = bool (*)(store::Request&);
   // As submit(). Those who wait in line are renewed before they ask again.
   void acquire(store::Request& request, store::Arrival when, Renew renew);
+  // As submit(), of Verb::reserve: one that needs a slot for which others stand in line is busy. It then has
+  // Verb::acquire and no max_wait.
+  void reserve(store::Request& request, store::Arrival when);
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 
@@ -103,7 +106,10 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   struct Leaving;
 
   bool renewed(Waiting& waiting, nanoseconds now);
+  Waiting& add(store::Request& request, Renew renew);
   void line_up(Waiting& waiting, nanoseconds now);
+  void on_judged(Waiting& waiting, nanoseconds now);
+  void deny_by_longest(Waiting& waiting);
   void ask(Waiting& waiting, store::Arrival when);
   void on_answered(Waiting& waiting, nanoseconds since);
   bool waits_for_room(Waiting& waiting, nanoseconds since);

@@ -430,5 +430,111 @@ TEST(AcquiringStore, its_end_takes_back_what_it_asked) {
   EXPECT_TRUE(slow.asked.empty());
 }
 
+// One slot, taken, and one acquire in line for it.
+struct Line : World {
+  Line() {
+    limit.rule = core::Rule::parse("in_flight=1").value();
+    holder = ask(0s, 60s);
+    first = ask(50s, 60s);
+  }
+  // A reservation of a slot, and of a rate too where it has one.
+  std::unique_ptr<Asker> reserve(const store::Limit* of_rate, nanoseconds max_wait, Verb verb = Verb::reserve) {
+    auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
+    asker->which.hold = 60s;
+    both[0] = asker->check;
+    both[1] = {.limit = of_rate, .key = "r", .cost = Cost{1}};
+    if (of_rate != nullptr) asker->checks = both;
+    asker->verb = verb;
+    if (verb == Verb::reserve) {
+      store.reserve(*asker, {now, now});
+    } else {
+      Request* const one = asker.get();
+      store.submit({&one, 1}, {now, now});
+    }
+    return asker;
+  }
+  void settle(const std::string& id) {
+    store::ReservationTerms which{.id = id};
+    Request asked{.verb = Verb::settle, .reservation = &which};
+    Request* const one = &asked;
+    embedded.submit({&one, 1}, {now, now});
+  }
+  store::Limit rate{.rule = core::Rule::parse("1/20s").value()};
+  std::array<store::Check, 2> both;
+  std::unique_ptr<Asker> holder, first;
+};
+
+TEST(AcquiringStore, a_reservation_does_not_pass_those_in_line_for_its_slot) {
+  Line line;
+  EXPECT_EQ(line.first->state, Request::State::submitted);
+  line.settle(line.holder->which.id);  // nobody has told the line yet
+  const auto passer = line.reserve(nullptr, 0s);
+  EXPECT_EQ(passer->state, Request::State::answered);
+  EXPECT_EQ(passer->decision().verdict, Verdict::busy);
+  EXPECT_FALSE(passer->charged);
+  EXPECT_EQ(passer->which.id, "");
+  EXPECT_GT(passer->which.wait, 0s);
+  line.advance(60s);
+  EXPECT_EQ(line.told, (std::vector{line.first.get()}));
+}
+
+TEST(AcquiringStore, a_reservation_of_a_slot_without_a_line_is_asked_for_as_it_is) {
+  Line line;
+  line.store.cancel(*line.first);
+  const auto busy = line.reserve(nullptr, 0s);
+  EXPECT_EQ(busy->verb, Verb::reserve);
+  EXPECT_EQ(busy->decision().verdict, Verdict::busy);
+  line.settle(line.holder->which.id);
+  EXPECT_TRUE(line.reserve(nullptr, 0s)->allowed());
+}
+
+TEST(AcquiringStore, a_reservation_behind_a_line_is_told_the_longest_of_its_slots_and_rates) {
+  Line line;
+  Asker used(line.rate, "r", 0s, line.told);
+  used.verb = Verb::check;
+  Request* const one = &used;
+  for (int i = 0; i < 2; ++i) line.embedded.submit({&one, 1}, {line.now, line.now});
+  line.now += 1s;
+  const auto of_slot = line.reserve(&line.rate, 0s);
+  EXPECT_EQ(std::pair(of_slot->by, of_slot->which.wait), std::pair(std::uint8_t{0}, nanoseconds{59s}));
+  line.settle(line.holder->which.id);
+  const auto of_rate = line.reserve(&line.rate, 0s);
+  EXPECT_EQ(std::pair(of_rate->by, of_rate->which.wait), std::pair(std::uint8_t{1}, nanoseconds{19s}));
+  EXPECT_FALSE(of_rate->allowed());
+}
+
+TEST(AcquiringStore, one_that_joins_a_line_is_denied_at_once_where_its_rates_cannot_be_in_time) {
+  Line line;
+  Asker used(line.rate, "r", 0s, line.told);
+  used.verb = Verb::check;
+  Request* const one = &used;
+  line.embedded.submit({&one, 1}, {line.now, line.now});
+  const auto late = line.reserve(&line.rate, 19s, Verb::acquire);
+  EXPECT_EQ(late->state, Request::State::answered);
+  EXPECT_FALSE(late->allowed());
+  const auto in_time = line.reserve(&line.rate, 20s, Verb::acquire);
+  EXPECT_EQ(in_time->state, Request::State::submitted);
+  EXPECT_EQ(line.house.waiting(), 2U);
+  EXPECT_EQ(line.house.queues.slot_waiters(), (std::unordered_map<std::uint64_t, std::uint64_t>{{0, 2}}));
+  line.store.cancel(*in_time);
+  EXPECT_EQ(line.house.queues.slot_waiters(), (std::unordered_map<std::uint64_t, std::uint64_t>{{0, 1}}));
+}
+
+TEST(AcquiringStore, one_whose_turn_comes_while_it_is_judged_has_it) {
+  Line line;
+  Slow slow{line.embedded};
+  AcquiringStore late(slow, line.house, [&line] { return line.now; }, [] {}, [] {}, 1s);
+  auto asker = std::make_unique<Asker>(line.limit, "k", 50s, line.told);
+  asker->which.hold = 60s;
+  late.acquire(*asker, {line.now, line.now}, nullptr);
+  EXPECT_EQ(slow.asked.size(), 1U);
+  line.settle(line.holder->which.id);
+  line.store.cancel(*line.first);
+  slow.answer(line.now);
+  late.advance(line.now);
+  slow.answer(line.now);
+  EXPECT_TRUE(asker->allowed());
+}
+
 }  // namespace
 }  // namespace weir::waiting

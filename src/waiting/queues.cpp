@@ -57,6 +57,7 @@ struct Queues::Queue {
   std::map<std::uint64_t, Place*> waiting{};  // by number
   unsigned __int128 units = 0;                // of all of them
   std::optional<std::uint64_t> slots{};       // whose it is in line for
+  std::uint64_t limit = 0;                    // of these, Limit::id
   nanoseconds base{0};                        // when there was or will be room for nothing yet
   nanoseconds interval{0};                    // for one unit; 0: nobody knows, of slots
 };
@@ -78,9 +79,9 @@ bool Queues::was_not_ahead(std::span<const store::Check> checks) {
   });
 }
 
-Queues::Found Queues::find_earlier(const Place& place) const {
+Queues::Found Queues::find_earlier(const Place& place, Of lines) const {
   for (std::size_t i = 0; !queues_.empty() && i < place.checks.size(); ++i) {
-    if (place.checks[i].shadow) continue;
+    if (place.checks[i].shadow || (lines == Of::slots && !store::takes_slot(place.checks[i]))) continue;
     const auto found = queues_.find(name_of(place.checks, i));
     if (found == queues_.end() || found->second.get() == place.queue) continue;
     if (found->second->first().number < place.number) return {found->second.get(), i};
@@ -88,9 +89,9 @@ Queues::Found Queues::find_earlier(const Place& place) const {
   return {nullptr, 0};
 }
 
-bool Queues::join(Place& place) {
+bool Queues::join(Place& place, Of lines) {
   const detail::Held lock(mutex_);
-  const Found found = find_earlier(place);
+  const Found found = find_earlier(place, lines);
   if (found.queue == nullptr) return false;
   if (place.queue != nullptr) remove(place, false);
   add(place, *found.queue, found.by);
@@ -112,6 +113,7 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   const bool is_slots = core::counts_slots(check.limit->rule.algorithm);
   if (is_slots && !queue.slots) {
     queue.slots = store::Reservations::place_of(check.hash);
+    queue.limit = check.limit->id;
     of_slots_.emplace(*queue.slots, &queue);
     lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -175,6 +177,13 @@ nanoseconds Queues::last_moment(const Place& place) const {
   const detail::Held lock(mutex_);
   const Queue& queue = queue_of(place);
   return after(queue.base, queue.units, queue.interval);
+}
+
+std::unordered_map<std::uint64_t, std::uint64_t> Queues::slot_waiters() const {
+  std::unordered_map<std::uint64_t, std::uint64_t> waiters;
+  const detail::Held lock(mutex_);
+  for (const auto& [slots, queue] : of_slots_) waiters[queue->limit] += queue->waiting.size();
+  return waiters;
 }
 
 bool Queues::empty() const {

@@ -66,7 +66,8 @@ class Queues {
 
   // Puts it into the line of a key of its for which one waits that came earlier, out of the one that it is
   // in; false: there is none, and nothing has changed.
-  bool join(Place& place);
+  enum class Of : std::uint8_t { all, slots };
+  bool join(Place& place, Of lines = Of::all);
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
   // there is room for it at `opens`.
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
@@ -81,6 +82,9 @@ class Queues {
   nanoseconds last_moment(const Place& place) const;
 
   bool empty() const;
+  bool has_lines_of_slots() const { return lines_of_slots_.load(std::memory_order_relaxed) > 0; }
+  // How many stand in line for slots, by their Limit::id.
+  std::unordered_map<std::uint64_t, std::uint64_t> slot_waiters() const;
 
  private:
   struct Found {
@@ -88,7 +92,7 @@ class Queues {
     std::size_t by;
   };
   const Queue& queue_of(const Place& place) const WEIR_REQUIRES(mutex_) { return *place.queue; }
-  Found find_earlier(const Place& place) const WEIR_REQUIRES(mutex_);
+  Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
   void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
 

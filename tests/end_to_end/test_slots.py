@@ -4,7 +4,7 @@ import re
 import time
 import urllib.request
 
-from server import Error, OneServerWithLimits, run as run_tests
+from server import Error, OneServerWithLimits, encode, until, run as run_tests
 
 FILE = """\
 version: 1
@@ -145,6 +145,26 @@ class TestSlots(OneServerWithLimits):
         denied = self.client.ask("WEIR.ACQUIRE", "MAXWAIT", "50", *words[2:])
         self.assertEqual((denied[0], denied[6]), (1, self.key.encode()))
         self.assertTrue(50_000 < denied[3] <= 60_000, denied)
+
+    def waiters(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[2]}/metrics") as page:
+            return int(re.search(r'^weir_slot_waiters\{limit="jobs"\} (\d+)$', page.read().decode(), re.M)[1])
+
+    def test_a_reservation_does_not_pass_the_line(self):
+        holder = self.reserve("AS", "job=line")[5]
+        waiting = self.server.client()
+        self.addCleanup(waiting.close)
+        waiting.send("WEIR.ACQUIRE", "MAXWAIT", "20000", "AS", "job=line")
+        until(lambda: self.waiters() == 1, "it stands in line")
+        # Settled and asked for in one breath, before anybody else has been told.
+        self.client.send_bytes(b"".join(encode(*words) for words in (
+            ("WEIR.SETTLE", holder), ("WEIR.RESERVE", "AS", "job=line"), ("WEIR.RESERVE", "AS", "job=other"))))
+        self.assertEqual(self.client.reply(), 0)
+        busy = self.client.reply()
+        self.assertEqual((busy[0], busy[5], busy[6]), (1, None, b"jobs"))
+        self.assertEqual(self.client.reply()[0], 0)
+        self.assertEqual(waiting.reply()[0], 0)
+        until(lambda: self.waiters() == 0, "nobody does")
 
     def test_over_http(self):
         asked = {"attributes": {"job": "2"}}
