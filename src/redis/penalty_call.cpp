@@ -62,7 +62,7 @@ class RestCall final : public StoreCall {
   void conclude() {
     Request* const request = penalty_->ticket.take();
     if (request == nullptr) return;  // cancelled
-    store::tell_rest(*request, request->by);
+    store::tell_rest(*request);
     finish(*request);
   }
 

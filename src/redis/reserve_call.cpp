@@ -156,6 +156,8 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   request->charged = told.granted;
   if (looks_) return finish(*request);
   request->reservation->wait = told.wait;
+  request->reservation->full_for = told.full_for;
+  request->reservation->full_by = told.full_by;
   if (told.has_id) request->reservation->id = id_;
   std::vector<const KeptCheck*> checks;
   for (const KeptCheck& each : checks_) checks.push_back(&each);

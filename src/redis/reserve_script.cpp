@@ -458,7 +458,9 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     told.by = busy.by;
     if (busy.wait.count() > 0) each.decisions[busy.by].retry_after = busy.wait;
   } else if (how == "held") {
-    const store::Busy held = longest({told.wait, static_cast<std::uint8_t>(by)});
+    told.full_for = told.wait;
+    told.full_by = static_cast<std::uint8_t>(by);
+    const store::Busy held = longest({told.full_for, told.full_by});
     told.wait = held.wait;
     told.by = held.by;
     tell(each.decisions[told.by], false, told.wait);

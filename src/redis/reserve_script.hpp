@@ -96,6 +96,8 @@ struct ReserveAnswer {
   bool by_rule = true;               // neither a hole nor what is held has decided
   std::chrono::nanoseconds wait{0};  // as store::ReservationTerms
   std::uint8_t by = 0;
+  std::chrono::nanoseconds full_for{0};  // as store::ReservationTerms
+  std::uint8_t full_by = 0;
   std::vector<Decision> decisions{};  // as store::Request's
   std::vector<Decision> at_once{};    // what a check would have been told
 };

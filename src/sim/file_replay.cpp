@@ -8,7 +8,6 @@
 #include "limits/explain.hpp"
 #include "logs/line_parser.hpp"
 #include "sim/naming.hpp"
-#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -19,16 +18,6 @@ constexpr std::size_t kStoreBytes = std::size_t{1} << 34;
 
 std::int64_t wait_of(const Decision& decision) {
   return decision.retry_after.value_or(std::chrono::nanoseconds{0}).count();
-}
-
-// Of a request that meets slots: how long it may hold them; nothing of any other.
-std::optional<std::chrono::nanoseconds> longest_hold(std::span<const store::Check> checks) {
-  if (!store::takes_slots(checks)) return std::nullopt;
-  std::chrono::nanoseconds longest = store::kLongestExtension;
-  for (const store::Check& check : checks)
-    if (check.limit->holding.settles && !check.shadow)
-      longest = std::min(longest, check.limit->holding.longest);
-  return longest;
 }
 
 std::int64_t end_of(const logs::Event& event) {
@@ -76,9 +65,9 @@ std::string FileReplay::key() const {
 
 // The request that is found. It takes its slots as long as it took; nothing, with an error, where that cannot
 // be.
-std::optional<service::Told> FileReplay::decide(const logs::Event& event) {
+std::optional<limits::Trial::Told> FileReplay::decide(const logs::Event& event) {
   const limits::Time now{std::chrono::nanoseconds{event.ns}};
-  const auto longest = spans_ ? longest_hold(trial_.checks()) : std::nullopt;
+  const auto longest = spans_ ? trial_.longest_hold() : std::nullopt;
   if (!longest) return trial_.ask(now);
   const std::chrono::nanoseconds took{end_of(event) - event.ns};
   constexpr std::chrono::nanoseconds kNoWait{0};
@@ -111,7 +100,7 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientI
     taken.allowed = false;
     return taken;
   }
-  const service::Told& answer = *told;
+  const limits::Trial::Told& answer = *told;
   if (answer.limit < 0) ++totals_.unlimited;
   taken.allowed = answer.allowed;
   taken.by = answer.by;

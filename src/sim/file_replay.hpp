@@ -19,7 +19,6 @@
 #include "limits/set.hpp"
 #include "logs/client_index.hpp"
 #include "logs/log_reader.hpp"
-#include "service/told.hpp"
 #include "sim/first_fit.hpp"
 #include "sim/key_tally.hpp"
 #include "sim/report.hpp"
@@ -69,7 +68,7 @@ class FileReplay {
     logs::Pieces<FirstFit> spans;
   };
 
-  std::optional<service::Told> decide(const logs::Event& event);
+  std::optional<limits::Trial::Told> decide(const logs::Event& event);
   void take_limits(const logs::Event& event, bool charged);
   void watch(limits::Index limit, const std::string& key, const logs::Event& event);
   std::vector<AtOnce> most_at_once() const;

@@ -8,9 +8,8 @@
 // Pure functions, any thread. Not for: how a key rests (schedule.hpp, reserve.lua).
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
+#include <optional>
 
 #include "store/check_rules.hpp"
 #include "store/store.hpp"
@@ -29,21 +28,21 @@ inline bool may_be_breached(const Limit& limit, bool shadow, const Decision& dec
   return limit.penalty.count() != 0 && !shadow && decision.verdict == Verdict::denied;
 }
 
-// A request has been told a wait, by one of its checks, before its keys came to rest: it waits for the longer
-// of that and of what its checks say now.
-inline void tell_rest(Request& request, std::uint8_t by_before) {
+// What a request is told whose keys have come to rest: what its checks say now, or how long open holds deny
+// it if that is longer.
+inline void tell_rest(Request& request) {
   request.by = deciding(request.checks);
-  if (request.reservation == nullptr) return;
-  std::chrono::nanoseconds& wait = request.reservation->wait;
-  const auto rest = request.decision().retry_after.value_or(std::chrono::nanoseconds{-1});
-  if (rest.count() >= 0 && (wait.count() < 0 || wait > rest)) {
-    request.by = by_before;
-    Decision& decision = request.checks[by_before].decision;
-    decision.verdict = wait.count() < 0 ? Verdict::never : Verdict::denied;
-    decision.retry_after = wait.count() < 0 ? std::nullopt : std::optional(wait);
-  } else {
-    wait = rest;
-  }
+  if (request.verb != Verb::reserve) return;
+  ReservationTerms& asked = *request.reservation;
+  asked.wait = request.decision().retry_after.value_or(std::chrono::nanoseconds{-1});
+  if (asked.wait.count() < 0 || asked.full_for.count() == 0 ||
+      (asked.full_for.count() > 0 && asked.full_for <= asked.wait))
+    return;
+  request.by = asked.full_by;
+  asked.wait = asked.full_for;
+  Decision& decision = request.checks[request.by].decision;
+  decision.verdict = asked.wait.count() < 0 ? Verdict::never : Verdict::denied;
+  decision.retry_after = asked.wait.count() < 0 ? std::nullopt : std::optional(asked.wait);
 }
 
 }  // namespace weir::store

@@ -595,6 +595,8 @@ bool Reservations::holds_fit(Request& request, nanoseconds now, const Schedules&
     if (wait.count() == 0 || full.wait.count() < 0 || (wait.count() > 0 && wait <= full.wait)) continue;
     full = {wait, static_cast<std::uint8_t>(i)};
   }
+  asked.full_for = full.wait;
+  asked.full_by = full.by;
   if (full.wait.count() == 0) return true;
   table_.look_all(checks, now);
   full = longest_of(
@@ -764,7 +766,14 @@ void Reservations::extend(Request& request, nanoseconds now) {
   asked.wait = end - now;
 }
 
+// Before a pause moves anybody: those whose time is over do not move. Under no lock.
+void Reservations::look_for_ended(nanoseconds now) {
+  if (open_.load(std::memory_order_relaxed) == 0) return;
+  for (Shelf& shelf : shelves_) look_for_moved(shelf, now);
+}
+
 void Reservations::pause(Request& request, nanoseconds now) {
+  look_for_ended(now);
   Charging charging{*request.charge};
   Locked locked(*this, request.checks);
   locked.clear_away(now);
@@ -804,6 +813,12 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   if (!may_breach(request) || request.fault != Fault::none ||
       std::none_of(request.checks.begin(), request.checks.end(), may_be))
     return;
+  {
+    const Locked locked(*this, request.checks);
+    const auto breaches = [&](const Check& check) { return may_be(check) && is_breached(check, now); };
+    if (std::none_of(request.checks.begin(), request.checks.end(), breaches)) return;
+  }
+  look_for_ended(now);
   Locked locked(*this, request.checks);
   locked.clear_away(now);
   bool any = false;
@@ -819,7 +834,7 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   if (!any) return;
   table_.look_all(request.checks, now);
   decide_slots(request.checks, now);
-  tell_rest(request, request.by);
+  tell_rest(request);
 }
 
 // Whether what is owed denies it, and the key does not rest. Where the book has had no room for the end of a

@@ -209,6 +209,7 @@ class Reservations final : public ScheduledKeys {
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void look_for_moved(Shelf& shelf, nanoseconds now);
+  void look_for_ended(nanoseconds now);
   std::optional<Record> copy_record(ReservationId id, nanoseconds now);
   nanoseconds moved(const Record& record);
   std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);

@@ -97,6 +97,7 @@ std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
   now = no_earlier(now);
   pause_end_ = std::max(pause_end_, end);
   keep_until(end);
+  drop_ended(now, holds_.size());  // whose time is over moves no more
   ahead_.drop_passed(now);
   drop_passed(now);
   if (ahead_.empty() || ahead_.first_moment() >= end) {

@@ -156,6 +156,10 @@ struct ReservationTerms {
   // hold's end, without a hold for a minute; both below 0 when there is no such reservation. By extend: until
   // its hold's end, 0 when no such hold is open.
   std::chrono::nanoseconds wait{0};
+  // By reserve, denied: how long its limits' open holds alone deny it, the longest, and by which check; below
+  // 0 if no time helps.
+  std::chrono::nanoseconds full_for{0};
+  std::uint8_t full_by = 0;
   // By cancel: units; 0 when there is no such reservation, or its moment has come.
   std::uint64_t given_back = 0;
   std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe

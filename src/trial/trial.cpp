@@ -1,9 +1,11 @@
 #include "trial/trial.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "limits/finding.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -22,6 +24,15 @@ std::shared_ptr<const Set> compiled(std::shared_ptr<const File> file) {
 }
 
 Trial::Trial(const Set& set, std::size_t bytes) : set_(set), store_(bytes, weir::WhenFull::deny, kSeed) {}
+
+std::optional<nanoseconds> Trial::longest_hold() const {
+  if (!store::takes_slots(question_.checks)) return std::nullopt;
+  nanoseconds longest = store::kLongestExtension;
+  for (const store::Check& check : question_.checks)
+    if (check.limit->holding.settles && !check.shadow)
+      longest = std::min(longest, check.limit->holding.longest);
+  return longest;
+}
 
 bool Trial::prepare(const service::Ask& ask, Time now) {
   question_.state = store::Request::State::idle;

@@ -33,6 +33,8 @@ std::shared_ptr<const Set> compiled(std::shared_ptr<const File> file);
 
 class Trial {
  public:
+  using Told = service::Told;
+
   // For states. The least has room for kFew requests, whatever they meet. The most lies in huge pages, which
   // take long to fill: 100 tests took 10 ms longer than one with it, and 2.4 with the least.
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -64,6 +66,8 @@ class Trial {
   // What happened elsewhere, of the request that was found; `what` has its form. False, with an error(), when
   // it cannot be charged.
   bool charge(Time now, service::Ask what);
+  // Of the request that was found, if it meets slots: how long it may hold them.
+  std::optional<std::chrono::nanoseconds> longest_hold() const;
   // Open holds that have a slot of a limit, by store::Limit::id.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(Time now);
 
