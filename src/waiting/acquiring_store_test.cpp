@@ -438,7 +438,8 @@ struct Line : World {
     first = ask(50s, 60s);
   }
   // A reservation of a slot, and of a rate too where it has one.
-  std::unique_ptr<Asker> reserve(const store::Limit* of_rate, nanoseconds max_wait, Verb verb = Verb::reserve) {
+  std::unique_ptr<Asker> reserve(const store::Limit* of_rate, nanoseconds max_wait,
+                                 Verb verb = Verb::reserve) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
     asker->which.hold = 60s;
     both[0] = asker->check;
