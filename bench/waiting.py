@@ -274,7 +274,7 @@ def settle_all_holds(options) -> None:
 
 
 class Calls:
-    """Calls of keys in turn, so many at a time: a rate and a slot are reserved, and settled."""
+    """Calls of keys in turn, a number of them at a time: a rate and a slot are reserved, and settled."""
 
     KEYS = 10_000
 

@@ -47,10 +47,10 @@
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
 -- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
--- '+', of the calendar an '@', and then its number is the window's. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and generation
--- (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a name), is a
--- shadow's, the epoch of its line, how far pauses had moved its units, and `shift` (see below) then. One without a hold
--- stays for a minute after its moment.
+-- '+', of the calendar an '@', and then its number is the window's. The words: limit's id, lengths of key and of name,
+-- T, burst, units, end, low, number, moved and generation (those of OwnUnits in src/store/schedule.hpp), whether it is
+-- held, settles (2: not by an actual without a name), is a shadow's, the epoch of its line, how far pauses had moved
+-- its units, and `shift` (see below) then. One without a hold stays for a minute after its moment.
 --
 -- Slots are a sorted set in place of a state: of each open hold 'weir1s ID', its score the us at which it ends, as those
 -- of a line. A pause may have moved that, by other limits' lines: one that seems to be over is looked up.

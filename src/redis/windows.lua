@@ -1,11 +1,10 @@
--- Windows of the calendar, for scripts that have `s` and `n`, the time, and times.lua, `less` of debts.lua and
--- `match`. Which one
--- runs weir says, in place of a period: 'BEGIN END KEPT ID', times in ns, KEPT that until which the state is kept. It is
--- for the time that weir takes this to be: where that is not in it, `outside` says so, and weir asks again.
+-- Windows of the calendar, for scripts that have `s` and `n`, the time, and times.lua, `less` of debts.lua and `match`.
+-- Which one runs weir says, in place of a period: 'BEGIN END KEPT ID', times in ns, KEPT that until which the state is
+-- kept. It is for the time that weir takes this to be: where that is not in it, `outside` says so, and weir asks again.
 local outside
 
--- What the window that runs has used, how its state is written, KEPT and ID of it; nothing for a text that is not ours. One that is
--- later than weir's has begun, and goes on.
+-- What the window that runs has used, how its state is written, KEPT and ID of it; nothing for a text that is not ours.
+-- One that is later than weir's has begun, and goes on.
 local function window_of(text, words)
   local from, to, kept, id = match(words, '^(%d+) (%d+) (%d+) (%d+)$')
   outside = less(s, n, pair(from)) or not less(s, n, pair(to))

@@ -8,8 +8,7 @@
 // take units back:
 // - the last ones of the schedule, of one that was cancelled or has acted: the tat moves back;
 // - those of a hold that has acted, when nobody has been told a moment that is ahead: all that follow move
-// up,
-//   and those who wait act earlier;
+//   up, and those who wait act earlier;
 // - any others leave a hole, which a later reservation takes over.
 //
 // A pause moves what has not acted: the first of the units of those whose moment is ahead, and all that

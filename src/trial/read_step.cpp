@@ -153,7 +153,7 @@ void name_hold(Context& context, const FileField& field, const std::string& name
   before.holds.add(name);
 }
 
-// A map of one name of a hold; its value, which is none when that is something else, and told.
+// A map of one name of a hold: its value. Of anything else there is not one, and that is told.
 FileField named_one(Context& context, const FileField& map, std::string_view what) {
   const std::vector<FileField> members = members_of(map);
   if (members.size() == 1) return members[0];

@@ -60,7 +60,7 @@ class Trial {
   bool settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
               std::span<const NamedCost> costs);
 
-  // True when it still had its moment, or its hold, ahead; false, too, when it is none.
+  // True when it still had its moment, or its hold, ahead; false, too, when there is no such reservation.
   bool cancel(Time now, const std::string& id);
   bool extend(Time now, const std::string& id, std::chrono::nanoseconds hold);
   // What happened elsewhere, of the request that was found; `what` has its form. False, with an error(), when

@@ -3,8 +3,8 @@
 //
 // What it asks of the other store is a reservation, charged at once, so each that waits has a moment of its
 // own, in the order in which they came, over all that share that store. It comes earlier when what is ahead
-// of it turns out to cost less. One whose asker goes away is
-// cancelled, and its units go to those who come next; so is one whose wait is ended early.
+// of it turns out to cost less. One whose asker goes away is cancelled, and its units go to those who come
+// next; so is one whose wait is ended early.
 //
 // A class that keeps something free for others is not charged ahead, nor is one that finds no slot: its
 // requests wait here, in line for what has denied them (queues.hpp), ask again when there is room, and are

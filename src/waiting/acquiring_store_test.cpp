@@ -489,7 +489,7 @@ TEST(AcquiringStore, a_reservation_of_a_slot_without_a_line_is_asked_for_as_it_i
   EXPECT_TRUE(line.reserve(nullptr, 0s)->allowed());
 }
 
-TEST(AcquiringStore, a_reservation_behind_a_line_is_told_the_longest_of_its_slots_and_rates) {
+TEST(AcquiringStore, a_reservation_after_a_line_is_told_the_longest_of_its_slots_and_rates) {
   Line line;
   Asker used(line.rate, "r", 0s, line.told);
   used.verb = Verb::check;

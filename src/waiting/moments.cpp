@@ -5,7 +5,7 @@ namespace weir::inline v0_1::waiting {
 bool Moments::add(const std::string& line, nanoseconds moment, std::uint64_t number, Queues::Owner& owner,
                   bool may_have_moved) {
   const detail::Held lock(mutex_);
-  Line& its = lines_[line];
+  OneKey& its = lines_[line];
   its.has_moved = its.has_moved || may_have_moved;
   its.waiting.emplace(moment, number, &owner);
   count_.store(lines_.size(), std::memory_order_relaxed);
@@ -17,7 +17,7 @@ void Moments::remove(const std::string& line, nanoseconds moment, std::uint64_t 
   const detail::Held lock(mutex_);
   const auto found = lines_.find(line);
   if (found == lines_.end()) return;
-  Line& its = found->second;
+  OneKey& its = found->second;
   const bool was_first = std::get<1>(*its.waiting.begin()) == number;
   its.waiting.erase({moment, number, &owner});
   if (its.waiting.empty()) {

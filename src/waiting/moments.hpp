@@ -36,7 +36,7 @@ class Moments {
   bool has_moved(const std::string& line) const;
 
  private:
-  struct Line {
+  struct OneKey {
     std::set<std::tuple<nanoseconds, std::uint64_t, Queues::Owner*>> waiting{};
     bool has_moved = false;
 
@@ -47,7 +47,7 @@ class Moments {
   };
 
   mutable detail::Mutex mutex_;
-  std::unordered_map<std::string, Line> lines_ WEIR_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, OneKey> lines_ WEIR_GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};  // of lines
 };
 

@@ -342,7 +342,7 @@ class CallsTrace {
     const std::int64_t at_most = model_.refund(i, units, now_);
     said += at() + "refund " + std::to_string(units) + " of " + std::to_string(i) + "\n   " +
             std::to_string(back) + "\n";
-    // Less where it cannot know what lies behind those who wait; the two then differ from there on.
+    // Less where it cannot know what was charged after those who wait; the two then differ from there on.
     EXPECT_LE(back, at_most);
     over_ = back != at_most;
   }

@@ -240,7 +240,7 @@ void what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part(Tria
   trial.equal(trial.left(limit, "k"), 2, "left");
 }
 
-// Others behind it moved up before it came: those were no moves of its units.
+// Others after it moved up before it came: its units did not.
 void a_hold_that_took_over_a_hole_gives_back_its_own_units_alone(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 20", 1);
   for (const bool once_more : {false, true}) {
