@@ -106,6 +106,36 @@ void what_is_given_up_after_a_move_is_where_it_is_then(Trial& trial) {
   trial.expect(other.acts(), "and is again");
 }
 
+// The line then ends where it does after the move.
+void the_last_that_is_given_up_after_a_move_leaves_nothing(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
+  Follower first(trial, limit, "k", 2), last(trial, limit, "k", 2);
+  settle(trial, call.id, 9);
+  trial.cancel(last);
+  trial.world.settle();
+  Follower more(trial, limit, "k", 3);
+  trial.world.advance(3900ms);
+  trial.expect(more.waits(), "11 units are charged before it, and 3 drain");
+  trial.world.advance(kAsked);
+  trial.expect(more.acts(), "11 units are charged before it, and 4 drain");
+}
+
+// It waits for another limit: what it was charged at this one acts then, and not before.
+void one_that_waits_for_two_rates_is_passed_by_nobody(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Limit slow = trial.limit("1/8s", 2);
+  const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
+  trial.ask(slow, "k");
+  Follower both(trial, {{limit, "k", 2}, {slow, "k", 1}}, 3600s);
+  settle(trial, call.id, 0);
+  trial.world.advance(8s);
+  trial.expect(both.acts(), "at 8 s");
+  trial.expect(trial.left(limit, "k") <= 8, "at most a burst acts then");
+}
+
 void a_pause_and_a_call_that_cost_less_move_them_both_ways(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 10", 1);
@@ -234,6 +264,9 @@ std::vector<Property> moves_up_properties() {
       {"a_moment_that_somebody_was_told_stays", a_moment_that_somebody_was_told_stays},
       {"what_is_given_up_after_a_move_is_where_it_is_then",
        what_is_given_up_after_a_move_is_where_it_is_then},
+      {"the_last_that_is_given_up_after_a_move_leaves_nothing",
+       the_last_that_is_given_up_after_a_move_leaves_nothing},
+      {"one_that_waits_for_two_rates_is_passed_by_nobody", one_that_waits_for_two_rates_is_passed_by_nobody},
       {"a_pause_and_a_call_that_cost_less_move_them_both_ways",
        a_pause_and_a_call_that_cost_less_move_them_both_ways},
       {"the_promise_holds_when_those_who_wait_move_up", the_promise_holds_when_those_who_wait_move_up}};
