@@ -214,7 +214,7 @@ void Run::act(const CaseStep& step, Time now, Failure& failure) {
         say(" cannot be cancelled: it was not granted, its moment has come, or it is over");
       return;
     case CaseStep::What::extends:
-      if (!trial_.extend(now, ids_[step.hold_name], *step.hold))
+      if (!trial_.extend(now, ids_[step.hold_name], step.hold.value_or(std::chrono::nanoseconds{0})))
         say(" is not open: it was not granted, or it is over");
       return;
   }
