@@ -34,7 +34,10 @@ void Asking::complete(const Ask& ask, Question& question) {
     if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
     holds_->expect();
   }
-  if (question.verb == Verb::reserve && asker_.acquiring() != nullptr && store::takes_slots(question.checks))
+  // A slot needs a hold.
+  const bool is_held = question.reservation->hold.count() > 0;
+  if (is_held && question.verb == Verb::reserve && asker_.acquiring() != nullptr &&
+      store::takes_slots(question.checks))
     some_take_slots_ = true;
   if (question.verb != Verb::acquire) return;
   acquires_ = asker_.acquiring() != nullptr && lets_wait_;

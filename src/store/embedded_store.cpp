@@ -39,6 +39,21 @@ bool is_for_the_table(std::span<const Check> checks, bool with_slots = false) {
   return true;
 }
 
+// Why a request cannot be reserved; nothing when it can.
+std::optional<std::string> why_not_reserved(const Request& request) {
+  const bool is_plain = request.checks.size() == 1 && request.checks[0].is_plain();
+  if (!is_plain && !is_for_the_table(request.checks, true)) return why_not(request.checks);
+  for (const Check& check : request.checks) {
+    const Algorithm algorithm = check.limit->rule.algorithm;
+    if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm) || core::counts_slots(algorithm))
+      continue;
+    return cannot_be_reserved(algorithm);
+  }
+  if (request.reservation->hold.count() == 0 && takes_slots(request.checks))
+    return needs_hold(request.checks);
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Twice over the batch: the memory of the next keys is on its way before the first is decided.
@@ -132,19 +147,14 @@ void EmbeddedStore::reset(Request& request, Arrival when) {
 }
 
 void EmbeddedStore::reserve(Request& request, Arrival when) {
-  const bool is_plain = request.checks.size() == 1 && request.checks[0].is_plain();
-  if (!is_plain && !is_for_the_table(request.checks, true)) return refuse(request, why_not(request.checks));
-  for (const Check& check : request.checks) {
-    const Algorithm algorithm = check.limit->rule.algorithm;
-    if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm) || core::counts_slots(algorithm))
-      continue;
-    return refuse(request, cannot_be_reserved(algorithm));
+  const bool is_one_rate = request.checks.size() == 1 && request.checks[0].is_plain() &&
+                           core::can_reserve(request.checks[0].limit->rule.algorithm);
+  if (is_one_rate) {
+    reservations_.reserve_rates(request, when);
+  } else {
+    if (auto why = why_not_reserved(request)) return refuse(request, *std::move(why));
+    reservations_.reserve(request, when);
   }
-  if (request.reservation->hold.count() == 0) {
-    if (auto sentence = takes_slots(request.checks) ? needs_hold(request.checks) : std::nullopt)
-      return refuse(request, *std::move(sentence));
-  }
-  reservations_.reserve(request, when);
   if (!request.allowed()) reservations_.penalise(request, when.now);
 }
 

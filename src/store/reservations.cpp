@@ -351,18 +351,26 @@ bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanos
 }
 
 void Reservations::reserve(Request& request, Arrival when) {
+  if (has_slots(request.checks)) {
+    if (looks(request.checks)) return look_at_slots(request, when.now);
+    free_ended(request.checks, when.now);
+  }
+  reserve_rates(request, when);
+}
+
+// One that costs nothing.
+void Reservations::look_at_slots(Request& request, nanoseconds now) {
+  ReservationTerms& asked = *request.reservation;
+  asked.id.clear();
+  look(request, now);
+  request.charged = request.decision().allowed();
+  asked.wait = request.charged ? nanoseconds{0} : request.decision().retry_after.value_or(nanoseconds{-1});
+}
+
+void Reservations::reserve_rates(Request& request, Arrival when) {
   ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
-  if (has_slots(request.checks)) {
-    if (looks(request.checks)) {
-      look(request, when.now);
-      request.charged = request.decision().allowed();
-      if (!request.charged) asked.wait = request.decision().retry_after.value_or(nanoseconds{-1});
-      return;
-    }
-    free_ended(request.checks, when.now);
-  }
   if ((asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
   reserve_later(request, when);
 }

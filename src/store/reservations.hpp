@@ -70,6 +70,7 @@ class Reservations final : public ScheduledKeys {
   // The verbs. The checks of the first have their hashes and are well formed, and all their limits are
   // gcra's, slots, or counted at the grant.
   void reserve(Request& request, Arrival when);
+  void reserve_rates(Request& request, Arrival when);  // the same where none of them is of slots
   // Of checks some of which are of slots.
   void look(Request& request, nanoseconds now);
   void cancel(Request& request, nanoseconds now);
@@ -218,6 +219,7 @@ class Reservations final : public ScheduledKeys {
   void pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now);
   bool is_breached(const Check& check, nanoseconds now);
 
+  void look_at_slots(Request& request, nanoseconds now);
   bool reserve_now(Request& request, Arrival when);
   void reserve_later(Request& request, Arrival when);
   static std::size_t bytes_of(const Request& request);
