@@ -297,18 +297,22 @@ bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end
 }
 
 // Slots whose holds their time has ended. Under no lock: a pause may have moved a hold, by the schedules of
-// other keys.
+// other keys, and then its slot ends later, or has ended later than it was to.
 void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
   std::vector<std::pair<ReservationId, nanoseconds>> ended;
   Stripe& stripe = stripe_of(hash);
-  {
+  const auto find = [&] {
     const Held lock(stripe.mutex);
+    ended.clear();
     if (const KeySlots* const slots = find_slots(stripe, hash)) slots->find_ended(now, ended);
-  }
+  };
+  find();
+  if (ended.empty()) return;
+  for (const auto& [id, end] : ended) look_for_moved(shelf_of(id), now);
+  find();
   for (const auto& [id, end] : ended) {
-    Shelf& shelf = shelf_of(id);
-    look_for_moved(shelf, now);
     {
+      Shelf& shelf = shelf_of(id);
       const Held lock(shelf.mutex);
       const auto found = shelf.records.find(id);
       if (found != shelf.records.end() && found->second.due > now) continue;
