@@ -1065,8 +1065,7 @@ void Reservations::settle_window(const Part& part, std::uint64_t actual, Reserva
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const Held lock(stripe.mutex);
-  if (Schedule* const schedule = find_schedule(stripe, charged.hash);
-      schedule != nullptr) {
+  if (Schedule* const schedule = find_schedule(stripe, charged.hash); schedule != nullptr) {
     if (!schedule->is_idle(now)) return;
     schedule->wrote(now);
   }

@@ -473,8 +473,7 @@ bool Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   if (const auto moved = ahead_.find(own.number)) moment = std::max(moment, *moved);
   std::uint64_t back = core::undrained(end, less, interval, now);
   if (is_paused(now) && state.until == end && moment <= now)
-    back = std::min(back,
-                    core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(now))}));
+    back = std::min(back, core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(now))}));
   if (back == 0) {
     close(*hold, 0);
     return false;

@@ -272,7 +272,8 @@ class Calls {
     Ns tat = 0;
     Ns interval = 1;  // what the debt is counted in
     Ns pause = 0;
-    std::int64_t burst = 0;  // by which a pause has left the debt, until it changes after the pause; 0: none has
+    std::int64_t burst =
+        0;         // by which a pause has left the debt, until it changes after the pause; 0: none has
     Ns tail = -1;  // the tat as those left it who wait, hold or pause; -1: nobody knows
     Limit counted_by{};
     int generation = 0;
