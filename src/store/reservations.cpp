@@ -628,6 +628,7 @@ bool Reservations::holds_fit(Request& request, nanoseconds now, const Schedules&
   asked.full_by = full.by;
   if (full.wait.count() == 0) return true;
   look_all(checks, now);
+  decide_slots(checks, now);
   full = longest_of(
       checks.size(), asked.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
       [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }, full);
