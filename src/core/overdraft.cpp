@@ -81,7 +81,9 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
     if (after > owed)
       told.charged = units_of(after, interval) - (ahead == 0 ? 0 : units_of(ahead, state.word));
   }
-  if (after > owed) {
+  // A pause lasts by the numbers of who asks for it, so all that is owed is counted by them.
+  const bool recounts = outside.form == Outside::Form::pause && ahead != 0 && state.word != interval;
+  if (after > owed || recounts) {
     told.next = {static_cast<std::uint64_t>(now.count()) + after, interval};
     told.changes = true;
   }

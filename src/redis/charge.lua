@@ -6,7 +6,7 @@
 --             charge T most need             gcra's state owes need more, but no more than most
 --             left T used 0                  gcra's state owes no less than used
 --             gcra T full need               a guarantee: charged where it has room
---             each of these before ' redis-cell': in redis-cell's format
+--             each of these before ' redis-cell': in redis-cell's format; else after 'burst n ', of the limit
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
 --             'left ALGORITHM' used limit period      of a calendar, windows.lua has the period
 --             'refund ALGORITHM' cost limit period   what was not used after all; of gcra reserve.lua has it
@@ -17,7 +17,7 @@
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
 local time = #ARGV % 4 == 0 and call('TIME') or {match(ARGV[#ARGV], '^(%d+) (%d+)$')}
 local s, n = time[1] + 0, time[2] * 1000
-local kind
+local kind, burst
 
 -- include times.lua
 
@@ -35,6 +35,10 @@ local function raise(text, at, owing)
     as, an = ahead_of(pair(tat))
     if not as then return nil end
     if as > 0 or an > 0 then
+      if of then
+        tat, of, its = by_numbers(tat, of, its, T, burst + 0)
+        as, an = ahead_of(pair(tat))
+      end
       mark = its
       if of and of ~= T then
         local units, more = divide(as, an, pair(of))
@@ -125,7 +129,8 @@ charge['charge calendar'], charge['left calendar'], charge['refund calendar'] = 
 
 local answer, after = {1, time[1], time[2]}, {}
 for i, key in ipairs(KEYS) do
-  kind = ARGV[4 * i - 3]
+  burst, kind = match(ARGV[4 * i - 3], '^burst (%d+) (.*)$')
+  kind = kind or ARGV[4 * i - 3]
   local text = read('GET', key)
   local ours, changed = charge[kind](text, 4 * i - 3)
   if outside then return {-1, time[1], time[2]} end

@@ -22,22 +22,23 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   const std::string alone = charge.ask.format == ValueFormat::redis_cell ? " redis-cell" : "";
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  const std::string of = alone.empty() ? "burst " + std::to_string(burst) + " " : "";
   if (!charge.outside) {
-    to.bulk("gcra" + alone);
+    to.bulk(of + "gcra" + alone);
     to.number(interval);
     to.number(burst * interval);
     return to.number(std::min(charge.ask.cost.units, burst + 1) * interval);
   }
   const Outside& outside = *charge.outside;
   if (outside.form == Outside::Form::remaining) {
-    to.bulk("left" + alone);
+    to.bulk(of + "left" + alone);
     to.number(interval);
     to.number((burst - std::min(outside.units, burst)) * interval);
     return to.number(0);
   }
   const std::uint64_t most = core::most_owed(rule, outside.overdraft);
   const auto need = static_cast<unsigned __int128>(outside.units) * interval;
-  to.bulk("charge" + alone);
+  to.bulk(of + "charge" + alone);
   to.number(interval);
   to.number(most);
   to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));

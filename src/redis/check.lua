@@ -14,6 +14,7 @@
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
 --             'inside k full '                 the full that holds when limit k, an earlier one, is allowed
+--             'burst n '                       of gcra, where full is less than the limit's burst
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
 --           of a give_back and a cap a second key may be named, the limit's line (reserve.lua): while that is there
@@ -32,7 +33,9 @@
 -- letter for the algorithm. Times are ns since 1970:
 --
 --   gcra                    'weir1g tat T', and ' @EPOCH' when it has a line (reserve.lua): a check in the same T
---                           keeps that; once the debt is counted by another T it is gone
+--                           keeps that; once the debt is counted by another T it is gone. ' @EPOCH END TAT' until it is
+--                           charged after a pause: the pause's end, and the tat that it leaves there by T and the burst
+--                           that the state is counted by; then EPOCH is '-' where it has no line
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
 --   calendar                'weir1d kept id used', `kept` being a while after the end of the window
@@ -60,14 +63,14 @@ local s, n = time[1] + 0, time[2] * 1000
 -- 10^15 ns, to drain. It is decided here, before any function is made, with no table but the answer, and in ns
 -- from now. Anything less simple continues below and is decided there from the start.
 local kind = ARGV[1]
-if (kind == 'gcra' or kind == 'redis-cell') and not KEYS[2] then
+if (kind == 'gcra' or kind == 'redis-cell' or string.sub(kind, 1, 6) == 'burst ') and not KEYS[2] then
   local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0, ARGV[4] + 0
   local text = redis.pcall('GET', key)
   local ts, tn, of = s, n, T
   if text then
     -- An error has a member err, which is not of this form; a text has none. Seconds have ten digits from 2001
     -- to 2286, and to match ten takes 0.4 us where any number of them takes 1.1.
-    if kind == 'gcra' then
+    if kind ~= 'redis-cell' then
       ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
     else
       ts, tn = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
@@ -91,7 +94,7 @@ if (kind == 'gcra' or kind == 'redis-cell') and not KEYS[2] then
     tn = ns % 1e9
     ts = s + (ns - tn) / 1e9
     local format = string.format
-    local state = kind == 'gcra' and format('weir1g %d%09d ', ts, tn) .. T or format('%d%09d', ts, tn)
+    local state = kind ~= 'redis-cell' and format('weir1g %d%09d ', ts, tn) .. T or format('%d%09d', ts, tn)
     call('SET', key, state, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
     return {count, time[1], time[2], text}
   end
@@ -127,6 +130,7 @@ function decide.gcra(text, at)
       tat, of, mark = gcra_state(text)
     end
     if not tat or #of > 19 then return nil end
+    if mark ~= '' then tat, of, mark = by_numbers(tat, of, mark, T, (match(ARGV[at], 'burst (%d+) ') or burst) + 0) end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
     if not as then return nil end
@@ -149,7 +153,7 @@ function decide.gcra(text, at)
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
   if alone then return true, format('%d%09d', ts, tn) end
-  return true, format('weir1g %d%09d %s%s', ts, tn, T, mark)
+  return true, with_tat(ts, tn, T, mark)
 end
 decide['redis-cell'] = decide.gcra
 
@@ -425,6 +429,7 @@ end
 
 if #ARGV % 4 > 1 then
   local key, count = KEYS[1], ARGV[6] + 0
+  kind = match(kind, '%S+$')
   local before = read('GET', key)
   local text, granted, written = before, 0, nil
   while granted < count do

@@ -75,7 +75,7 @@
 --   10^15 + number  number                  the same, by its number
 --   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
--- A state that has a line says so: ' @EPOCH' at its end, which is lost when the debt is recounted, drained and
+-- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt is recounted, drained and
 -- charged again, or forgotten. Then nothing of before can be taken back. A state that is gone though it still owed
 -- (it was evicted, or a failover has lost it) takes its line and its ids with it.
 
@@ -155,6 +155,8 @@ local function read_state(i)
   local state = {text = text, tat = 0, mark = ''}
   if text then
     local tat, T, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
+    local line, stop, least = match(mark or '', '^( @[%w_-]+) (%d+) (%d+)$')
+    if line then mark, state.stop, state.least = line, stop, least end
     if not tat or #T > 19 or mark ~= '' and not match(mark, '^ @[%w_-]+$') then return false end
     state.digits, state.T, state.mark, state.tat = tat, T, mark, max(from_now(tat), 0)
     if state.tat >= 9223372036854775807 or state.tat > 0 and T + 0 == 0 then return false end
@@ -163,10 +165,28 @@ local function read_state(i)
   return true
 end
 
+-- What a pause has left of it stays while that lasts.
 local function write_state(i, digits, T, mark)
-  local text = format('weir1g %s %s%s', digits, T, mark)
+  local stop, least = states[i].stop, states[i].least
+  if stop and from_now(stop) <= 0 then stop = nil end
+  if mark == ' @-' then mark = '' end
+  local text = format('weir1g %s %s%s', digits, T, stop and mark == '' and ' @-' or mark)
+  if stop then text = format('%s %s %s', text, stop, least) end
   call('SET', KEYS[2 * i], text, 'PXAT', expiry(pair(digits)))
-  states[i] = {text = text, digits = digits, T = T, mark = mark, tat = max(from_now(digits), 0)}
+  states[i] = {text = text, digits = digits, T = T, mark = mark, tat = max(from_now(digits), 0), stop = stop,
+               least = stop and least}
+end
+
+-- By these numbers, which may be others than those that a pause has left it by: then it is not what its line knew.
+local function count_state_by(i, T, burst)
+  local state = states[i]
+  if not state.stop or state.tat == 0 then return end
+  local least, was = from_now(state.stop) + (burst - 1) * T, from_now(state.least)
+  if state.T == T and least == was then return end
+  local beyond = max(state.tat - was, 0)
+  if state.T ~= T and beyond > 0 then beyond = (floor((beyond - 1) / state.T) + 1) * T end
+  state.tat, state.T, state.mark, state.least = least + beyond, T, '', digits_of(least)
+  state.digits = digits_of(state.tat)
 end
 
 local function by_score(line, from, to, most)
@@ -202,9 +222,9 @@ local function lose(line)
 end
 
 local function is_paused(line) return from_now(line.pause) > 0 end
--- The least that the tat may be while a pause lasts.
-local function least_tat(line, T, burst)
-  return is_paused(line) and from_now(line.pause) + (burst - 1) * T or -math.huge
+-- The least that the tat of its state may be while a pause lasts.
+local function least_tat(i, line)
+  return is_paused(line) and states[i].least and from_now(states[i].least) or -math.huge
 end
 -- How far pauses have moved the units of that number.
 local function moved_to(line, number)
@@ -673,6 +693,8 @@ if reserves then
       never = never or need > full and not its.shadow
     elseif not read_state(i) then
       return no_state(i)
+    else
+      count_state_by(i, T, its.burst + 0)
     end
     befores[i] = states[i].text
   end
@@ -988,6 +1010,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   local answer = {1, time[1], time[2]}
   for i = 1, count do
     if not read_state(i) then return no_state(i) end
+    count_state_by(i, ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0)
   end
   if ARGV[1] == 'rest' then
     local line = read_line(1)
@@ -1028,6 +1051,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     ps, pn = add(ps, pn, times(burst - 1, pair(T)))
     if as < ps or as == ps and an < pn then as, an = ps, pn end
     answer[2 + 2 * i], answer[3 + 2 * i] = state.text, int(by)
+    state.stop, state.least = line.pause, digits_of(from_now(line.pause) + (burst - 1) * T)
     write_state(i, format('%d%09d', as, an), T, mark)
     line.tat = states[i].digits
     keep_until(line, max(length, states[i].tat))
@@ -1039,8 +1063,8 @@ end
 
 if ARGV[1] == 'refund' then
   -- What a moment, a hold or a hole is part of stays, and so does all that is not known to lie after them.
-  local function least_after(line, state, T, burst)
-    local least = max(least_tat(line, T + 0, burst), 0)
+  local function least_after(i, line, state, T, burst)
+    local least = max(least_tat(i, line), 0)
     drop_moments(line)
     drop_passed(line)
     end_holds(line, true)
@@ -1056,9 +1080,10 @@ if ARGV[1] == 'refund' then
   end
   for i = 1, count do
     local T, burst, need, state = ARGV[3 * i], ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, states[i]
+    count_state_by(i, T, burst)
     local line = read_line(i)
     local least = 0
-    if line then least = least_after(line, state, T, burst) end
+    if line then least = least_after(i, line, state, T, burst) end
     answer[2 + 2 * i], answer[3 + 2 * i] = state.text, least and int(least) or '-1'
     local owed = state.tat
     if owed > 0 and state.T ~= T then owed = (floor((owed - 1) / state.T) + 1) * T end
@@ -1145,7 +1170,7 @@ end
 local function move_back(part, tat)
   local i, line = part.i, part.line
   local mark = states[i].mark
-  local least = least_tat(line, part.T, part.burst)
+  local least = least_tat(i, line)
   if from_now(tat) < least then tat = digits_of(least) end
   local hole = hole_at(line, tat)
   while hole and not (hole.lasts and hole.at > 0) and from_now(hole.low) >= least do
@@ -1183,7 +1208,7 @@ if ARGV[1] == 'cancel' then
     drop_passed(line)
     local low = digits_of(from_now(part.low) + from_now(stop) - from_now(part.stop))
     if states[part.i].digits == stop then
-      if from_now(stop) > least_tat(line, part.T, part.burst) then move_back(part, low) end
+      if from_now(stop) > least_tat(part.i, line) then move_back(part, low) end
       return true
     end
     if part.T ~= line.T or part.burst ~= line.burst then return false end
@@ -1259,7 +1284,7 @@ local function settle_for_less(part)
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
   local back = min(max(stop, 0), (part.units - part.actual) * part.T)
   local is_last = state.tat == stop and acts_at <= 0
-  if is_last and is_paused(line) then back = min(back, stop - least_tat(line, part.T, part.burst)) end
+  if is_last and is_paused(line) then back = min(back, stop - least_tat(i, line)) end
   if back <= 0 then return close_hold(line, part.number, 0) end
   if is_last then
     close_hold(line, part.number, 0)

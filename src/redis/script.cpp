@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/calendar_window.hpp"
+#include "core/pause.hpp"
 #include "core/sliding_window_log.hpp"
 #include "resp/writer.hpp"
 
@@ -93,7 +94,10 @@ void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look) {
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
   const std::string_view word =
       ask.format == ValueFormat::redis_cell ? "redis-cell" : word_for(rule.algorithm);
-  if (std::string text = marks_of(ask, look); text.empty()) {
+  std::string text = marks_of(ask, look);
+  if (rule.algorithm == Algorithm::gcra && rule.kept.count() != 0 && ask.format == ValueFormat::weir)
+    text += "burst " + std::to_string(limit) + " ";
+  if (text.empty()) {
     to.bulk(word);
   } else {
     to.bulk(text.append(word));
@@ -151,12 +155,18 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
   return text.substr(mark.size());
 }
 
-// Without what a state says of its line (reserve.lua).
-std::string_view without_line(std::string_view text) {
+// Without what a state says of its line (reserve.lua), and of a pause, which `paused` is then.
+std::string_view without_line(std::string_view text, core::PausedState& paused) {
   const std::size_t at = text.find(" @");
   if (at == text.npos || at + 2 == text.size()) return text;
   constexpr std::string_view kEpoch = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  return text.find_first_not_of(kEpoch, at + 2) == text.npos ? text.substr(0, at) : text;
+  const std::size_t after = text.find_first_not_of(kEpoch, at + 2);
+  if (after == text.npos) return text.substr(0, at);
+  std::array<std::uint64_t, 2> numbers{};
+  if (after == at + 2 || text[after] != ' ' || read_numbers(text.substr(after + 1), numbers) != 2)
+    return text;
+  paused = {numbers[0], numbers[1]};
+  return text.substr(0, at);
 }
 
 }  // namespace
@@ -177,12 +187,16 @@ std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& 
   if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
   const bool can_have_line = rule.algorithm == Algorithm::gcra;
-  const std::size_t count = read_numbers(can_have_line ? without_line(*text) : *text, numbers);
+  core::PausedState paused;
+  const std::size_t count = read_numbers(can_have_line ? without_line(*text, paused) : *text, numbers);
   core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:
       if (count != 2) return std::nullopt;
-      if (words.word == 0 && core::ahead_of(words.until, now) != 0) return std::nullopt;
+      if (core::ahead_of(words.until, now) == 0) break;
+      if (words.word == 0) return std::nullopt;
+      words = paused.counted_by(static_cast<std::uint64_t>(rule.quota.emission_interval().count()),
+                                static_cast<std::uint64_t>(rule.quota.burst()), words);
       break;
     case Algorithm::fixed_window:
     case Algorithm::fixed_window_clock:

@@ -44,7 +44,7 @@ std::string words(const std::string& bytes, const std::string& sha = check_sha()
 }
 
 TEST(Script, its_name_is_the_sha1_of_its_text) {
-  EXPECT_TRUE(check_script().starts_with("\nlocal call = redis.call\n"));
+  EXPECT_TRUE(check_script().starts_with("\nlocal call=redis.call\n"));
   EXPECT_LT(check_script().size(), 16'384U) << "the longest word that Redis takes before AUTH";
   EXPECT_TRUE(check_script().ends_with("return answer\n"));
   EXPECT_EQ(check_sha().size(), 40U);
@@ -110,8 +110,8 @@ TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
   append_check(check, asks);
   EXPECT_EQ(words(check), keys +
                               "shadow fixed_window|1|9|60000000000|"
-                              "inside 1 1000000000 gcra|100000000|750000000|100000000|"
-                              "shadow inside 1 1000000000 gcra|100000000|750000000|1100000000");
+                              "inside 1 1000000000 burst 10 gcra|100000000|750000000|100000000|"
+                              "shadow inside 1 1000000000 burst 10 gcra|100000000|750000000|1100000000");
   std::string look;
   append_look(look, std::span(asks).first(1));
   EXPECT_EQ(words(look), "1|a|look shadow fixed_window|1|9|60000000000");
@@ -123,7 +123,7 @@ TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
   EXPECT_EQ(words(plain), "1|b|gcra|100000000|1000000000|100000000");
   plain.clear();
   append_check(plain, std::array{ScriptCheck{&bulk, "b", Cost{1}}});
-  EXPECT_EQ(words(plain), "1|b|gcra|100000000|750000000|100000000");
+  EXPECT_EQ(words(plain), "1|b|burst 10 gcra|100000000|750000000|100000000");
 }
 
 TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {

@@ -59,6 +59,8 @@ bool AllOrNoneCheck::look() {
   const HeldAll held(buckets);
   if (!homes_still_hold()) return false;
   find_keys();
+  needs_schedules_ = lacks_schedules();
+  if (needs_schedules_) return true;
   if (taking_ != nullptr) {
     taking_->granted = find_units(checks_, *taking_, [this] { return look_at_all(); });
   } else {
@@ -89,8 +91,7 @@ bool AllOrNoneCheck::round() {
     const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
     find_keys();
-    needs_schedules_ = schedules_ == nullptr &&
-                       std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.scheduled; });
+    needs_schedules_ = lacks_schedules();
     if (needs_schedules_) return true;
     if (taking_ != nullptr) [[unlikely]] {
       taking_->granted = find_units(checks_, *taking_, [this] { return decide(now_); });
@@ -115,8 +116,22 @@ bool AllOrNoneCheck::homes_still_hold() const {
                      [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
 }
 
+bool AllOrNoneCheck::lacks_schedules() const {
+  return schedules_ == nullptr &&
+         std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.scheduled; });
+}
+
 void AllOrNoneCheck::find_keys() {
-  for (Key& key : keys()) key.find(checks_[key.first_check].limit->rule.algorithm == Algorithm::gcra, now_);
+  for (Key& key : keys()) {
+    const core::Rule& rule = checks_[key.first_check].limit->rule;
+    key.find(rule.algorithm == Algorithm::gcra, now_);
+    if (!key.scheduled || schedules_ == nullptr) continue;
+    const Schedule* const schedule = (*schedules_)[key.first_check];
+    if (schedule == nullptr) continue;
+    const core::TwoWords state = schedule->counted_by(QuotaNumbers(rule.quota), key.state);
+    key.restated = state != key.state;
+    key.state = state;
+  }
 }
 
 void AllOrNoneCheck::Key::find(bool can_be_scheduled, nanoseconds now) {
@@ -125,6 +140,7 @@ void AllOrNoneCheck::Key::find(bool can_be_scheduled, nanoseconds now) {
   charged = false;
   scheduled = false;
   recounted = false;
+  restated = false;
   state = {};
   slot = -1;
   for (std::size_t which = 0; which < homes.size() && !known; ++which) {
@@ -322,13 +338,13 @@ void AllOrNoneCheck::write() {
   const bool keeps =
       reserving_ != nullptr && reserving_->keeps && (reserving_->holds || reserving_->wait.count() > 0);
   for (Key& key : keys()) {
-    if (key.slot < 0) continue;
+    const bool pauses =
+        charging_ != nullptr && charging_->keeps() && (*schedules_)[key.first_check] != nullptr;
+    if (key.slot < 0 || !(key.charged || pauses)) continue;
     Bucket& bucket = key.bucket();
     bucket.assert_held();
     if (schedules_ != nullptr && key.charged) tell_schedule(key);
     core::TwoWords state = key.state;
-    const bool pauses =
-        charging_ != nullptr && charging_->keeps() && (*schedules_)[key.first_check] != nullptr;
     const bool is_kept = keeps && core::can_reserve(checks_[key.first_check].limit->rule.algorithm);
     if ((key.scheduled && !key.recounted) || (key.charged && is_kept) || pauses) state.word |= kScheduled;
     if (key.known) {
@@ -350,8 +366,10 @@ void AllOrNoneCheck::write() {
 void AllOrNoneCheck::tell_schedule(const Key& key) const {
   Schedule* const schedule = (*schedules_)[key.first_check];
   if (schedule == nullptr) return;
-  if (key.recounted) schedule->lose();
+  if (key.recounted || key.restated) schedule->lose();
   schedule->read(now_);
+  schedule->wrote(QuotaNumbers(checks_[key.first_check].limit->rule.quota), now_);
+  if (schedule->is_paused(now_)) schedule->keep_until_drained(key.state.until);
 }
 
 // For every key without a slot. True when that decides the request.

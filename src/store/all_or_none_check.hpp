@@ -60,8 +60,7 @@ class AllOrNoneCheck {
   using nanoseconds = std::chrono::nanoseconds;
 
   // At most kMostChecks, each with its hash. They, the segments, the schedules and what is `reserving` must
-  // outlive this. Without schedules it ends at a key that has one (needs_schedules()); a look does not need
-  // them.
+  // outlive this. Without schedules it ends at a key that has one (needs_schedules()).
   AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
                  nanoseconds now, const Schedules* schedules = nullptr, JointReservation* reserving = nullptr,
                  Charging* charging = nullptr, TakeTerms* taking = nullptr);
@@ -92,6 +91,7 @@ class AllOrNoneCheck {
     bool charged = false;
     bool scheduled = false;     // its state has a schedule
     bool recounted = false;     // by another quota than its debt was counted by
+    bool restated = false;      // so too, but from the end of a pause on
     bool unstored = false;      // allowed for lack of room, by when_full
     bool shut_out = false;      // denied for lack of room, which stops nobody: a shadow check's
     core::TwoWords state{};     // after the checks so far
@@ -113,6 +113,7 @@ class AllOrNoneCheck {
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
+  bool lacks_schedules() const;
   void find_keys();
   bool decide(nanoseconds at);
   bool look_at_all();

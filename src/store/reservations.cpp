@@ -76,13 +76,26 @@ class Reservations::Used {
   // The key's state, if it is still the one that the schedule knows; otherwise the schedule has lost it.
   core::TwoWords state(nanoseconds now) {
     before_ = book_.table_.state_of(place_);
-    if (!is_scheduled(before_, now)) schedule_.lose();
+    knows_ = is_scheduled(before_, now);
+    if (!knows_) schedule_.lose();
     return without_schedule(before_);
   }
+  // By these numbers, which may be others than those that a pause has left it by.
+  core::TwoWords state(const QuotaNumbers& numbers, nanoseconds now) {
+    const core::TwoWords before = state(now);
+    const core::TwoWords after = counted_by(numbers, before);
+    if (after != before) schedule_.lose();
+    return after;
+  }
+  core::TwoWords counted_by(const QuotaNumbers& numbers, core::TwoWords state) const {
+    return knows_ ? schedule_.counted_by(numbers, state) : state;
+  }
   // False when another thread has found that state drained, and has taken its place.
-  bool set(core::TwoWords after) {
-    return after.until == before_.until ||
-           book_.table_.exchange(place_, before_, {after.until, before_.word});
+  bool set(core::TwoWords after, nanoseconds now) {
+    after.word |= before_.word & kScheduled;
+    if (after == before_) return true;
+    schedule_.wrote(now);
+    return book_.table_.exchange(place_, before_, after);
   }
 
  private:
@@ -91,6 +104,7 @@ class Reservations::Used {
   Table::Place place_;
   std::size_t holes_;
   core::TwoWords before_{};
+  bool knows_ = false;
 };
 
 struct Reservations::Draft {
@@ -297,18 +311,22 @@ bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end
 }
 
 // Slots whose holds their time has ended. Under no lock: a pause may have moved a hold, by the schedules of
-// other keys.
+// other keys, and then its slot ends later, or has ended later than it was to.
 void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
   std::vector<std::pair<ReservationId, nanoseconds>> ended;
   Stripe& stripe = stripe_of(hash);
-  {
+  const auto find = [&] {
     const Held lock(stripe.mutex);
+    ended.clear();
     if (const KeySlots* const slots = find_slots(stripe, hash)) slots->find_ended(now, ended);
-  }
+  };
+  find();
+  if (ended.empty()) return;
+  for (const auto& [id, end] : ended) look_for_moved(shelf_of(id), now);
+  find();
   for (const auto& [id, end] : ended) {
-    Shelf& shelf = shelf_of(id);
-    look_for_moved(shelf, now);
     {
+      Shelf& shelf = shelf_of(id);
       const Held lock(shelf.mutex);
       const auto found = shelf.records.find(id);
       if (found != shelf.records.end() && found->second.due > now) continue;
@@ -338,9 +356,19 @@ void Reservations::decide_slots(std::span<Check> checks, nanoseconds now) {
 void Reservations::look(Request& request, nanoseconds now) {
   free_ended(request.checks, now);
   const Locked locked(*this, request.checks);
-  table_.look_all(request.checks, now);
+  look_all(request.checks, now);
   decide_slots(request.checks, now);
   request.by = deciding(request.checks);
+}
+
+void Reservations::look(std::span<Check> checks, nanoseconds now) {
+  const Locked locked(*this, checks);
+  look_all(checks, now);
+}
+
+// Under the locks of their stripes.
+void Reservations::look_all(std::span<Check> checks, nanoseconds now) {
+  table_.look_all(checks, now, find_schedules(checks));
 }
 
 bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
@@ -466,9 +494,10 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     if (schedules[i] == nullptr) continue;
     const Check& check = request.checks[i];
+    const QuotaNumbers numbers(check.limit->rule.quota);
     Used used(*this, *schedules[i], check.hash);
-    used.state(when.now);
-    used->count_by(QuotaNumbers(check.limit->rule.quota));
+    used.state(numbers, when.now);
+    used->count_by(numbers);
   }
   if (!slots_fit(request, when.now) || !holds_fit(request, when.now, schedules)) {
     request.charged = false;
@@ -575,7 +604,7 @@ bool Reservations::slots_fit(Request& request, nanoseconds now) {
         return each.shadow || !core::counts_slots(each.limit->rule.algorithm) || each.decision.allowed();
       }))
     return true;
-  table_.look_all(request.checks, now);
+  look_all(request.checks, now);
   decide_slots(request.checks, now);
   const std::span<Check> checks = request.checks;
   ReservationTerms& asked = *request.reservation;
@@ -606,7 +635,8 @@ bool Reservations::holds_fit(Request& request, nanoseconds now, const Schedules&
   asked.full_for = full.wait;
   asked.full_by = full.by;
   if (full.wait.count() == 0) return true;
-  table_.look_all(checks, now);
+  look_all(checks, now);
+  decide_slots(checks, now);
   full = longest_of(
       checks.size(), asked.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
       [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }, full);
@@ -626,7 +656,7 @@ bool Reservations::take_hole(Request& request, nanoseconds now, const Schedules&
     return false;
   Used used(*this, *schedules[0], check.hash);
   if (!used->has_holes(now)) return false;
-  table_.look_all(request.checks, now);
+  look_all(request.checks, now);
   if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return false;
   ReservationTerms& reservation = *request.reservation;
   const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);
@@ -682,8 +712,8 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     }
     if (part.is_window) continue;
     Schedule& schedule = *find_schedule(part.hash);
-    schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
-                                            part.own.end, std::numeric_limits<std::int64_t>::max()))}));
+    schedule.keep_until(until);
+    schedule.keep_until_drained(part.own.end);
     if (moment > now) schedule.add_moment(part.own, moment, now);
     if (!moves_up) schedule.keep_moment(moment);
     if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
@@ -793,24 +823,25 @@ void Reservations::pause(Request& request, nanoseconds now) {
 void Reservations::pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now) {
   const nanoseconds end = now + terms.outside.length;
   Schedules schedules{};
-  for (std::size_t i = 0; i < checks.size() && end > now; ++i) {
+  for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = checks[i];
     const QuotaNumbers numbers(check.limit->rule.quota);
     schedules[i] = find_schedule(check.hash);
-    if (schedules[i] == nullptr) schedules[i] = make_schedule(check.hash, end, terms.client);
-    if (schedules[i] == nullptr) {
-      pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
-      continue;
+    if (schedules[i] == nullptr && end > now) {
+      schedules[i] = make_schedule(check.hash, end, terms.client);
+      if (schedules[i] == nullptr) pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
     }
+    if (schedules[i] == nullptr) continue;
     Used used(*this, *schedules[i], check.hash);
-    used.state(now);
+    used.set(used.state(numbers, now), now);
     used->count_by(numbers);
     charging.moved[i] = used->pause(end, now);
     if (charging.moved[i] != 0) pauses_.fetch_add(1, std::memory_order_relaxed);
   }
   table_.check_all(checks, now, now, schedules, &charging);
   for (std::size_t i = 0; i < checks.size(); ++i) {
-    if (schedules[i] != nullptr) schedules[i]->left(table_.state_of(Table::place_of(checks[i].hash)).until);
+    if (schedules[i] == nullptr) continue;
+    schedules[i]->paused(table_.state_of(Table::place_of(checks[i].hash)).until, now);
   }
 }
 
@@ -840,7 +871,7 @@ void Reservations::penalise(Request& request, nanoseconds now) {
     any = true;
   }
   if (!any) return;
-  table_.look_all(request.checks, now);
+  look_all(request.checks, now);
   decide_slots(request.checks, now);
   tell_rest(request);
 }
@@ -853,7 +884,7 @@ bool Reservations::is_breached(const Check& check, nanoseconds now) {
   Limit whole = *check.limit;
   whole.rule.kept = nanoseconds{0};
   Check alone{.limit = &whole, .key = check.key, .cost = check.cost, .hash = check.hash};
-  table_.look_all({&alone, 1}, now);
+  look_all({&alone, 1}, now);
   if (alone.decision.verdict != Verdict::denied || !alone.decision.retry_after) return false;
   const auto cost = static_cast<std::int64_t>(check.cost.units);
   if (pauses_not_kept_.load(std::memory_order_relaxed) == 0) return true;
@@ -869,9 +900,10 @@ void Reservations::refund(Request& request, nanoseconds now) {
     const Check& check = request.checks[i];
     if (!core::can_reserve(check.limit->rule.algorithm)) continue;
     if (schedules[i] != nullptr) {
+      const QuotaNumbers numbers(check.limit->rule.quota);
       Used used(*this, *schedules[i], check.hash);
-      const std::uint64_t interval = used.state(now).word;
-      charging.least[i] = used->least_after_refund(QuotaNumbers(check.limit->rule.quota), interval, now);
+      const std::uint64_t interval = used.state(numbers, now).word;
+      charging.least[i] = used->least_after_refund(numbers, interval, now);
       continue;
     }
     // Somebody whose key is not known may wait there.
@@ -923,7 +955,7 @@ bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t 
   if (schedule == nullptr) return false;
   Used used(*this, *schedule, part.hash);
   core::TwoWords state = used.state(now);
-  return used->cancel(part.own, record.moment, now, client, state) && used.set(state);
+  return used->cancel(part.own, record.moment, now, client, state) && used.set(state, now);
 }
 
 void Reservations::settle(Request& request, nanoseconds now) {
@@ -987,7 +1019,7 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
   core::TwoWords state = used.state(now);
   if (actual < part.own.count) {
     const bool moved = used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
-    used.set(state);
+    used.set(state, now);
     if (moved) moved_up_(schedule_key(part.hash));
   } else {
     used->end_hold(part.own);
@@ -997,9 +1029,11 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
                                          used->no_earlier(now), asked.overdraft);
       state = owed.next;
       used->left(state.until);
+      used->wrote(now);
       asked.dropped += owed.dropped;
     }
   }
+  state = used.counted_by(QuotaNumbers(part.quota), state);
   if (!part.shadow)
     asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
 }
@@ -1040,9 +1074,10 @@ void Reservations::settle_window(const Part& part, std::uint64_t actual, Reserva
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const Held lock(stripe.mutex);
-  if (Schedule* const schedule = find_schedule(stripe, charged.hash);
-      schedule != nullptr && !schedule->is_idle(now))
-    return;
+  if (Schedule* const schedule = find_schedule(stripe, charged.hash); schedule != nullptr) {
+    if (!schedule->is_idle(now)) return;
+    schedule->wrote(now);
+  }
   table_.give_back(Table::place_of(charged.hash), charged.limit->rule.quota, charged.cost, charged_at, now);
 }
 

@@ -88,6 +88,7 @@ class Reservations final : public ScheduledKeys {
   // Of keys that have schedules.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,
                  TakeTerms* taking) override;
+  void look(std::span<Check> checks, nanoseconds now) override;
 
   // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
   // for somebody or a hold is open: each counts on what was owed before it.
@@ -216,6 +217,7 @@ class Reservations final : public ScheduledKeys {
   std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
   void clear_away_all(nanoseconds now);
 
+  void look_all(std::span<Check> checks, nanoseconds now);
   void pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now);
   bool is_breached(const Check& check, nanoseconds now);
 

@@ -202,6 +202,7 @@ void Schedule::transfer(Archive& archive) {
     if (Archive::kReads) words_.add(number, word);
   }
   archive.time(pause_end_);
+  archive.tat(paused_tat_);
   moves_.transfer(archive);
   std::vector<std::pair<std::uint64_t, nanoseconds>> ahead;
   ahead_.each([&](std::uint64_t number, nanoseconds moment) { ahead.emplace_back(number, moment); });

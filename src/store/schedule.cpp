@@ -79,10 +79,16 @@ std::optional<nanoseconds> Schedule::moment_of(const OwnUnits& own, nanoseconds 
 
 std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) const {
   if (!is_paused(now)) return 0;
-  const auto burst = static_cast<unsigned __int128>(numbers.burst - 1) * numbers.interval;
-  constexpr unsigned __int128 kMost = std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::uint64_t>(
-      std::min(kMost, burst + static_cast<unsigned __int128>(pause_end_.count())));
+  return core::tat_after_pause(static_cast<std::uint64_t>(pause_end_.count()), numbers.interval,
+                               numbers.burst);
+}
+
+void Schedule::wrote(const QuotaNumbers& numbers, nanoseconds now) {
+  if (paused_tat_ != 0) paused_tat_ = least_tat(numbers, now);
+}
+
+void Schedule::wrote(nanoseconds now) {
+  if (!is_paused(now)) paused_tat_ = 0;
 }
 
 std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, std::uint64_t interval,
@@ -96,6 +102,7 @@ std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, std::uin
 std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
   now = no_earlier(now);
   pause_end_ = std::max(pause_end_, end);
+  wrote(numbers_, now);
   keep_until(end);
   drop_ended(now, holds_.size());  // whose time is over moves no more
   ahead_.drop_passed(now);
@@ -115,6 +122,11 @@ std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
   until_ += by;
   move_holes(from, moved);
   return moved;
+}
+
+void Schedule::paused(std::uint64_t tat, nanoseconds now) {
+  paused_tat_ = least_tat(numbers_, now);
+  left(tat);
 }
 
 // Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
@@ -329,7 +341,7 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
 // What came after these holes has been taken back, so they are the last of the schedule now, and their units
 // go back too; not those of one that was settled before its moment, which is still to come.
 void Schedule::take_last(core::TwoWords& state, nanoseconds now) {
-  const std::uint64_t least = least_tat(numbers_, now);
+  const std::uint64_t least = least_tat(now);
   while (const auto found = find_hole(state.until)) {
     if ((*found)->second.lasts && (*found)->second.moment > now) return;
     if ((*found)->second.low < least) return;
@@ -429,7 +441,7 @@ bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, 
   now = no_earlier(now);
   drop_passed(now);
   if (state.until == end) {
-    const std::uint64_t least = least_tat(own.numbers, now);
+    const std::uint64_t least = least_tat(now);
     state.until = std::min(end, std::max(low, least));
     if (state.until == low) take_last(state, now);
     left(state.until);
@@ -461,8 +473,7 @@ bool Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   if (const auto moved = ahead_.find(own.number)) moment = std::max(moment, *moved);
   std::uint64_t back = core::undrained(end, less, interval, now);
   if (is_paused(now) && state.until == end && moment <= now)
-    back = std::min(back,
-                    core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(own.numbers, now))}));
+    back = std::min(back, core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(now))}));
   if (back == 0) {
     close(*hold, 0);
     return false;

@@ -14,6 +14,7 @@
 // A pause moves what has not acted: the first of the units of those whose moment is ahead, and all that
 // follow, by one time, so that the first of those moments is its end. Nothing shortens a pause: while it
 // lasts the tat is at least its end and burst - 1 units, and a hole that could be taken before it is lost.
+// Nor do other numbers move its end (core/pause.hpp).
 //
 // All of it is of one T. A state that was counted by another T, or forgotten, since the schedule last knew it
 // is no longer the schedule's: its owner says lose(), and then nothing of before can be taken back.
@@ -34,6 +35,7 @@
 #include <set>
 #include <utility>
 
+#include "core/pause.hpp"
 #include "core/reservation.hpp"
 #include "store/moments_ahead.hpp"
 #include "store/reservation_memory.hpp"
@@ -100,6 +102,9 @@ class Schedule {
   // There is nothing to be known of it from then on.
   nanoseconds until() const { return until_; }
   void keep_until(nanoseconds until) { until_ = std::max(until_, until); }
+  void keep_until_drained(std::uint64_t tat) {
+    keep_until(nanoseconds{static_cast<std::int64_t>(core::at_most_the_longest(tat))});
+  }
   // Nothing of it matters to those who check or reserve: nobody is ahead, and there is no hold and no hole.
   bool is_idle(nanoseconds now);
 
@@ -115,7 +120,10 @@ class Schedule {
   std::uint64_t take_lost() { return std::exchange(lost_, 0); }
 
   // That is the tat as the last change of the schedule has left it.
-  void left(std::uint64_t tat) { tail_ = tat; }
+  void left(std::uint64_t tat) {
+    tail_ = tat;
+    if (paused_tat_ != 0) keep_until_drained(tat);
+  }
   // The least tat after a refund by these numbers: it gives back nothing of what a moment, a hold or a hole
   // is part of, and what nobody knows to lie after them stays. The debt is counted in `interval`.
   std::uint64_t least_after_refund(const QuotaNumbers& numbers, std::uint64_t interval, nanoseconds now);
@@ -136,11 +144,22 @@ class Schedule {
   // What pauses have moved these units by since they were charged.
   std::uint64_t moved_by_pauses(const OwnUnits& own) const { return moves_.of(own.number) - own.paused; }
 
-  // Nobody acts before `end`. For how long what the state says moves.
+  // Nobody acts before `end`. For how long what the state says moves, which is counted by the numbers of
+  // count_by(); and then what that has become.
   std::uint64_t pause(nanoseconds end, nanoseconds now);
+  void paused(std::uint64_t tat, nanoseconds now);
   bool is_paused(nanoseconds now) const { return pause_end_ > now; }
-  // The least that the tat may be, by numbers that what is owed is counted in.
+  // The least that the tat may be, by these numbers and by those that the state is counted by.
   std::uint64_t least_tat(const QuotaNumbers& numbers, nanoseconds now) const;
+  std::uint64_t least_tat(nanoseconds now) const { return is_paused(now) ? paused_tat_ : 0; }
+  // The state of the key, by these numbers: another where a pause has left it and it was not counted so.
+  core::TwoWords counted_by(const QuotaNumbers& numbers, core::TwoWords state) const {
+    return core::PausedState{static_cast<std::uint64_t>(pause_end_.count()), paused_tat_}.counted_by(
+        numbers.interval, numbers.burst, state);
+  }
+  // The key has been charged, or given something back; it is counted by these numbers then.
+  void wrote(const QuotaNumbers& numbers, nanoseconds now);
+  void wrote(nanoseconds now);
 
   // The earliest of the first holes whose units are enough, at most `latest`.
   struct Taken {
@@ -240,6 +259,7 @@ class Schedule {
   std::uint64_t lost_ = 0;
   std::uint64_t tail_ = kUnknown;  // left(); no snapshot has it
   nanoseconds pause_end_{0};
+  std::uint64_t paused_tat_ = 0;  // PausedState::tat
   ScheduleMoves moves_;
   MomentsAhead ahead_;
   Holes passing_;

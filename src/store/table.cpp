@@ -212,7 +212,7 @@ void Table::charge_all(std::span<Check> checks, nanoseconds now, Charging& charg
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
                       const Schedules& schedules, Charging* charging, TakeTerms* taking) {
   AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, nullptr, charging, taking);
-  while (!joint.round()) {
+  while (taking != nullptr && taking->looks ? !joint.look() : !joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
@@ -334,6 +334,14 @@ core::Owed Table::owe(KeyPlace place, const Quota& quota, std::uint64_t units, n
 
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now);
+  while (!joint.look()) {
+  }
+  if (!joint.needs_schedules()) return;
+  schedules_ != nullptr ? schedules_->look(checks, now) : look_all(checks, now, Schedules{});
+}
+
+void Table::look_all(std::span<Check> checks, nanoseconds now, const Schedules& schedules) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, now, now, &schedules);
   while (!joint.look()) {
   }
 }

@@ -53,6 +53,8 @@ class ScheduledKeys {
   // Locks the schedules of the checks' keys and lets Table::check_all() decide with them.
   virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
                          std::chrono::nanoseconds now, Charging* charging, TakeTerms* taking) = 0;
+  // The same, and lets Table::look_all() decide.
+  virtual void look(std::span<Check> checks, std::chrono::nanoseconds now) = 0;
 
  protected:
   ~ScheduledKeys() = default;
@@ -131,6 +133,8 @@ class Table {
   // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
   // not looked at.
   void look_all(std::span<Check> checks, nanoseconds now);
+  // With the schedules of all their keys.
+  void look_all(std::span<Check> checks, nanoseconds now, const Schedules& schedules);
 
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);

@@ -80,7 +80,7 @@ class Calls {
     }
     const Limit& limit = limits_[i];
     const Ns owed = ahead(i, now);
-    const bool same = owed == 0 || lines_[i].interval == limit.interval;
+    const bool same = owed == 0 || debt(i, now).interval == limit.interval;
     const Ns room = same ? limit.most * limit.interval - owed : (limit.most - units(i, now)) * limit.interval;
     return {std::max<Ns>(0, room) / limit.interval, owed};
   }
@@ -113,8 +113,12 @@ class Calls {
     std::vector<Ask> rates, slots;
     for (const Ask& each : asks) (limits_[each.limit].slots ? slots : rates).push_back(each);
     // Who asks to wait or to hold makes the line count by the numbers of now.
-    if (hold > 0 || (max_wait > 0 && decide(rates, now).wait > 0))
-      for (const Ask& each : rates) lines_[each.limit].counted_by = limits_[each.limit];
+    if (hold > 0 || (max_wait > 0 && decide(rates, now).wait > 0)) {
+      for (const Ask& each : rates) {
+        lines_[each.limit].counted_by = limits_[each.limit];
+        forget_of_others(each.limit, now);
+      }
+    }
     for (const Ask& each : slots)
       if (open(each.limit, now) >= limits_[each.limit].most) return busy(rates, slots, now, max_wait);
     Told told = decide(rates, now);
@@ -123,7 +127,7 @@ class Calls {
     // Nobody is charged ahead in a longer T than that of the debt.
     Ns shorter = 0;
     for (const Ask& each : rates)
-      if (lines_[each.limit].interval < limits_[each.limit].interval)
+      if (debt(each.limit, now).interval < limits_[each.limit].interval)
         shorter = std::max(shorter, ahead(each.limit, now));
     shorter = std::min(shorter, told.wait);
     if (late > 0 || shorter > 0) {
@@ -182,9 +186,8 @@ class Calls {
       part.moment = now;
       if (!is_known(part, now)) continue;
       Line& line = lines_[part.limit];
-      const Ns least = line.pause > now ? line.pause + (part.burst - 1) * part.interval : 0;
-      line.tat = std::min(part.end, std::max(part.low, least));
-      line.tail = line.tat;
+      line.tat = std::min(part.end, std::max(part.low, least(line, now)));
+      touch(line, now);
       back = std::max(back, part.cost);
     }
     return back;
@@ -213,7 +216,7 @@ class Calls {
       const std::int64_t cost = actual.value_or(part.cost);
       if (cost < part.cost) give_back(part, part.cost - cost, now);
       if (cost > part.cost) told.dropped += owe(part, cost - part.cost, now, overdraft);
-      told.wait = std::max(told.wait, until_one_more(part.limit, part.burst, now));
+      told.wait = std::max(told.wait, until_one_more(part.limit, part.interval, part.burst, now));
     }
     return told;
   }
@@ -235,10 +238,11 @@ class Calls {
     const Limit& limit = limits_[i];
     Line& line = lines_[i];
     const Ns owed = owed_in(i, limit.interval, now);
+    forget_of_others(i, now);
     Ns least = line.pause > now ? line.pause + (limit.most - 1) * limit.interval : 0;
     if (is_needed(i, now)) {
       const bool same = line.counted_by.most == limit.most && line.counted_by.interval == limit.interval;
-      if (!same || line.interval != limit.interval || line.tail < 0) return 0;
+      if (!same || debt(i, now).interval != limit.interval || line.tail < 0) return 0;
       least = std::max(least, line.tail);
     }
     const Ns stays = std::min(owed, std::max<Ns>(0, least - now));
@@ -268,19 +272,54 @@ class Calls {
     Ns tat = 0;
     Ns interval = 1;  // what the debt is counted in
     Ns pause = 0;
+    std::int64_t burst =
+        0;         // by which a pause has left the debt, until it changes after the pause; 0: none has
     Ns tail = -1;  // the tat as those left it who wait, hold or pause; -1: nobody knows
     Limit counted_by{};
     int generation = 0;
   };
 
   static std::int64_t over(Ns time, Ns interval) { return (time + interval - 1) / interval; }
-  Ns ahead(std::size_t i, Ns now) const { return std::max<Ns>(0, lines_[i].tat - now); }
-  std::int64_t units(std::size_t i, Ns now) const { return over(ahead(i, now), lines_[i].interval); }
-  Ns owed_in(std::size_t i, Ns interval, Ns now) const {
-    return lines_[i].interval == interval ? ahead(i, now) : units(i, now) * interval;
+
+  struct Debt {
+    Ns tat, interval;
+
+    friend bool operator==(const Debt&, const Debt&) = default;
+  };
+  // What a pause has left is its end, burst - 1 units after that, and the units beyond those.
+  static Debt debt(const Line& line, Ns interval, std::int64_t burst, Ns now) {
+    if (line.burst == 0 || line.tat <= now) return {line.tat, line.interval};
+    const Ns beyond = std::max<Ns>(0, line.tat - line.pause - (line.burst - 1) * line.interval);
+    const Ns then = line.interval == interval ? beyond : over(beyond, line.interval) * interval;
+    return {line.pause + (burst - 1) * interval + then, interval};
   }
-  Ns until_one_more(std::size_t i, std::int64_t burst, Ns now) const {
-    return std::max<Ns>(0, ahead(i, now) - (burst - 1) * lines_[i].interval);
+  Debt debt(std::size_t i, Ns now) const {
+    return debt(lines_[i], limits_[i].interval, limits_[i].most, now);
+  }
+  static Ns least(const Line& line, Ns now) {
+    return line.pause > now ? line.pause + (line.burst - 1) * line.interval : 0;
+  }
+  // Those who come by other numbers than a pause has left it by take nothing back of what was before.
+  void forget_of_others(std::size_t i, Ns now) {
+    Line& line = lines_[i];
+    if (debt(i, now) == Debt{line.tat, line.interval}) return;
+    ++line.generation;
+    line.tail = -1;
+  }
+  // The debt has changed.
+  static void touch(Line& line, Ns now) {
+    line.tail = line.tat;
+    if (line.pause <= now) line.burst = 0;
+  }
+
+  Ns ahead(std::size_t i, Ns now) const { return std::max<Ns>(0, debt(i, now).tat - now); }
+  std::int64_t units(std::size_t i, Ns now) const { return over(ahead(i, now), debt(i, now).interval); }
+  Ns owed_in(std::size_t i, Ns interval, Ns now) const {
+    return debt(i, now).interval == interval ? ahead(i, now) : units(i, now) * interval;
+  }
+  Ns until_one_more(std::size_t i, Ns interval, std::int64_t burst, Ns now) const {
+    const Debt owed = debt(lines_[i], interval, burst, now);
+    return std::max<Ns>(0, owed.tat - now - (burst - 1) * owed.interval);
   }
   std::vector<Ns> open_ends(std::size_t i, Ns now) const {
     std::vector<Ns> ends;
@@ -324,8 +363,8 @@ class Calls {
     for (const Ask& each : asks) {
       const Limit& limit = limits_[each.limit];
       if (each.cost > limit.most) return {.kind = Kind::never, .wait = -1};
-      const Line& line = lines_[each.limit];
-      const Ns wait = std::max<Ns>(0, ahead(each.limit, now) - (limit.most - each.cost) * line.interval);
+      const Ns wait =
+          std::max<Ns>(0, ahead(each.limit, now) - (limit.most - each.cost) * debt(each.limit, now).interval);
       if (each.cost == 0 || wait == 0) continue;
       told.kind = Kind::denied;
       told.wait = std::max(told.wait, wait);
@@ -335,21 +374,26 @@ class Calls {
   // The state is another than those knew who were charged before.
   void set(std::size_t i, Ns tat, Ns now) {
     Line& line = lines_[i];
-    if (line.tat <= now || line.interval != limits_[i].interval) {
+    const Debt before = debt(i, now);
+    if (before.tat <= now || before.interval != limits_[i].interval) {
       ++line.generation;
       line.tail = -1;
     }
+    forget_of_others(i, now);
     line.interval = limits_[i].interval;
     line.tat = tat;
+    if (line.burst > 0) line.burst = line.pause > now ? limits_[i].most : 0;
   }
   // Charged as of that moment, at which it is allowed.
   Part append(const Ask& ask, Ns moment, Ns now) {
     const Limit& limit = limits_[ask.limit];
-    Line& line = lines_[ask.limit];
-    const bool recounts = ahead(ask.limit, moment) > 0 && line.interval != limit.interval;
-    const Ns tat = moment + owed_in(ask.limit, limit.interval, moment);
+    const Line& line = lines_[ask.limit];
+    const Debt before = debt(ask.limit, now);
+    const Ns owes = std::max<Ns>(0, before.tat - moment);
+    const bool recounts = owes > 0 && before.interval != limit.interval;
+    const Ns tat = moment + (recounts ? over(owes, before.interval) * limit.interval : owes);
     const Ns begin = std::max(tat, moment);
-    const Ns low = recounts ? begin : std::min(line.tat, begin);
+    const Ns low = recounts ? begin : std::min(before.tat, begin);
     if (ask.cost > 0) set(ask.limit, begin + ask.cost * limit.interval, now);
     return {.limit = ask.limit,
             .cost = ask.cost,
@@ -403,17 +447,21 @@ class Calls {
     } else if (form == Form::remaining) {
       after = std::max(before, (limit.most - std::min(ask.cost, limit.most)) * limit.interval);
     } else {
-      const Ns moved = ask.cost > 0 ? pause(i, now, now + ask.cost) : 0;
+      set(i, now + before, now);
+      const Ns moved = pause(i, now, now + ask.cost);
       after = std::max(before + moved, ask.cost + (limit.most - 1) * limit.interval);
     }
-    if (after > before) set(i, now + after, now);
-    if (form == Form::pause && ask.cost > 0) {
-      lines_[i].tail = lines_[i].tat;
-      lines_[i].counted_by = limit;
+    if (form == Form::pause) {
+      Line& line = lines_[i];
+      line.tat = line.tail = now + after;
+      line.burst = line.pause > now ? limit.most : 0;
+      line.counted_by = limit;
+    } else if (after > before) {
+      set(i, now + after, now);
     }
     if (form != Form::cost && after > before) told.charged = units(i, now) - units_before;
     told.overdraft = std::max<std::int64_t>(0, units(i, now) - limit.most);
-    told.wait = until_one_more(i, limit.most, now);
+    told.wait = until_one_more(i, limit.interval, limit.most, now);
     told.reset_after = ahead(i, now);
     return told;
   }
@@ -446,13 +494,10 @@ class Calls {
     Line& line = lines_[part.limit];
     if (!is_known(part, now)) return;
     Ns back = std::min(std::max<Ns>(0, part.end - now), less * part.interval);
-    if (line.pause > now) {
-      const Ns least = line.pause + (part.burst - 1) * part.interval;
-      back = std::min(back, std::max<Ns>(0, part.end - least));
-    }
+    if (line.pause > now) back = std::min(back, std::max<Ns>(0, part.end - least(line, now)));
     if (back == 0) return;
     line.tat -= back;
-    line.tail = line.tat;
+    touch(line, now);
     for (Call& call : calls_)
       for (Part& each : call.parts)
         if (each.limit == part.limit && each.end > part.end) each.end -= back;
@@ -463,7 +508,7 @@ class Calls {
     const Ns before = std::max(line.tat, now);
     const Ns most = std::max(before, now + part.burst * part.interval + overdraft);
     line.tat = std::min(before + more * line.interval, most);
-    line.tail = line.tat;
+    touch(line, now);
     return more - (line.tat - before) / line.interval;
   }
 

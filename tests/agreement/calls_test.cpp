@@ -453,11 +453,9 @@ TEST(CallsAgreement, every_answer_is_the_models_and_the_promise_is_kept) {
   run(chance, std::getenv("WEIR_LONG") != nullptr ? 1'000'000 : 20'000, false);
 }
 
-// The same traces each time: of others one in some 100,000 has a hold that a pause has moved, with units of
-// other numbers, and that outlasts its time.
-TEST(CallsAgreement, of_these_traces_it_is_so_with_pauses_and_penalties) {
-  core::Chance chance(1 - core::Chance::seed());
-  run(chance, 20'000, true);
+TEST(CallsAgreement, it_is_so_with_pauses_and_penalties) {
+  core::Chance chance(1);
+  run(chance, std::getenv("WEIR_LONG") != nullptr ? 1'000'000 : 20'000, true);
 }
 
 }  // namespace

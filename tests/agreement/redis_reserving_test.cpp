@@ -42,6 +42,8 @@ struct Asked {
   std::size_t id = 0;
   std::optional<std::uint64_t> actual{};
   std::vector<store::Actual> actuals{};
+  Outside outside = Cost{1};          // of a charge
+  std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
 };
 
 std::string told(const Decision& each) {
@@ -57,6 +59,7 @@ struct Answer {
   bool granted = false;
   bool has_id = false;
   std::int64_t wait = 0;
+  std::uint64_t units = 0;
   std::string text{};
 };
 
@@ -67,13 +70,21 @@ class Subject {
 
   Answer ask(const Asked& asked, std::size_t process) {
     std::vector<Check> checks = asked.checks;
+    store::ChargeTerms charging{.outside = asked.outside};
+    store::TakeTerms taking;
+    taking.least = asked.least;
+    taking.most = asked.most;
+    for (std::size_t i = 0; i < checks.size(); ++i) taking.unit[i] = checks[i].cost.units;
     store::ReservationTerms reservation{.max_wait = nanoseconds{asked.max_wait},
                                         .hold = nanoseconds{asked.hold},
                                         .actual = asked.actual,
                                         .actuals = asked.actuals};
-    const bool undoes = asked.verb == Verb::cancel || asked.verb == Verb::settle;
-    if (undoes) reservation.id = ids_.at(asked.id);
+    const bool is_of_id = asked.verb == Verb::cancel || asked.verb == Verb::settle ||
+                          asked.verb == Verb::extend || asked.verb == Verb::moment;
+    if (is_of_id) reservation.id = ids_.at(asked.id);
     Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
+    request.charge = &charging;
+    request.take = &taking;
     request.on_answer = [](Request&) {};
     submit(request, process);
     EXPECT_EQ(request.state, Request::State::answered);
@@ -83,17 +94,38 @@ class Subject {
     if (answer.failed) return answer;
     // How many it has forgotten is not compared: by this time no key expires in Redis.
     if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
-    if (asked.verb == Verb::settle || asked.verb == Verb::reserve) {
+    const bool is_busy = std::any_of(checks.begin(), checks.end(), [](const Check& each) {
+      return each.decision.verdict == Verdict::busy;
+    });
+    if ((is_of_id && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
       answer.wait = reservation.wait.count();
-      answer.text += " wait " + std::to_string(answer.wait);
+      if (!is_busy) answer.text += " wait " + std::to_string(answer.wait);
     }
-    if (undoes || asked.verb == Verb::reset) return answer;
+    if (asked.verb == Verb::charge) {
+      const weir::Charged& told = charging.told;
+      answer.text += " charged " + std::to_string(told.charged) + " over " + std::to_string(told.overdraft) +
+                     " wait " + std::to_string(told.wait.count()) + " reset " +
+                     std::to_string(told.reset_after.count()) + " dropped " + std::to_string(told.dropped);
+    }
+    if (asked.verb == Verb::take) answer.text += " units " + std::to_string(taking.granted);
+    answer.units = taking.granted;
+    if (is_of_id || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
     answer.granted = request.charged;
     answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();
     if (answer.has_id) ids_.push_back(reservation.id);
-    answer.text += std::string(answer.granted ? " granted" : " denied") + (answer.has_id ? " id" : "") +
-                   " by " + std::to_string(request.by);
-    for (const Check& each : checks) answer.text += " " + told(each.decision);
+    // The ends of slots are whole us in Redis, so what is told of their times is not compared.
+    answer.text += std::string(answer.granted ? " granted"
+                               : is_busy      ? " busy"
+                                              : " denied") +
+                   (answer.has_id ? " id" : "");
+    if (!is_busy) answer.text += " by " + std::to_string(request.by);
+    for (const Check& each : checks) {
+      if (!core::counts_slots(each.limit->rule.algorithm)) {
+        answer.text += " " + told(each.decision);
+      } else {
+        answer.text += " slots " + std::to_string(each.decision.remaining);
+      }
+    }
     return answer;
   }
   std::size_t ids() const { return ids_.size(); }
@@ -165,6 +197,9 @@ class Trace {
     first_id_ = redis.ids();
     limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
     accounts_.resize(limits_.size());
+    has_slots_ = limits_.size() > 1 && chance.up_to(2) == 0;
+    pauses_ = chance.up_to(1) == 0;
+    refunds_ = chance.up_to(3) == 0;
     for (std::size_t i = 0; i < limits_.size(); ++i) change(i);
     most_wait_ = chance.up_to(200) * kUs;
     most_ticks_ = 1 + chance.up_to(20);
@@ -183,12 +218,14 @@ class Trace {
       asked.max_wait = chance_.up_to(most_wait_);
       asked.hold = chance_.up_to(2) == 0 ? chance_.up_to(100 * kUs) : 0;
       fill(asked);
+      if (takes_slots(asked)) asked.hold += kUs;
       const Answer answer = ask(asked);
       if (!answer.granted) return;
       EXPECT_LE(answer.wait, asked.max_wait);
       act(asked, now_ + answer.wait, answer.has_id ? redis_.ids() - 1 : kNone);
       if (answer.has_id && asked.hold > 0) held_.insert(redis_.ids() - 1);
     } else if (what < 13) {
+      if (chance_.up_to(3) == 0) return take(asked);
       asked.verb = chance_.up_to(3) == 0 ? Verb::look : Verb::check;
       fill(asked);
       if (ask(asked).granted && asked.verb == Verb::check) act(asked, now_, kNone);
@@ -197,12 +234,17 @@ class Trace {
     } else if (what < 18) {
       if (ids > 0) settle(asked);
     } else if (what == 18) {
-      if (chance_.up_to(3) == 0) reset(asked);
+      if (chance_.up_to(7) == 0) return reset(asked);
+      charge(asked);
+    } else if (what == 19 && chance_.up_to(1) == 0) {
+      if (ids > 0) extend(asked);
     } else if (chance_.up_to(3) == 0) {
       change(any());
     }
   }
   bool is_kept() const {
+    // One that a pause of one limit has moved acts late at its others.
+    if (refunded_ || (pauses_ && limits_.size() > (has_slots_ ? 2U : 1U))) return true;
     for (const auto& of_limit : accounts_)
       for (const Account& each : of_limit)
         if (!each.is_kept()) return false;
@@ -211,10 +253,20 @@ class Trace {
   std::string said;
 
  private:
-  std::size_t any() { return chance_() % limits_.size(); }
+  std::size_t any() { return chance_() % (limits_.size() - (has_slots_ ? 1 : 0)); }
+  bool is_slots(std::size_t i) const { return has_slots_ && i + 1 == limits_.size(); }
+  bool takes_slots(const Asked& asked) const {
+    return !asked.checks.empty() && core::counts_slots(asked.checks.back().limit->rule.algorithm);
+  }
 
   // Few intervals, so that a key comes back to one that it had before.
   void change(std::size_t i) {
+    if (is_slots(i)) {
+      limits_[i] = {.rule = core::Rule::slots(std::to_string(1 + chance_.up_to(2))).value(), .id = 100};
+      limits_[i].name = "slots";
+      accounts_[i].push_back({1, 1, true});
+      return;
+    }
     const std::int64_t burst = 1 + chance_.up_to(5);
     const std::int64_t interval = (1 + chance_.up_to(4)) * 3'700;
     store::Limit limit{.rule = {Quota::make({1, nanoseconds{interval}}, burst).value()}, .id = 1 + i};
@@ -224,20 +276,27 @@ class Trace {
     if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{chance_.up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
+    if (pauses_ && chance_.up_to(2) == 0) limit.penalty = nanoseconds{(1 + chance_.up_to(50)) * kUs};
     limits_[i] = limit;
     accounts_[i].push_back({burst, interval, limit.holding.settles});
     said += std::to_string(now_) + ": limit " + std::to_string(i) + " burst " + std::to_string(burst) +
             " T " + std::to_string(interval) + " kept " + std::to_string(limit.rule.kept.count()) +
             ", by the lowest class " + std::to_string(limit.lowest_kept.count()) + " at most " +
-            std::to_string(limit.holding.at_most) + (limit.holding.settles ? "\n" : " never settled\n");
+            std::to_string(limit.holding.at_most) + " penalty " + std::to_string(limit.penalty.count()) +
+            (limit.holding.settles ? "\n" : " never settled\n");
   }
 
   void fill(Asked& asked) {
     which_.clear();
+    const bool slots = asked.verb == Verb::reserve;
     for (std::size_t i = 0; i < limits_.size(); ++i)
-      if (chance_.up_to(2) != 0) which_.push_back(i);
+      if ((slots || !is_slots(i)) && chance_.up_to(2) != 0) which_.push_back(i);
     if (which_.empty()) which_.push_back(any());
     for (const std::size_t i : which_) {
+      if (is_slots(i)) {
+        asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{1}});
+        continue;
+      }
       const auto burst = static_cast<std::uint64_t>(limits_[i].rule.quota.burst());
       const std::uint64_t cost = chance_.up_to(20) == 0 ? chance_() % (burst + 2) : 1 + chance_() % burst;
       const bool together = chance_.up_to(3) == 0;
@@ -246,6 +305,7 @@ class Trace {
                               .cost = Cost{cost},
                               .waits_with = static_cast<std::uint16_t>(together ? chance_() % 8 : 0)});
     }
+    if (asked.verb == Verb::take || asked.verb == Verb::charge || takes_slots(asked)) return;
     if (embedded_ == nullptr || asked.checks.size() < 2 || chance_.up_to(3) != 0) return;
     asked.checks[0].shadow = true;
     if (chance_.up_to(1) == 0) asked.checks[1].inside = 0;
@@ -271,9 +331,71 @@ class Trace {
     return answer;
   }
 
+  // As many of what one costs as there are.
+  void take(Asked& asked) {
+    asked.verb = Verb::take;
+    fill(asked);
+    for (Check& each : asked.checks) each.cost = Cost{static_cast<std::uint64_t>(1 + chance_.up_to(1))};
+    asked.most = static_cast<std::uint64_t>(1 + chance_.up_to(5));
+    asked.least = 1 + chance_() % asked.most;
+    const Answer answer = ask(asked);
+    for (Check& each : asked.checks) each.cost.units *= answer.units;
+    if (answer.granted) act(asked, now_, kNone);
+    find_moments();
+  }
+  void charge(Asked& asked) {
+    asked.verb = Verb::charge;
+    const std::size_t i = any();
+    const auto units = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(5) == 0 ? 30 : 6));
+    const nanoseconds overdraft{chance_.up_to(2) == 0 ? chance_.up_to(50 * kUs) : 1'000'000'000};
+    which_ = {i};
+    asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{units}});
+    switch (chance_.up_to(3)) {
+      case 0:
+        asked.outside = Outside(Outside::Form::remaining, units, overdraft);
+        break;
+      case 1:
+        if (!pauses_) return;
+        asked.outside = Outside(Pause{nanoseconds{chance_.up_to(4) == 0 ? 0 : chance_.up_to(100) * kUs}});
+        break;
+      case 2:
+        if (!refunds_) return;
+        refunded_ = true;
+        asked.outside = detail::refund_of(Cost{units});
+        break;
+      default:
+        if (chance_.up_to(1) == 0) {
+          asked.checks.clear();
+          fill(asked);
+        }
+        asked.outside = Outside(Outside::Form::cost, units, overdraft);
+    }
+    ask(asked);
+    find_moments();
+  }
+  void extend(Asked& asked) {
+    asked.verb = Verb::extend;
+    asked.hold = chance_.up_to(100 * kUs);
+    ask(asked);
+  }
+  // Of those who have yet to act: a pause has moved them.
+  void find_moments() {
+    if (!pauses_) return;
+    for (auto& of_limit : accounts_) {
+      for (Account& each : of_limit) {
+        for (auto& act : each.acts) {
+          if (act.at <= now_ || act.id == kNone) continue;
+          const std::int64_t wait = ask({.verb = Verb::moment, .id = act.id}).wait;
+          if (wait >= 0) act.at = now_ + wait;
+        }
+      }
+    }
+  }
+
   void act(const Asked& asked, std::int64_t at, std::size_t id) {
+    find_moments();
     for (std::size_t i = 0; i < which_.size(); ++i) {
-      if (asked.checks[i].shadow) continue;  // it may act without having been charged
+      if (asked.checks[i].shadow || is_slots(which_[i])) continue;  // it may act without having been charged
       Account& account = accounts_[which_[i]].back();
       account.acts.push_back(
           {at, static_cast<std::int64_t>(asked.checks[i].cost.units) * account.interval, id});
@@ -324,6 +446,8 @@ class Trace {
   std::string key_;
   std::size_t first_id_;
   std::int64_t most_wait_, most_ticks_;
+  bool has_slots_ = false;  // the last of them
+  bool pauses_ = false, refunds_ = false, refunded_ = false;
   std::set<std::size_t> held_;  // ids that can be settled for less
   std::vector<store::Limit> limits_;
   std::vector<std::size_t> which_;
