@@ -31,6 +31,8 @@ struct Ask {
   std::string_view id{};                     // of moment, cancel, settle and extend
   std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
   const limits::Time* at = nullptr;  // by which the file's dates go; null: now
+  // Of a check by the file: where a limit has a hold it is a reserve, which acts now.
+  bool holds = false;
 
   // Of reserve and acquire; nothing: as the limits say, or else 0.
   std::optional<std::chrono::nanoseconds> max_wait{};
