@@ -859,10 +859,14 @@ limits:
 limits:
   a: { in_flight: 5, hold: { ttl: 9s }, reserve: 10% }
   b: { in_flight: 5, hold: { ttl: 9s }, guarantee: 5/s }
+  c: { in_flight: 5, hold: { ttl: 9s }, penalty: 5min, refunds: true }
 )",
      R"(limits.yaml:3:41: limits.a.reserve: is of rates, and the limit has in_flight alone
 limits.yaml:4:41: limits.b.guarantee: is of rates, and the limit has in_flight alone
 limits.yaml:4:52: limits.b.guarantee: the limit has no within, so nobody guarantees it
+limits.yaml:5:41: limits.c.penalty: is of rates, and the limit has in_flight alone
+limits.yaml:5:50: note: limits.c.penalty: the limit has no by: one denial makes everybody wait
+limits.yaml:5:56: limits.c.refunds: is of rates, and the limit has in_flight alone
 )"},
     {4, R"(version: 1
 limits:
