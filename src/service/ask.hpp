@@ -93,8 +93,9 @@ struct Basis {
   limits::Time now{};
   limits::MatchMemory& memory;
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
-  std::chrono::nanoseconds overdraft{0};     // the most beyond a burst that may be charged afterwards
-  bool allow_refunds = false;                // of limits that do not say so, too
+  // The most beyond a burst that may be charged afterwards.
+  std::chrono::nanoseconds overdraft = Outside{}.overdraft;
+  bool allow_refunds = false;  // of limits that do not say so, too
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a
