@@ -20,6 +20,7 @@ async function handle(r) {
   if (reply.status === 200) {
     r.variables.limit_policy = reply.headersOut['RateLimit-Policy'] || '';
     r.variables.limit = reply.headersOut['RateLimit'] || '';
+    r.variables.reservation = reply.headersOut['Weir-Reservation'] || '';  // HOLD: of a profile with hold: true
     return r.internalRedirect('@allowed');
   }
   COPIED.forEach(name => {

@@ -40,6 +40,8 @@ core.register_action("weir", { "http-req" }, function(txn)
   if weir.status ~= 200 then return deny(txn, weir) end
   local policy = first(weir.headers, "ratelimit-policy")
   local limit = first(weir.headers, "ratelimit")
+  local reservation = first(weir.headers, "weir-reservation")  -- HOLD: of a profile with hold: true
+  if reservation then txn.http:req_set_header("weir-reservation", reservation) end
   if policy then txn:set_var("txn.weir_policy", policy) end
   if limit then txn:set_var("txn.weir_limit", limit) end
 end)

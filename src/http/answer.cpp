@@ -66,6 +66,8 @@ void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanati
     json.member("override_line", line_or_null(each.override_line));
     json.member("reason", or_null(each.reason));
     json.member("missing", or_null(each.missing));
+    json.member("penalty", each.penalty);
+    json.member("refunds", each.refunds);
     json.member("shadow", each.shadow);
     json.member("verdict", limits::verdict_of(each));
     if (each.decision) {

@@ -9,9 +9,13 @@
 #include "http/rate_limit_fields.hpp"
 #include "service/credentials.hpp"
 #include "service/told.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
+
+// Names the reservation that the application settles.
+constexpr std::string_view kReservation = "Weir-Reservation";
 
 bool may_ask(const limits::Set::Gateway& gateway, const Message& message) {
   if (gateway.token.empty()) return true;
@@ -64,17 +68,30 @@ void deny(Exchange& exchange, GateRefusal why, std::string_view detail = {}) {
                 detail.empty() ? sentence : detail);
 }
 
+void tell_fault(Exchange& exchange, const service::Question& question) {
+  Reply& reply = exchange.reply;
+  if (question.fault != Fault::unsuitable)
+    return write_problem(reply, 503, "nobody could decide: " + question.why);
+  const bool lacks_hold = !exchange.gateway->holds && store::has_slots(question.checks);
+  write_problem(reply, 400,
+                question.why + (lacks_hold ? "; or by a gateway whose profile says hold: true" : ""));
+}
+
 void tell_gate(Exchange& exchange, const service::Question& question) {
   Reply& reply = exchange.reply;
-  if (question.fault != Fault::none) return write_problem(reply, 503, "nobody could decide: " + question.why);
+  if (question.fault != Fault::none) return tell_fault(exchange, question);
   const limits::Set& set = *exchange.asking->set_of(question);
   const limits::Matched& matched = question.more->matched;
-  const bool allowed = service::told_of(question, &set).allowed;
+  const service::Told told = service::told_of(question, &set);
+  const bool allowed = told.allowed;
   exchange.loop.asker.count(question, &set, allowed);
   append_field(reply.fields, "Cache-Control", "no-store");
   append_rate_limit_fields(set, matched, service::asked_of(question), exchange.loop.forms(),
                            limits::Time(exchange.service.wall_now()), reply.fields);
-  if (allowed) return;
+  if (allowed) {
+    if (!told.id.empty()) append_field(reply.fields, kReservation, told.id);
+    return;
+  }
   core::JsonWriter json(reply.body);
   begin_denial(reply, json, deny_status(exchange, set));
   if (matched.outcome == limits::Matched::Outcome::refused) {
@@ -90,7 +107,8 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
 void ask(const GateRequest& request, Exchange& exchange) {
   service::Asker& asker = exchange.loop.asker;
   const limits::Description as{.attributes = request.all(), .costs_an_estimate = true};
-  const service::Question* const question = exchange.asking->add({.as = &as}, 0, false);
+  const service::Question* const question =
+      exchange.asking->add({.as = &as, .holds = exchange.gateway->holds}, 0, false);
   if (question == nullptr) {
     const service::Refusal& why = asker.refusal();
     if (why.what == service::Refusal::What::required)

@@ -4,6 +4,7 @@
 
 #include "core/address.hpp"
 #include "core/duration.hpp"
+#include "core/overdraft.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
 #include "weir/format.hpp"
@@ -96,6 +97,8 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
   if (!check.key.empty()) text += "  key " + check.key;
   if (check.what == TraceStep::What::counted && check.cost != 1)
     text += "  cost " + std::to_string(check.cost);
+  if (check.penalty.count() > 0) text += "  penalty " + core::to_text(check.penalty);
+  if (check.refunds) text += "  refunds";
   text += "\n    " + verdict_of(check) + what_remains(check);
   if (!check.missing.empty()) text += ", the request has no '" + check.missing + "'";
   if (check.what == TraceStep::What::exempt) text += " by `allow`";
@@ -133,6 +136,9 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
       const bool takes_one = core::counts_slots(check.limit->rule.algorithm) && check.cost.units > 1;
       explained.cost = takes_one ? 1 : check.cost.units;
       explained.shadow = check.shadow;
+      explained.penalty = check.limit->penalty;
+      explained.refunds = file.limits[step.limit].refunds && step.window != kNone &&
+                          core::can_overdraw(check.limit->rule.algorithm);
       if (answered != nullptr) {
         explained.decision = check.decision;
         if (out.by < 0 && answered->by == next) out.by = static_cast<int>(out.checks.size());

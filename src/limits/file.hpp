@@ -263,6 +263,7 @@ struct Gateway {
   int deny_status = 0;        // 0: as Answers has it
   bool deny_missing = false;  // a request that lacks `ip`, `path`, or what a limit that it meets counts by
   bool keep_odd_paths = false;
+  bool holds = false;  // where a limit has a hold, what is allowed is a reservation that acts now
   Position place{};
 };
 

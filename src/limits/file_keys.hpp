@@ -235,6 +235,14 @@ inline constexpr std::array kGateway = {
   "description": "What a path with %2f, %5c, %00, a backslash or a broken escape gets.",
   "enum": ["deny", "keep"]
 })"},
+    FileKey{.name = "hold",
+            .unsaid = "`false`",
+            .meaning = "`true`: where a limit has a `hold`, an allowed request is held, and its id is in the "
+                       "answer's field `Weir-Reservation`, for the application to settle",
+            .form = R"({
+  "description": "Where a limit has a hold, an allowed request is held: its id is in Weir-Reservation.",
+  "enum": [true, false, "true", "false"]
+})"},
 };
 inline constexpr std::array kToken = {
     FileKey{

@@ -103,7 +103,7 @@ std::string schema_of(const FileKey& key, std::size_t indent) {
     if (c == '\n') text.append(indent, ' ');
   }
   const auto inside = kInside.find(key.name);
-  if (inside == kInside.end()) return text;
+  if (inside == kInside.end() || key.form.find('@') == std::string_view::npos) return text;
   if (const std::size_t at = text.find("{ @ }"); at != std::string::npos)
     return text.replace(at + 2, 1, schema_of(inside->second, ", ", 0));
   const std::size_t at = text.find(" @\n") + 1;

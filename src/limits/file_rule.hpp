@@ -109,7 +109,8 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::of_gcra, "what is GCRA's alone, with another algorithm"},
     FileRuleText{FileRule::gateways,
                  "of gateways: an attribute that cannot be mapped, a header that is never read. Warnings: "
-                 "trusting every address, `trusted` where it is not used"},
+                 "trusting every address, `trusted` where it is not used, a limit with `in_flight` for a "
+                 "profile without `hold: true`"},
     FileRuleText{FileRule::local_share,
                  "warning: `local N%` of a burst is less than one unit; by how much all servers together "
                  "exceed the burst is told"},

@@ -175,6 +175,7 @@ Gateway read_gateway(Context& context, const std::string& name, const FileField&
     read.deny_status = static_cast<int>(status);
   read_word(context, map["on_missing"], "skip", "deny", read.deny_missing);
   read_word(context, map["odd_paths"], "deny", "keep", read.keep_odd_paths);
+  if (const FileField hold = map["hold"]) read_text(context, hold, read.holds, read_switch);
   return read;
 }
 

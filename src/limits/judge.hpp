@@ -21,6 +21,8 @@ void judge_store(const File& file, Findings& findings);
 // Fills Route::meets, and finds routes that cannot be reached, limits that none uses, and requests of too
 // many checks; and waiting that another limit does not bear.
 void judge_routes(File& file, Findings& findings);
+// What a request of a gateway may meet that its profile cannot ask for. After judge_routes().
+void judge_gateways(const File& file, Findings& findings);
 
 // A text that is the same for two `when` that say the same; empty for one that is.
 std::string same_when(const When& when);

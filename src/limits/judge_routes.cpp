@@ -4,6 +4,7 @@
 #include "core/duration.hpp"
 #include "core/reservation.hpp"
 #include "limits/common_wait.hpp"
+#include "limits/gateways.hpp"
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
 
@@ -102,7 +103,41 @@ void judge_checks(const File& file, const Route& route, Findings& findings) {
                        std::to_string(kMostChecks));
 }
 
+bool has(const Gateway& gateway, const std::string& attribute) {
+  return std::find(kOfGateway.begin(), kOfGateway.end(), attribute) != kOfGateway.end() ||
+         std::any_of(gateway.attributes.begin(), gateway.attributes.end(),
+                     [&](const Gateway::Mapped& each) { return each.attribute == attribute; });
+}
+
+bool may_take(const Gateway& gateway, const Route& route) {
+  return std::all_of(route.when.begin(), route.when.end(),
+                     [&](const Condition& condition) { return has(gateway, condition.attribute); });
+}
+
+// It has slots, and a request of the gateway has all that it counts by.
+bool takes_slot(const Gateway& gateway, const NamedLimit& limit) {
+  return limit.slots.place.line > 0 && std::all_of(limit.by.begin(), limit.by.end(),
+                                                   [&](const By& by) { return has(gateway, by.attribute); });
+}
+
 }  // namespace
+
+// 28
+void judge_gateways(const File& file, Findings& findings) {
+  for (const Gateway& gateway : file.gateways) {
+    std::vector<bool> told(file.limits.size(), gateway.holds);
+    for (const Route& route : file.routes) {
+      if (!may_take(gateway, route)) continue;
+      for (const Index index : route.meets) {
+        if (told[index] || !takes_slot(gateway, file.limits[index])) continue;
+        told[index] = true;
+        findings.warn(FileRule::gateways, gateway.place, "gateways." + gateway.name,
+                      "a request that meets " + quoted(file.limits[index].name) +
+                          " is an error, as that has in_flight; write hold: true");
+      }
+    }
+  }
+}
 
 void judge_routes(File& file, Findings& findings) {
   std::vector<bool> used(file.limits.size(), false);

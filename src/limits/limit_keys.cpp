@@ -612,7 +612,7 @@ void refuse_without_windows(Context& context, const Map& map) {
       context.error_at_key(FileRule::hold, slots,
                            "needs a hold, which takes the slot and ends by itself: write hold: { ttl: 60s }");
     if (map["rate"]) return;
-    for (const char* each : {"reserve", "guarantee", "lease"})
+    for (const char* each : {"reserve", "guarantee", "lease", "penalty", "refunds"})
       if (const FileField field = map[each])
         context.error_at_key(FileRule::rate, field, "is of rates, and the limit has in_flight alone");
     return;

@@ -301,6 +301,7 @@ void read_top(Context& context, const YamlNode& root) {
   judge_limits(file, context.findings);
   judge_guarantees(file, context.findings);
   judge_routes(file, context.findings);
+  judge_gateways(file, context.findings);
   judge_store(file, context.findings);
   judge_deployment(context);
 }

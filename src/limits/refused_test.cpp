@@ -859,10 +859,14 @@ limits:
 limits:
   a: { in_flight: 5, hold: { ttl: 9s }, reserve: 10% }
   b: { in_flight: 5, hold: { ttl: 9s }, guarantee: 5/s }
+  c: { in_flight: 5, hold: { ttl: 9s }, penalty: 5min, refunds: true }
 )",
      R"(limits.yaml:3:41: limits.a.reserve: is of rates, and the limit has in_flight alone
 limits.yaml:4:41: limits.b.guarantee: is of rates, and the limit has in_flight alone
 limits.yaml:4:52: limits.b.guarantee: the limit has no within, so nobody guarantees it
+limits.yaml:5:41: limits.c.penalty: is of rates, and the limit has in_flight alone
+limits.yaml:5:50: note: limits.c.penalty: the limit has no by: one denial makes everybody wait
+limits.yaml:5:56: limits.c.refunds: is of rates, and the limit has in_flight alone
 )"},
     {4, R"(version: 1
 limits:
@@ -1108,6 +1112,31 @@ gateways:
      R"(limits.yaml:3:26: warning: gateways.a.trusted: is not used with x-original, where one header has one address
 limits.yaml:4:37: warning: gateways.b.trusted[0]: '0.0.0.0/0' trusts every address, so clients choose their own
 limits.yaml:4:48: warning: gateways.b.trusted[1]: '::/0' trusts every address, so clients choose their own
+)"},
+    {28, R"(version: 1
+limits:
+  job: { by: [user], in_flight: 2, hold: { ttl: 1min } }
+  all: { rate: 1/s burst 9, in_flight: 9, hold: { ttl: 9s } }
+  own: { by: [worker], in_flight: 2, hold: { ttl: 1min } }
+routes:
+  - { when: { plan: big }, limits: [all] }
+  - { when: { path: /job }, limits: [job, own] }
+  - { when: { path: /jobs }, limits: [job] }
+  - { limits: [own] }
+gateways:
+  a: { from: path, attributes: { user: header.x-user } }
+  b: { from: path, attributes: { plan: header.x-plan }, hold: false }
+  c: { from: path, attributes: { user: header.x-user, plan: header.x-plan }, hold: true }
+  d: { from: path }
+)",
+     R"(limits.yaml:12:3: warning: gateways.a: a request that meets 'job' is an error, as that has in_flight; write hold: true
+limits.yaml:13:3: warning: gateways.b: a request that meets 'all' is an error, as that has in_flight; write hold: true
+)"},
+    {4, R"(version: 1
+gateways:
+  a: { from: path, hold: yes }
+)",
+     R"(limits.yaml:3:26: gateways.a.hold: 'yes' is neither true nor false
 )"},
     {31, R"(version: 1
 attributes: [tenant, user, plan, tokens, Bad, user]

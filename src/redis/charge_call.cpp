@@ -175,14 +175,16 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
   const Outside::Form form = request.charge->outside.form;
+  const bool pauses = form == Outside::Form::pause;
+  // A pause of no length moves nobody: one unit remains, as in a store of this process.
+  const bool moves = pauses && request.charge->outside.length.count() > 0;
   // By slot; a refund of gcra's states is asked of another script.
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
-    const bool scheduled =
-        check.limit->rule.algorithm == Algorithm::gcra && (refunds || form == Outside::Form::pause);
+    const bool scheduled = check.limit->rule.algorithm == Algorithm::gcra && (refunds || moves);
     if (scheduled) {
       if (auto why = cannot_reserve(check.limit->rule, in.endpoint.format))
         return refuse(request, i, Fault::unsuitable, *std::move(why));
@@ -197,7 +199,9 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
       call->add(i);
     }
     its->each.push_back({std::move(kept), std::nullopt});
-    if (!guarantee) its->each.back().outside = store::outside_of(*request.charge, check);
+    if (guarantee) continue;
+    its->each.back().outside =
+        pauses && !moves ? Outside(Remaining{1}) : store::outside_of(*request.charge, check);
   }
   its->open = calls.size();
   for (auto& [where, call] : calls) call->send(std::move(call), now);

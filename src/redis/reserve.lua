@@ -812,7 +812,7 @@ if reserves then
         if part.number < MOST_UNITS then call('ZADD', line.key, int(NUMBERS + part.number), int(part.number)) end
         line.held = line.held + its.units
       end
-      local longest = max(moment + hold, from_now(part.stop))
+      local longest = max(moment + (hold > 0 and hold or TOLD), from_now(part.stop))
       local longer = keep_until(line, longest)
       write_line(line)
       if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end

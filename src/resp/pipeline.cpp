@@ -53,7 +53,8 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       to.bulk(name);
       to.integer(value);
     };
-    to.array(18);
+    const bool rests = each.penalty.count() > 0;
+    to.array(18 + (rests ? 2 : 0) + (each.refunds ? 2 : 0));
     text("limit", each.limit);
     text("window", each.window);
     text("key", each.key);
@@ -64,6 +65,8 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
     number("remaining", each.decision ? each.decision->remaining : -1);
     number("retry_after_ms",
            each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
+    if (rests) number("penalty_ms", ceil_to_ms(each.penalty));
+    if (each.refunds) text("refunds", "true");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "core/histogram.hpp"
@@ -17,6 +18,12 @@ using service::Section;
 using Type = Metric::Type;
 using Value = Metric::Value;
 using Counters = redis::SharedStore::Counters;
+
+std::uint64_t sum_of(const std::unordered_map<std::uint64_t, std::uint64_t>& numbers) {
+  std::uint64_t sum = 0;
+  for (const auto& each : numbers) sum += each.second;
+  return sum;
+}
 
 }  // namespace
 
@@ -65,6 +72,9 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   row(Type::counter, "lost_holes",
       "Cancelled moments that were lost: there was no room for them, or the limit's numbers changed",
       "weir_holes_lost_total", &Counts::lost_holes);
+  row(Type::counter, "settled_lost_units",
+      "Units that holds were settled for less by, and that nobody took before they had drained",
+      "weir_settled_lost_units_total", &Counts::settled_lost_units);
   row(Type::counter, "reservations_without_id",
       "Reservations that cannot be cancelled, because --reservation-memory was full",
       "weir_reservations_without_id_total", &Counts::without_id);
@@ -87,6 +97,16 @@ void add_waiting_rows(service::Metrics& metrics, const waiting::House& house) {
   metrics.add({Section::stats, Type::counter, "waiters_turned_away",
                "Requests that were denied because as many waited as may",
                [&house] { return Value{house.turned_away()}; }, false, "weir_waiters_turned_away_total"});
+}
+
+void add_slot_rows(service::Metrics& metrics, const service::Service& service, const waiting::House& house,
+                   store::Reservations* own) {
+  metrics.add({Section::keyspace, Type::gauge, "slot_waiters",
+               "Acquires that stand in line for a slot in this server",
+               [&house] { return Value{sum_of(house.queues.slot_waiters())}; }});
+  if (own == nullptr) return;
+  metrics.add({Section::keyspace, Type::gauge, "in_flight", "Open holds that have a slot",
+               [&service, own] { return Value{sum_of(own->in_flight(service.now()))}; }, true});
 }
 
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,

@@ -8,6 +8,7 @@
 #include "server/settings.hpp"
 #include "server/store_status.hpp"
 #include "service/metrics.hpp"
+#include "service/service.hpp"
 #include "store/reservations.hpp"
 #include "waiting/acquiring_store.hpp"
 
@@ -20,6 +21,11 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
 
 // Of those who wait for their moment, whatever loop they are on. The house must outlive the rows.
 void add_waiting_rows(service::Metrics& metrics, const waiting::House& house);
+
+// What the metrics tell by limit, as sums; `own` is null where a shared store has the slots. What is handed
+// in must outlive the rows.
+void add_slot_rows(service::Metrics& metrics, const service::Service& service, const waiting::House& house,
+                   store::Reservations* own);
 
 // Of all loops together: each has a store of its own. What is handed in must outlive the rows.
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,

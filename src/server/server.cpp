@@ -221,6 +221,7 @@ class Server::Impl {
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
+    add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded_.reservations());
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);

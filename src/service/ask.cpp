@@ -126,6 +126,16 @@ bool bind_hold(const Ask& ask, Question& into, Refusal& refusal) {
          refuse(refusal, What::no_hold, "BOUND needs a hold: say HOLD, or ask by a limit that has one");
 }
 
+// What meets no limit, and what a list denies, has its answer.
+void hold_if_any(const limits::Set& set, Question& into) {
+  if (into.state == store::Request::State::answered) return;
+  const limits::WaitBounds waiting = limits::prepare_waiting(set, into.more->matched);
+  if (waiting.hold.count() == 0) return;
+  into.verb = Verb::reserve;
+  into.reserve(nanoseconds{0}, waiting.hold);
+  into.reservation->bound = false;
+}
+
 void look(Question& into) {
   into.verb = Verb::look;
   if (into.reservation == nullptr) return;
@@ -197,6 +207,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   take(into, more.matched.all());
   if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
+  if (ask.holds) hold_if_any(*basis.set, into);
   // With a trace it has its checks all the same, but is charged nothing.
   if (is_refused(into) && ask.explains && ask.verb != Verb::take) look(into);
   return true;

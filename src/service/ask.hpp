@@ -31,6 +31,8 @@ struct Ask {
   std::string_view id{};                     // of moment, cancel, settle and extend
   std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
   const limits::Time* at = nullptr;  // by which the file's dates go; null: now
+  // Of a check by the file: where a limit has a hold it is a reserve, which acts now.
+  bool holds = false;
 
   // Of reserve and acquire; nothing: as the limits say, or else 0.
   std::optional<std::chrono::nanoseconds> max_wait{};
@@ -91,8 +93,9 @@ struct Basis {
   limits::Time now{};
   limits::MatchMemory& memory;
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
-  std::chrono::nanoseconds overdraft{0};     // the most beyond a burst that may be charged afterwards
-  bool allow_refunds = false;                // of limits that do not say so, too
+  // The most beyond a burst that may be charged afterwards.
+  std::chrono::nanoseconds overdraft = Outside{}.overdraft;
+  bool allow_refunds = false;  // of limits that do not say so, too
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

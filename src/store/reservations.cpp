@@ -68,6 +68,7 @@ class Reservations::Used {
   ~Used() {
     book_.holes_.fetch_add(schedule_.holes() - holes_, std::memory_order_relaxed);
     book_.lost_holes_.fetch_add(schedule_.take_lost(), std::memory_order_relaxed);
+    book_.settled_lost_units_.fetch_add(schedule_.take_lost_units(), std::memory_order_relaxed);
   }
   Used(const Used&) = delete;
   Used& operator=(const Used&) = delete;
@@ -176,6 +177,7 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
       stripe.due.emplace(found->second.schedule.until(), hash);
       continue;
     }
+    Used(*this, found->second.schedule, hash)->has_holes(now);
     holes_.fetch_sub(found->second.schedule.holes(), std::memory_order_relaxed);
     stripe.schedules.erase(found);
   }
@@ -1117,7 +1119,8 @@ Reservations::Counts Reservations::counts() const {
           lost_holes_.load(std::memory_order_relaxed),
           without_id_.load(std::memory_order_relaxed),
           pauses_not_kept_.load(std::memory_order_relaxed),
-          holds_expired_.load(std::memory_order_relaxed)};
+          holds_expired_.load(std::memory_order_relaxed),
+          settled_lost_units_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::store

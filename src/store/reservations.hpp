@@ -50,12 +50,13 @@ class Reservations final : public ScheduledKeys {
 
   // What is told of it, as far as it has been cleared away.
   struct Counts {
-    std::uint64_t open = 0;             // reservations that may be cancelled or settled
-    std::uint64_t holes = 0;            // moments that nobody has taken over
-    std::uint64_t lost_holes = 0;       // ever: for lack of room, and when the key's numbers changed
-    std::uint64_t without_id = 0;       // ever: granted to wait without an id, for lack of room
-    std::uint64_t pauses_not_kept = 0;  // ever: for lack of room their ends are not kept
-    std::uint64_t holds_expired = 0;    // ever: holds that their time has ended
+    std::uint64_t open = 0;                // reservations that may be cancelled or settled
+    std::uint64_t holes = 0;               // moments that nobody has taken over
+    std::uint64_t lost_holes = 0;          // ever: for lack of room, and when the key's numbers changed
+    std::uint64_t without_id = 0;          // ever: granted to wait without an id, for lack of room
+    std::uint64_t pauses_not_kept = 0;     // ever: for lack of room their ends are not kept
+    std::uint64_t holds_expired = 0;       // ever: holds that their time has ended
+    std::uint64_t settled_lost_units = 0;  // ever: that holds were settled for less by, and nobody took
 
     friend bool operator==(const Counts&, const Counts&) = default;
   };
@@ -258,6 +259,7 @@ class Reservations final : public ScheduledKeys {
   std::atomic<std::uint64_t> without_id_{0};
   std::atomic<std::uint64_t> pauses_not_kept_{0};
   std::atomic<std::uint64_t> holds_expired_{0};
+  std::atomic<std::uint64_t> settled_lost_units_{0};
   std::atomic<std::uint64_t> pauses_{0};  // that have moved somebody, ever
   std::atomic<std::uint64_t> looked_{0};  // whose turn it is of the shelves
   std::array<Stripe, kStripes> stripes_;

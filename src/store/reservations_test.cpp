@@ -102,6 +102,32 @@ TEST(Reservations, are_never_granted_above_the_burst_and_look_at_no_cost) {
   EXPECT_TRUE(world.reserve(one, 0, 10s, 10s).id.empty());
 }
 
+TEST(Reservations, count_what_was_settled_for_less_and_nobody_took) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const auto lost = [&] { return world.store.reservations().counts().settled_lost_units; };
+  const Answer held = world.reserve(one, 5, 0s, 60s);
+  const Answer told = world.reserve(one, 10, 10s);  // in 5 s, and no earlier
+  EXPECT_EQ(told.wait, 5s);
+  world.settle(held.id, 1);  // 4 units from the second on
+  EXPECT_EQ(world.reserve(one, 1, 0s).wait, 0s);
+  EXPECT_EQ(lost(), 0U);
+  world.now += 3500ms;  // 1 of the 3 that are left begins later
+  EXPECT_EQ(world.reserve(one, 1, 0s).wait, 0s);
+  EXPECT_EQ(lost(), 2U);
+  world.now += 60s;
+  world.reserve(one, 1, 0s);
+  EXPECT_EQ(lost(), 2U);
+
+  const Answer again = world.reserve(one, 5, 0s, 60s);
+  world.reserve(one, 10, 10s);
+  world.settle(again.id, 1);
+  EXPECT_EQ(lost(), 2U);
+  const Limit other = limit("1/min burst 10");
+  world.reserve(other, 1, 0s);  // what one of them costs is another time now
+  EXPECT_EQ(lost(), 6U);
+}
+
 TEST(Reservations, are_not_overtaken_by_checks) {
   World world;
   const Limit one = limit("1/s burst 1");

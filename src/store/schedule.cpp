@@ -35,6 +35,7 @@ void Schedule::count_by(const QuotaNumbers& numbers) {
 
 void Schedule::clear_holes() {
   lost_ += holes();
+  for (const auto& each : lasting_) lose_units(each.second);
   passing_.clear();
   lasting_.clear();
   by_moment_.clear();
@@ -146,6 +147,7 @@ void Schedule::move_holes(std::uint64_t from, std::uint64_t by) {
     for (auto& [end, hole] : *holes) {
       if (hole.number < from || hole.moment + time < pause_end_ || left.size() == kMostMovedHoles) {
         ++lost_;
+        lose_units(hole);
         continue;
       }
       hole.moment += time;
@@ -180,7 +182,7 @@ Schedule::Hole Schedule::remove(Holes::iterator at) {
 // Those that have drained, and those whose moment has come without anybody to take them.
 void Schedule::drop_passed(nanoseconds now) {
   while (!lasting_.empty() && core::ahead_of(lasting_.begin()->first, now) < numbers_.interval)
-    remove(lasting_.begin());
+    lose_units(remove(lasting_.begin()));
   const auto n = static_cast<std::uint64_t>(now.count());
   while (!by_moment_.empty() && by_moment_.begin()->first <= now) {
     const std::uint64_t end = by_moment_.begin()->second;
@@ -259,10 +261,11 @@ bool Schedule::add(std::uint64_t end, Hole hole, std::uint64_t client) {
     hole.share = memory_->take(client, kHoleBytes, ReservationMemory::Kind::wait);
     if (!hole.share) {
       ++lost_;
+      lose_units(hole);
       return false;
     }
   }
-  if (const auto same = find_hole(end)) remove(*same);
+  if (const auto same = find_hole(end)) lose_units(remove(*same));
   put(end, std::move(hole));
   return true;
 }
@@ -312,6 +315,7 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
                      .numbers = numbers_},
                     moment};
   Hole hole = remove(at);
+  if (hole.lasts) lost_units_ += hole.units - fits;  // they have drained
   const std::uint64_t rest = fits - units;
   if (rest != 0) {
     Hole left{.moment = hole.moment,
@@ -503,6 +507,7 @@ void Schedule::leave_hole(const OwnUnits& own, std::uint64_t end, std::uint64_t 
                           std::uint64_t client) {
   end_hold(own);
   const std::uint64_t interval = own.numbers.interval;
+  if (own.numbers != numbers_) lost_units_ += units;
   if (units == 0 || own.numbers != numbers_) return;
   // The last of them; the first, where those become one with a hole before them.
   std::uint64_t stop = end;
@@ -515,6 +520,7 @@ void Schedule::leave_hole(const OwnUnits& own, std::uint64_t end, std::uint64_t 
   const nanoseconds from = core::first_moment(stop, numbers_.burst * interval);
   if (is_paused(now) && from < pause_end_) {
     ++lost_;
+    lost_units_ += units;
     return;
   }
   add(stop, {.moment = from, .low = stop - units * interval, .units = units, .number = number, .lasts = true},

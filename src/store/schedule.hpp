@@ -118,6 +118,9 @@ class Schedule {
   void count_by(const QuotaNumbers& numbers);
   // How many holes have been lost since this was last asked.
   std::uint64_t take_lost() { return std::exchange(lost_, 0); }
+  // The same of units that holds were settled for less by, and that nobody took. Those of a hole that drains
+  // count once somebody uses the schedule.
+  std::uint64_t take_lost_units() { return std::exchange(lost_units_, 0); }
 
   // That is the tat as the last change of the schedule has left it.
   void left(std::uint64_t tat) {
@@ -223,6 +226,7 @@ class Schedule {
     return nanoseconds{static_cast<std::int64_t>(hole.units * numbers_.interval)};
   }
   std::optional<Holes::iterator> find_hole(std::uint64_t end);
+  void lose_units(const Hole& hole) { lost_units_ += hole.lasts ? hole.units : 0; }
   void clear_holes();
   void put(std::uint64_t end, Hole hole);
   Hole remove(Holes::iterator at);
@@ -257,6 +261,7 @@ class Schedule {
   std::uint64_t units_ = 0;  // that have been charged, ever: the next number
   std::uint64_t moved_ = 0;  // how long the schedule has moved up, ever
   std::uint64_t lost_ = 0;
+  std::uint64_t lost_units_ = 0;
   std::uint64_t tail_ = kUnknown;  // left(); no snapshot has it
   nanoseconds pause_end_{0};
   std::uint64_t paused_tat_ = 0;  // PausedState::tat

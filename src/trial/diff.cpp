@@ -125,6 +125,7 @@ class Flat {
     if (gateway.deny_status != 0) say("deny_status", std::to_string(gateway.deny_status));
     if (gateway.deny_missing) say("on_missing", "deny");
     if (gateway.keep_odd_paths) say("odd_paths", "keep");
+    if (gateway.holds) say("hold", "true");
   }
 
   void add_routes() {

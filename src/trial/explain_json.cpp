@@ -26,6 +26,8 @@ void write(JsonWriter& json, const ExplainedCheck& check) {
   json.member("override_line", line_or_null(check.override_line));
   json.member("reason", or_null(check.reason));
   json.member("missing", or_null(check.missing));
+  json.member("penalty_ms", std::chrono::ceil<std::chrono::milliseconds>(check.penalty).count());
+  json.member("refunds", check.refunds);
   json.member("verdict", verdict_of(check));
   if (check.decision) {
     json.member("cost", check.cost);

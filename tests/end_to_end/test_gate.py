@@ -296,6 +296,90 @@ class Start(unittest.TestCase):
             self.assertEqual(ask(server.ports[-1], "/v1/gate/other", client)[0], 404)
 
 
+class Holds(unittest.TestCase):
+    """Profiles with `hold: true`."""
+
+    flags = ()
+
+    def setUp(self):
+        folder = self.enterContext(Folder())
+        limits = folder.file("limits.yaml", """version: 1
+limits:
+  ip: { by: [ip], rate: 3/h }
+  export: { by: [ip], rate: 100/h, in_flight: 2, hold: { ttl: 60s } }
+  chat: { by: [ip], rate: 100/h, hold: { estimate: 40, ttl: 60s } }
+  slow: { by: [ip], rate: 5/h algorithm=sliding_window_counter }
+  bad: { by: [ip], rate: 5/h, deny: { ip: 192.0.2.66 } }
+routes:
+  - { when: { path: /export }, limits: [export, bad] }
+  - { when: { path: /chat }, limits: [chat] }
+  - { when: { path: /slow }, limits: [slow] }
+  - { when: { path: /both }, limits: [slow, export] }
+  - { limits: [ip] }
+gateways:
+  holds: { from: x-forwarded, hold: true }
+  checks: { from: x-forwarded, hold: false }
+""")
+        self.server = self.enterContext(Server("--http", "127.0.0.1:0", "--limits", limits, *self.flags))
+
+    def gate(self, path, address="198.51.100.1", profile="holds"):
+        """(status, the reservation's id, body)"""
+        status, headers, body = ask(self.server.ports[1], "/v1/gate/" + profile, [("X-Forwarded-For", address), ("X-Forwarded-Uri", path)])
+        return status, headers["Weir-Reservation"], body
+
+    def settle(self, **said):
+        status, _, body = ask(self.server.ports[1], "/v1/settle", [("Content-Type", "application/json")], "POST", json.dumps(said).encode())
+        self.assertEqual(status, 200, body)
+        return json.loads(body)["wait"]
+
+    def test_an_allowed_request_holds_its_slot_until_it_is_settled(self):
+        (one, first, body), (two, second, _), (three, none, denial) = [self.gate("/export") for _ in range(3)]
+        self.assertEqual((one, two, three, none, body), (200, 200, 429, None, b""))
+        self.assertNotEqual(first, second)
+        self.assertRegex(first, "^[A-Za-z0-9_-]+$")
+        self.assertEqual(json.loads(denial)["violated-policies"], ["export-in_flight"])
+        self.assertEqual(self.gate("/export", "198.51.100.2")[0], 200)
+        self.assertEqual(self.gate("/export", "192.0.2.66")[:2], (429, None))  # by a list
+        self.assertGreaterEqual(self.settle(id=first), 0)
+        self.assertEqual(self.settle(id=first), -1)
+        self.assertEqual([self.gate("/export")[0] for _ in range(2)], [200, 429])
+
+    def test_a_hold_without_slots_is_settled_at_what_it_cost(self):
+        first, second, third = [self.gate("/chat") for _ in range(3)]
+        self.assertEqual([first[0], second[0], third[0]], [200, 200, 429])
+        self.settle(id=first[1], actual=1)
+        self.assertEqual(self.gate("/chat")[0], 200)
+
+    def test_what_has_no_hold_is_checked(self):
+        self.assertEqual([self.gate("/")[:2] for _ in range(4)], [(200, None)] * 3 + [(429, None)])
+        self.assertEqual([self.gate("/slow")[:2] for _ in range(6)], [(200, None)] * 5 + [(429, None)])
+
+    def test_a_profile_without_it_takes_no_slots_and_says_what_is_missing(self):
+        status, held, body = self.gate("/export", profile="checks")
+        self.assertEqual((status, held), (400, None))
+        self.assertEqual(json.loads(body)["detail"], "in_flight=2 is met by WEIR.RESERVE and WEIR.ACQUIRE alone (/v1/reserve, /v1/acquire), "
+                         "with a hold: a slot is taken until the hold's end; or by a gateway whose profile says hold: true")
+        self.assertEqual(self.gate("/chat", profile="checks")[:2], (200, None))
+
+    def test_what_cannot_be_held_is_an_error(self):
+        status, held, body = self.gate("/both")
+        self.assertEqual((status, held, json.loads(body)["detail"]),
+                         (400, None, "sliding_window_counter cannot be reserved: gcra and fixed windows can"))
+
+
+class HoldsWithAStore(Holds):
+    def setUp(self):
+        folder = self.enterContext(Folder())
+        path = folder.file("store.sock")
+        store = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder.path],
+                                 stdout=subprocess.DEVNULL)
+        self.addCleanup(store.wait)
+        self.addCleanup(store.kill)
+        until(lambda: os.path.exists(path), "a Redis")
+        self.flags = "--store", f"redis+unix://{path}", "--store-deadline", "5s"
+        super().setUp()
+
+
 class Agreement(unittest.TestCase):
     """The same requests, with paths that are already normal, by three servers that are asked in three ways."""
 

@@ -145,6 +145,15 @@ class TestVerbs(OneServerWithLimits):
         denied = self.ask("WEIR.EXPLAIN ip=203.0.113.1")
         self.assertEqual([fields(r)["verdict"] for r in denied[1:]], [b"allowed", b"denied"] + [b"skipped"] * 3)
 
+    def test_explain_tells_a_penalty_and_refunds(self):
+        text = ("version: 1\nlimits:\n  login: { by: [user], rate: 9/min, penalty: 15m, refunds: true,\n"
+                "           overrides: [{ when: { user: tester }, penalty: 0s }] }\n")
+        with Limits(text) as limits, Server("--limits", limits.path_of, "--http", "127.0.0.1:0") as server, server.client() as client:
+            row = fields(client.ask("WEIR.EXPLAIN", "user=u")[1])
+            self.assertEqual((row["penalty_ms"], row["refunds"]), (900_000, b"true"))
+            row = fields(client.ask("WEIR.EXPLAIN", "user=tester")[1])
+            self.assertEqual((row.get("penalty_ms"), row["refunds"], row["override_line"]), (None, b"true", 4))
+
     def test_an_attribute_that_the_file_does_not_name_is_an_error(self):
         text = "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 9/min, required: true } }\n"
         with Limits(text) as limits, Server("--limits", limits.path_of) as server, server.client() as client:

@@ -46,8 +46,11 @@ class TestSlots(OneServerWithLimits):
 
     def test_open_holds_are_a_metric(self):
         before = self.open_holds()
+        all_before = int(self.info("Keyspace")["in_flight"])
         held = self.reserve("MAXWAIT", "0", "AS", "job=metric")[5]
         self.assertEqual(self.open_holds(), before + 1)
+        told = self.info("Keyspace")
+        self.assertEqual((int(told["in_flight"]), told["slot_waiters"]), (all_before + 1, "0"))
         self.client.ask("WEIR.SETTLE", held)
         self.assertEqual(self.open_holds(), before)
 

@@ -22,10 +22,11 @@ http.client._MAXHEADERS = 1000  # what gateways let through, the backend shall r
 
 
 class Backend:
-    """Counts the requests that reach it, by path; a websocket is told what it says."""
+    """Counts the requests that reach it, by path, with their reservations; a websocket is told what it says."""
 
     def __init__(self):
         seen = self.seen = collections.Counter()
+        held = self.held = collections.defaultdict(list)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -35,6 +36,7 @@ class Backend:
             def do_GET(self):
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 seen[self.path] += 1
+                held[self.path].append(self.headers.get_all("Weir-Reservation"))
                 if self.headers.get("Upgrade") == "websocket":
                     return self.echo()
                 self.send_response(200)

@@ -1,6 +1,7 @@
 """examples/gateways in the real programs: nginx (auth_request, njs, Lua), Caddy, HAProxy, Envoy and Traefik before one
 backend, with a weir that asks for its token. `test_gateways.py CLASS` runs one of them."""
 import http.client
+import json
 import pathlib
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import threading
 import time
 import unittest
+import urllib.request
 
 import gateways
 from gateways import EXAMPLES, TOKEN, Backend
@@ -23,9 +25,11 @@ PREFLIGHT = [("Access-Control-Request-Method", "POST"), ("Access-Control-Request
 def limits(**changes):
     """The example's, slow enough that a test's denials do not hang on its speed; each gateway has to send its token."""
     text = (EXAMPLES / "limits.yaml").read_text()
-    hidden = "  - { when: { path: /edge }, limits: [edge] }\n  - { limits: [edge, ip, user] }"
+    hidden = ("  - { when: { path: /edge }, limits: [edge] }\n  - { when: { path: /export }, limits: [exports] }\n"
+              "  - { limits: [edge, ip, user] }")
     for old, new in {"50/s burst 100": "1000/s burst 100000", "5/min": "5/h", "20/s burst 40": "3/h",
-                     "  - { limits: [edge, ip, user] }": hidden, "{ from:": "{ token: { header: x-gate-token, env: GATE_TOKEN }, from:",
+                     "  - { limits: [edge, ip, user] }": hidden, "{ from:": "{ token: { header: x-gate-token, env: GATE_TOKEN }, hold: true, from:",
+                     "routes:": "  exports: { by: [user], in_flight: 2, hold: { ttl: 1h } }\nroutes:",
                      **changes}.items():
         assert old in text, old
         text = text.replace(old, new)
@@ -159,6 +163,28 @@ class States:
         self.assertEqual(status, 429, self.program.text())
         self.assertEqual(headers.get_all("Proxy-Status"),
                          ['weir; error=http_request_denied; details="the path can be read in more than one way"'])
+
+    def test_slots_are_held_until_the_application_settles(self):
+        def export():
+            return self.ask(path="/export", headers=[("X-User-Id", "eva"), ("Weir-Reservation", "forged")])[0]
+        self.assertEqual([export() for _ in range(3)], [200, 200, 429], self.program.text())
+        (first,), (second,) = held = self.backend.held["/export"]
+        self.assertNotEqual(first, second)
+        self.assertNotIn("forged", (first, second))
+        self.assertGreaterEqual(self.settle_one(first), 0)
+        self.assertEqual([export() for _ in range(2)], [200, 429], self.program.text())
+        self.assertEqual([len(each) for each in held], [1] * 3)
+        self.assertEqual(self.settle_one(first), -1)
+
+    def settle_one(self, held):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/v1/settle", json.dumps({"id": held}).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.load(answer)["wait"]
+
+    def test_a_client_does_not_bring_a_reservation(self):
+        self.ask(path="/brings", headers=[("Weir-Reservation", "forged"), ("weir-reservation", "again")])
+        self.assertEqual(self.backend.held["/brings"], [None], self.program.text())
 
     def test_many_requests_of_one_connection(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=PATIENCE)
@@ -418,7 +444,8 @@ class Traefik(AfterABalancer, States, unittest.TestCase):
 class Documents(unittest.TestCase):
     def test_what_the_guide_shows_is_in_the_examples(self):
         guide = pathlib.Path(EXAMPLES.parents[1], "docs/gateways.md").read_text()
-        part = guide.partition("\n## Web pages")[2].partition("\n## ")[0]
+        nginx = re.search(r"^```nginx\n.*?^```$", guide.partition("\n## How many at once")[2], re.M | re.S)[0]
+        part = guide.partition("\n## Web pages")[2].partition("\n## ")[0] + nginx
         examples = {line.strip() for each in EXAMPLES.iterdir() for line in each.read_text().splitlines()}
         shown = [line.strip() for block in re.findall(r"^```\w+\n(.*?)^```$", part, re.M | re.S) for line in block.splitlines()]
         self.assertGreater(len(shown), 5)

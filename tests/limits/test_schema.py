@@ -50,7 +50,7 @@ WHOLE = {
                {"when": {"tenant": "@partners"}, "class": "bulk", "limits": ["edge", "staff"]},
                {"limits": ["edge", "ip", "tenant", "search", "tokens"]}],
     "gateways": {"nginx": {"from": "x-original", "attributes": {"user": "header.x-user-id"}, "address": "header.x-real-ip",
-                           "deny_status": 403, "on_missing": "deny", "odd_paths": "keep"},
+                           "deny_status": 403, "on_missing": "deny", "odd_paths": "keep", "hold": True},
                  "caddy": {"from": "x-forwarded", "trusted": ["10.0.0.0/8", "::1"],
                            "token": {"header": "x-gate-token", "env": "GATE_TOKEN"}}},
     "answers": {"status": 429, "headers": ["retry-after", "ratelimit-11"]},
