@@ -179,6 +179,8 @@ struct Hold {
   Position place{};
   Position ttl_place{};
   Position at_most_place{};  // line 0: unsaid
+
+  static constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24};
 };
 
 // Units that a server takes from a shared store ahead of time.

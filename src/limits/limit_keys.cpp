@@ -94,6 +94,10 @@ void read_store_error(Context& context, const FileField& field, StoreError& read
   }
 }
 
+std::string above(const FileField& field, std::chrono::nanoseconds most) {
+  return "'" + field.text() + "' is above the maximum (" + core::to_text(most) + ")";
+}
+
 void read_hold(Context& context, const FileField& field, Hold& hold) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kHold);
@@ -108,6 +112,7 @@ void read_hold(Context& context, const FileField& field, Hold& hold) {
     hold.ttl_place = ttl.place();
     if (read_text(context, ttl, hold.ttl, read_time_span) && hold.ttl.count() == 0)
       context.error(FileRule::form, ttl, "'" + ttl.text() + "' leaves no time to settle in");
+    if (hold.ttl > Hold::kLongest) context.error(FileRule::form, ttl, above(ttl, Hold::kLongest));
   } else {
     context.error_at_key(FileRule::form, field, "missing ttl: how long a hold may be open");
   }
@@ -121,8 +126,7 @@ void read_hold(Context& context, const FileField& field, Hold& hold) {
 Penalty read_penalty(Context& context, const FileField& field) {
   Penalty penalty{.place = field.place()};
   if (read_text(context, field, penalty.time, read_time_span) && penalty.time > Pause::kLongest)
-    context.error(FileRule::penalty, field,
-                  "'" + field.text() + "' is above the maximum (" + core::to_text(Pause::kLongest) + ")");
+    context.error(FileRule::penalty, field, above(field, Pause::kLongest));
   return penalty;
 }
 
@@ -466,12 +470,14 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
          [](const File&, const NamedLimit& limit) {
            return limit.max_wait.count() < 0 ? std::string() : core::to_text(limit.max_wait);
          }},
-    {.key = {.name = "hold",
-             .unsaid = "none",
-             .meaning = "`ttl` (a time span), `estimate` (units, 1), `at_most` (a share of the burst, "
-                        "`100%`; not beside a `reserve`): for costs that are known only afterwards",
-             .example = "{ estimate: 2000, ttl: 60s }",
-             .form = R"({
+    {.key =
+         {.name = "hold",
+          .unsaid = "none",
+          .meaning =
+              "`ttl` (a time span, at most `24h`), `estimate` (units, 1), `at_most` (a share of the burst, "
+              "`100%`; not beside a `reserve`): for costs that are known only afterwards",
+          .example = "{ estimate: 2000, ttl: 60s }",
+          .form = R"({
   "description": "For costs that are known only afterwards.",
   "type": "object",
   "required": ["ttl"],

@@ -288,6 +288,12 @@ limits.yaml:3:58: limits.a.hold.at_most: '0%' allows no hold
 )"},
     {4, R"(version: 1
 limits:
+  a: { by: [b], in_flight: 5, hold: { ttl: 25h } }
+)",
+     R"(limits.yaml:3:44: limits.a.hold.ttl: '25h' is above the maximum (1d)
+)"},
+    {4, R"(version: 1
+limits:
   a: { rate: 9/s, hold: {} }
 )",
      R"(limits.yaml:3:19: limits.a.hold: missing ttl: how long a hold may be open

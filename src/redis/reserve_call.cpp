@@ -145,7 +145,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
     // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
     // or a later one.
     if (!looks_ && (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other))
-      take_back(in_, record_, checks_, now);
+      take_back(in_, record_, checks_, hold_.count() > 0, now);
     return decide_here(cause, error, now);
   }
   in_.tally.decided(now);

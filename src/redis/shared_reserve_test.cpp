@@ -97,6 +97,27 @@ TEST(SharedReserve, one_whose_answer_comes_too_late_is_taken_back) {
   EXPECT_TRUE(world.empty());
 }
 
+// A hold that acts at once is not cancelled: it would have its slot until its time is over.
+TEST(SharedReserve, a_hold_whose_answer_comes_too_late_is_settled_at_nothing) {
+  for (const char* const of : {"in_flight=1", "1/10s burst 4"}) {
+    SharedWorld world(kOne);
+    Reserve first(of, "other", 1, 0s, 60s);  // Redis has the script from then on
+    EXPECT_EQ(first.ask(world), "granted in 0ms with an id");
+    world.asked();
+    world.work = [] { return 30ms; };
+    world.check(rule("9/s"), "a");
+    world.check(rule("9/s"), "b");
+    Reserve late(of, "k", 1, 0s, 60s);
+    EXPECT_EQ(late.ask(world, 51ms), "granted in 0ms with an id (timeout)") << "by the fallback";
+    world.work = [] { return 0ms; };
+    world.run(1s);
+    EXPECT_EQ(world.asked(), "a | b | reserve k | cancel k | settle k") << of;
+    Reserve next(of, "k", of[0] == 'i' ? 1 : 4, 0s, 60s);
+    EXPECT_EQ(next.ask(world), "granted in 0ms with an id") << of;
+    EXPECT_TRUE(world.empty());
+  }
+}
+
 // While the store refuses, the fallback reserves, and its ids mean nothing in the store.
 TEST(SharedReserve, what_the_fallback_has_reserved_it_takes_back) {
   SharedWorld world(kOne);

@@ -97,7 +97,7 @@ void spend_jointly(StoreParts& in, store::Request& request, std::span<const Kept
                    std::chrono::nanoseconds now);
 
 // Nobody knows whether these were reserved under that record: if they were, it is taken back.
-void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks,
+void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks, bool is_held,
                std::chrono::nanoseconds now);
 
 void give_back(StoreParts& in, const KeptCheck& check, std::chrono::nanoseconds charged_at,

@@ -160,9 +160,9 @@ void undo(StoreParts& in, Request& request, nanoseconds now) {
   call->send(std::move(call), now);
 }
 
-void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks, nanoseconds now) {
-  UndoCall::What what{
-      .verb = store::Verb::cancel, .patience = in.options.deadline, .record = std::move(record)};
+void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks, bool is_held,
+               nanoseconds now) {
+  UndoCall::What what{.verb = store::Verb::cancel, .patience = in.options.deadline, .record = record};
   for (const KeptCheck& check : checks) {
     // As it was charged, without those that cost nothing.
     if (check.cost.units > 0) what.parts.push_back({check.limit.id, check.size, check.name});
@@ -170,6 +170,14 @@ void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> ch
   if (what.parts.empty()) return;
   auto call = std::make_unique<UndoCall>(in, Ticket(), std::move(what));
   call->send(std::move(call), now);
+  if (!is_held) return;
+  // What acts already is not cancelled. One that was has no record any more.
+  auto settles = std::make_unique<UndoCall>(in, Ticket(),
+                                            UndoCall::What{.verb = store::Verb::settle,
+                                                           .patience = in.options.deadline,
+                                                           .record = std::move(record),
+                                                           .asked = {.actual = 0}});
+  settles->send(std::move(settles), now);
 }
 
 }  // namespace weir::redis

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/moment.hpp"
+#include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "store/reservation_id.hpp"
 #include "store/sorted_chunks.hpp"
@@ -53,7 +54,7 @@ Busy longest_of(std::size_t count, std::chrono::nanoseconds max_wait, const Rule
     if (decision == nullptr || decision->allowed()) continue;
     auto wait = decision->retry_after.value_or(std::chrono::nanoseconds{-1});
     const core::Rule& rule = rule_of(i);
-    if (wait.count() > 0 && !core::counts_slots(rule.algorithm) && core::may_wait(rule))
+    if (wait.count() > 0 && core::can_reserve(rule.algorithm) && core::may_wait(rule))
       wait = std::max(wait - max_wait, std::chrono::nanoseconds{0});
     if (wait.count() == 0 || longest.wait.count() < 0 || (wait.count() > 0 && wait <= longest.wait)) continue;
     longest = {wait, static_cast<std::uint8_t>(i)};

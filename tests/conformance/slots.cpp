@@ -120,6 +120,18 @@ void slots_and_rates_are_taken_all_or_none(Trial& trial) {
   trial.equal(trial.left(rate, "k"), 1, "and its units are back");
 }
 
+// A window has no moment: nobody waits for its end in line.
+void one_that_finds_no_slot_and_a_full_window_is_told_the_window_s_end(Trial& trial) {
+  const Limit slots = trial.limit("in_flight=1", 1);
+  const Limit day = trial.limit("1/d algorithm=fixed_window", 2);
+  const auto both = [&] { return reserve(trial, {{slots, "k"}, {day, "k"}}, 30s, 60s); };
+  trial.expect(both().granted, "the first");
+  const Booked busy = both();
+  trial.expect(!busy.granted, "no slot is left");
+  trial.equal(int{busy.by}, 1, "by");
+  trial.equal(busy.wait.count(), nanoseconds{24h}.count(), "wait");
+}
+
 void other_numbers_of_slots_throw_nobody_out(Trial& trial) {
   const Limit three = trial.limit("in_flight=3", 1);
   const Limit one = trial.limit("in_flight=1", 1);
@@ -356,6 +368,7 @@ std::vector<Property> slot_properties() {
           WEIR_PROPERTY(a_slot_needs_a_hold_and_is_met_by_no_check),
           WEIR_PROPERTY(a_look_tells_the_free_slots),
           WEIR_PROPERTY(slots_and_rates_are_taken_all_or_none),
+          WEIR_PROPERTY(one_that_finds_no_slot_and_a_full_window_is_told_the_window_s_end),
           WEIR_PROPERTY(other_numbers_of_slots_throw_nobody_out),
           WEIR_PROPERTY(a_class_leaves_its_slots_free),
           WEIR_PROPERTY(a_shadow_of_slots_stops_nobody),

@@ -121,14 +121,15 @@ class Ends:
                 self.assertEqual(client.reply()[0], 0)
         self.assertEqual(holds(self.probe, self.key), 10_000)
         client.close()
-        slowest = left = 1e-9
+        # That others are served in between is in src/service/bound_holds_test.cpp, which has no clock.
+        slowest = 0.0
         deadline = time.monotonic() + 60
+        left = 1
         while left and time.monotonic() < deadline:
             began = time.monotonic()
             left = holds(self.probe, self.key)
             slowest = max(slowest, time.monotonic() - began)
         self.assertEqual(left, 0)
-        self.assertLess(slowest, 0.5)
         print(f"{self.id()}: the slowest answer meanwhile took {slowest * 1000:.1f} ms", file=sys.stderr)
 
 

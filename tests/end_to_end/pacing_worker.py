@@ -17,21 +17,32 @@ reserve, execute, last = celery_tasks.reserve, celery_tasks.weir.execute_command
 
 def counted(*arguments):
     answer = reserve(*arguments)
-    broker.rpush("reserved", 1)
+    if answer[0]:
+        broker.rpush("reserved", 1)
     return answer
 
 
 def asked(*words):
-    last.asked = time.time()
+    began = time.time()
     answer = execute(*words)
-    broker.rpush("questions", time.time() - last.asked)
-    if words[1] == "PAUSE":
-        broker.rpush("pauses", f"{last.asked} {time.time()} {words[2] / 1000}")
+    now = time.time()
+    broker.rpush("questions", now - began)
+    if words[0] == "WEIR.RESERVE" and answer[0]:
+        broker.rpush("denied", answer[6])
+    elif words[0] == "WEIR.RESERVE":
+        last.reservation = answer[5].decode()
+        broker.hset("moments", last.reservation, now + answer[3] / 1000)
+    elif words[0] == "WEIR.MOMENT":
+        last.reservation = words[1]
+        if answer > 0:
+            broker.hset("moments", last.reservation, now + answer / 1000)
+    elif words[1] == "PAUSE":
+        broker.rpush("pauses", f"{began} {words[2] / 1000}")
     return answer
 
 
 def call(number, moment):
-    broker.rpush("calls", f"{number} {moment} {time.time()} {last.asked}")
+    broker.rpush("calls", f"{number} {moment} {time.time()} {broker.hget('moments', last.reservation).decode()}")
     if "VENDOR" not in os.environ:
         return
     try:
@@ -41,6 +52,8 @@ def call(number, moment):
     broker.rpush("made", number)
 
 
+celery_tasks.LATE = float(os.environ.get("LATE", celery_tasks.LATE))
+celery_tasks.LONGEST = float(os.environ.get("LONGEST", celery_tasks.LONGEST))
 celery_tasks.reserve = counted
 celery_tasks.weir.execute_command = asked
 celery_tasks.call = call

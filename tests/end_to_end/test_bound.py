@@ -22,6 +22,20 @@ class Bound(Ends, OneServer):
         # A key may still be called so.
         self.assertEqual(self.probe.ask("WEIR.RESERVE", "KEYS", "bound", "1/min burst 1")[6], b"bound")
 
+    def test_an_id_is_all_the_right_that_it_takes_and_the_connection_ends_its_holds_all_the_same(self):
+        client, other = self.held(0), self.server.client()
+        self.addCleanup(other.close)
+        words = ("WEIR.RESERVE", "BOUND", "HOLD", "1000", self.key, SLOTS)
+        longer, shorter, settled = (client.ask(*words)[5] for _ in range(3))
+        self.assertEqual(other.ask("WEIR.EXTEND", longer, "600000"), 600_000)
+        self.assertEqual(other.ask("WEIR.EXTEND", shorter, "0"), 0)
+        self.assertEqual(other.ask("WEIR.SETTLE", settled), 0)
+        self.assertEqual(holds(self.probe, self.key), 1)
+        self.assertEqual([other.ask("WEIR.EXTEND", each, "1000") for each in (shorter, settled)], [0, 0])
+        client.close()
+        self.is_free()
+        self.assertEqual(other.ask("WEIR.EXTEND", longer, "600000"), 0)
+
     def test_there_may_not_be_more_than_that(self):
         client = self.held(0)
         most, sent = 16_384, 0

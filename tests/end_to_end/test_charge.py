@@ -92,6 +92,18 @@ class TestCharge(OneServerWithLimits):
         before = self.server.info()["overdraft_dropped_units"]
         self.assertEqual(self.charge("COST", "1000000", self.key, "1/s burst 10")[:2], [86_410, 86_400])
         self.assertEqual(int(self.server.info()["overdraft_dropped_units"]) - int(before), 1_000_000 - 86_410)
+        # Whatever the product is, and on top of what is owed already.
+        for units in 2 ** 62, 2 ** 63 - 1:
+            self.assertIn(self.charge("COST", str(units), self.key, "1/s burst 10")[:2], ([0, 86_400], [1, 86_400]))
+        self.assertEqual(self.charge("COST", str(2 ** 62), self.key + "/month", "5/month align=calendar")[:2],
+                         [2 ** 32 - 1, 2 ** 32 - 6])
+        self.fails(f"ERR COST: '{2 ** 63}' is not an integer from 0 to {2 ** 63 - 1}", "COST", str(2 ** 63), "k", "1/s")
+
+    def test_more_than_the_burst_says_nothing(self):
+        self.assertEqual(self.charge("COST", "3", self.key, "1/h burst 4")[0], 3)
+        for left in 4, 5, 2 ** 62, 2 ** 63 - 1:
+            self.assertEqual(self.charge("REMAINING", str(left), self.key, "1/h burst 4")[:2], [0, 0])
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/h burst 4")[2], 1)
 
     def test_a_pause_moves_those_who_wait(self):
         rule = "1/20s burst 1"

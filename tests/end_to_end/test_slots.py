@@ -87,6 +87,8 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual(self.client.ask("WEIR.EXTEND", held, "0"), 0)
         self.assertEqual(self.client.ask("WEIR.EXTEND", held, "60000"), 0)
         self.assertEqual(self.reserve("HOLD", "1", self.key, "in_flight=1")[0], 0)
+        self.assertEqual(self.reserve("HOLD", "86400001", self.key, "in_flight=1"),
+                         Error("ERR HOLD: '86400001' is not an integer from 1 to 86400000"))
         self.assertEqual(self.client.ask("WEIR.EXTEND", "x", "-1"),
                          Error("ERR ms: '-1' is not an integer from 0 to 9223372036854775807"))
 

@@ -1,4 +1,6 @@
 """Somebody else's API: counts what reaches it, and answers 429 with Retry-After when a test says so."""
+import collections
+import datetime
 import http.server
 import math
 import threading
@@ -8,13 +10,16 @@ import time
 class Vendor(http.server.ThreadingHTTPServer):
     """`refuse_at`: the number of the request, from 0, that is answered 429, as are all of the next `away` seconds. `takes`:
     seconds for each other request. `answer(path, body)`: its status, fields, and the pieces of its answer; where they raise,
-    the connection ends."""
+    the connection ends. `zone`: where its days are counted, by the wall clock, which is ahead by `ahead()` seconds."""
     request_queue_size = 100
     daemon_threads = True
 
-    def __init__(self, refuse_at=None, away=2.0, takes=0.0, answer=lambda path, body: (200, {}, [])):
+    def __init__(self, refuse_at=None, away=2.0, takes=0.0, answer=lambda path, body: (200, {}, []),
+                 zone=datetime.timezone.utc, ahead=lambda: 0.0):
         super().__init__(("127.0.0.1", 0), Handler)
         self.refuse_at, self.away, self.takes, self.answer = refuse_at, away, takes, answer
+        self.zone, self.ahead = zone, ahead
+        self.days = collections.Counter()  # of what was answered
         self.lock = threading.Lock()
         self.arrived = []  # (wall clock, path) of each request
         self.refused = []  # (wall clock, Retry-After) of those that were
@@ -33,6 +38,7 @@ class Vendor(http.server.ThreadingHTTPServer):
             self.under_way += 1
             self.most_at_once = max(self.most_at_once, self.under_way)
             if now >= self.until:
+                self.days[datetime.datetime.fromtimestamp(now + self.ahead(), self.zone).date()] += 1
                 return None
             self.refused.append((now, math.ceil(self.until - now)))
             return self.refused[-1][1]
