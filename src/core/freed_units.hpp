@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 #include "core/step.hpp"
 
@@ -28,6 +29,15 @@ constexpr std::uint64_t undrained(std::uint64_t end, std::uint64_t less, std::ui
 constexpr std::uint64_t end_after_moves(std::uint64_t end, std::uint64_t then, std::uint64_t moved,
                                         std::uint64_t later) {
   return end - (moved - then - later);
+}
+
+// The least that a tat may be before a pause's end: then one unit acts, and the pace after that.
+constexpr std::uint64_t least_tat(std::chrono::nanoseconds pause_end, std::uint64_t burst,
+                                  std::uint64_t interval, std::chrono::nanoseconds now) {
+  if (pause_end <= now) return 0;
+  const auto full = static_cast<unsigned __int128>(burst - 1) * interval;
+  return static_cast<std::uint64_t>(std::min<unsigned __int128>(
+      std::numeric_limits<std::int64_t>::max(), full + static_cast<unsigned __int128>(pause_end.count())));
 }
 
 // The first moment at which anybody may act whose interval ends at `end`: `drains` later, burst x T, at most.

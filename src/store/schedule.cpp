@@ -78,11 +78,7 @@ std::optional<nanoseconds> Schedule::moment_of(const OwnUnits& own, nanoseconds 
 }
 
 std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) const {
-  if (!is_paused(now)) return 0;
-  const auto burst = static_cast<unsigned __int128>(numbers.burst - 1) * numbers.interval;
-  constexpr unsigned __int128 kMost = std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::uint64_t>(
-      std::min(kMost, burst + static_cast<unsigned __int128>(pause_end_.count())));
+  return core::least_tat(pause_end_, numbers.burst, numbers.interval, now);
 }
 
 std::uint64_t Schedule::least_after_refund(const QuotaNumbers& numbers, std::uint64_t interval,
