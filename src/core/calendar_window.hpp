@@ -45,14 +45,16 @@ struct Running {
   std::uint64_t used = 0;
   std::uint64_t left = 0;  // ns until it ends, at least 1
 
-  TwoWords state(const Calendar& calendar, nanoseconds now) const {
+  template <class Windows>
+  TwoWords state(const Windows& calendar, nanoseconds now) const {
     const auto kept = static_cast<std::uint64_t>(kept_for(calendar.unit()).count());
     return {static_cast<std::uint64_t>(now.count()) + left + kept, word_of(id, used)};
   }
 };
 
-// `utc` is the same time as `now`, on the clock that the calendar goes by.
-inline Running running(const Calendar& calendar, TwoWords state, nanoseconds now, nanoseconds utc) {
+// `utc` is the same time as `now`, on the clock that the calendar goes by. `Windows`: a Calendar.
+template <class Windows>
+Running running(const Windows& calendar, TwoWords state, nanoseconds now, nanoseconds utc) {
   CalendarWindow window = calendar.at(utc);
   Running found{.id = window.id};
   if (ahead_of(state.until, now) != 0 && id_of(state.word) >= window.id) {
@@ -64,8 +66,9 @@ inline Running running(const Calendar& calendar, TwoWords state, nanoseconds now
   return found;
 }
 
-inline Step decide(const Quota& quota, const Calendar& calendar, TwoWords state, nanoseconds now,
-                   nanoseconds utc, Cost cost) {
+template <class Windows>
+Step decide(const Quota& quota, const Windows& calendar, TwoWords state, nanoseconds now, nanoseconds utc,
+            Cost cost) {
   const auto limit = static_cast<std::uint64_t>(quota.rate().count);
   Running window = running(calendar, state, now, utc);
   std::uint64_t room = limit - std::min(window.used, limit);

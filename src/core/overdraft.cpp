@@ -78,8 +78,11 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
     after = outside.form == Outside::Form::pause
                 ? paused(rule, owed, moved, outside.length)
                 : std::max(owed, (burst - std::min(outside.units, burst)) * interval);
-    if (after > owed)
-      told.charged = units_of(after, interval) - (ahead == 0 ? 0 : units_of(ahead, state.word));
+    if (after > owed) {
+      // Fewer, where what was owed in another T was more than anybody may owe in this one.
+      const std::uint64_t units = units_of(after, interval);
+      told.charged = units - std::min(units, ahead == 0 ? 0 : units_of(ahead, state.word));
+    }
   }
   // A pause lasts by the numbers of who asks for it, so all that is owed is counted by them.
   const bool recounts = outside.form == Outside::Form::pause && ahead != 0 && state.word != interval;

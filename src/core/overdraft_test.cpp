@@ -116,6 +116,15 @@ TEST(Overdraft, a_debt_in_another_interval_is_counted_in_this_one_first) {
   EXPECT_FALSE(left.changes) << "3 are owed already";
 }
 
+TEST(Overdraft, a_pause_after_more_was_owed_in_another_interval_charges_nothing) {
+  // 100 units of 10 ms are owed, and in 100 ms each they are more than may be owed.
+  Outside pause = Pause{1s};
+  pause.overdraft = 0s;
+  const Overdrawn told = overdraw(rule("10/s burst 5"), {kN + kT, kT / 100}, kNow, pause);
+  EXPECT_EQ(told.next, (TwoWords{kN + kT + 4 * kT / 10, kT / 10}));
+  EXPECT_EQ(told.charged, 0U);
+}
+
 TEST(Overdraft, a_charge_of_nothing_changes_nothing) {
   const TwoWords owes{kN + 2 * kT, 2 * kT};
   EXPECT_FALSE(overdraw(rule("1/s burst 5"), owes, kNow, cost(0)).changes);

@@ -79,7 +79,7 @@ std::vector<store::Request*>& Asker::unanswered() {
 
 void Asker::clear() {
   // A reset of many keys is alone, and the only one whose size is the client's choice.
-  if (size_ == 1 && (*this)[0].checks.size() > kMany) (*this)[0].more.reset();
+  if (size_ == 1 && (*this)[0].checks.size() > kMany) (*this)[0].drop_more();
   size_ = 0;
   renewed_ = false;
   texts_.forget();
@@ -107,7 +107,7 @@ void Asker::put_back(std::unique_ptr<Question> question) {
   if (is_small && free_.size() < kMostWithMore) {
     question->more->set.reset();
   } else {
-    question->more.reset();
+    question->drop_more();
   }
   question->why.clear();
   if (free_.size() < kMostFree) free_.push_back(std::move(question));

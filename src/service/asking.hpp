@@ -58,7 +58,7 @@ class Asking {
       some_answered_ = true;
     } else if (question->reservation != nullptr) {
       complete(ask, *question);
-    } else if (question->charge != nullptr) {
+    } else if (question->verb == store::Verb::charge) {
       question->charge->client = client_;
     }
     return question;

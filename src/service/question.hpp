@@ -47,6 +47,13 @@ struct alignas(64) Question final : store::Request {
     if (!more) more = std::make_unique<More>();
     return *more;
   }
+  // What views it goes with it.
+  void drop_more() {
+    more.reset();
+    reservation = nullptr;
+    charge = nullptr;
+    take = nullptr;
+  }
   // Room for its checks, which are as new but for what the store answered before.
   std::span<store::Check> room(std::size_t count) {
     if (count != 1) return room_for_many(count);

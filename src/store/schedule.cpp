@@ -79,9 +79,7 @@ std::optional<nanoseconds> Schedule::moment_of(const OwnUnits& own, nanoseconds 
 }
 
 std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) const {
-  if (!is_paused(now)) return 0;
-  return core::tat_after_pause(static_cast<std::uint64_t>(pause_end_.count()), numbers.interval,
-                               numbers.burst);
+  return core::least_tat(pause_end_, numbers.interval, numbers.burst, now);
 }
 
 void Schedule::wrote(const QuotaNumbers& numbers, nanoseconds now) {

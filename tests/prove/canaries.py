@@ -277,3 +277,50 @@ plant("number_of_any_unit", NUMBER, "  const std::uint64_t tenths = after.ns + d
       "  const std::uint64_t tenths = after.ns + 10000 * digit *", "number.nothing_wraps", "number.fraction")
 plant("number_of_292_years_and_more", NUMBER, "  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max()))",
       "  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::uint64_t>::max()))", "number.rounded_up")
+
+OVERDRAFT = "src/core/overdraft.cpp"
+PAUSE = "src/core/pause.hpp"
+plant("charge_in_64_bits", OVERDRAFT, "    if (outside.units <= room / interval) {", "    if (outside.units <= room) {",
+      "charge.nothing_wraps", "charge.cost")
+plant("charge_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;", "charge.cost")
+plant("charge_without_a_bound", OVERDRAFT, "const std::uint64_t room = most - std::min(owed, most);",
+      "const std::uint64_t room = most + most - std::min(owed, most);", "charge.cost", "charge.other_T")
+plant("charge_drops_all_that_does_not_fit", OVERDRAFT, "      after += room;\n", "", "charge.cost")
+plant("charge_forgives_a_part_of_a_unit", OVERDRAFT,
+      "  const std::uint64_t units = units_of(ahead, state.word);\n  return units > most",
+      "  const std::uint64_t units = ahead / state.word;\n  return units > most", "charge.other_T")
+plant("charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next", "  if (after != owed + 1) {\n    told.next",
+      "charge.other_T")
+plant("charge_of_what_remains_is_one_less", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
+      ": std::max(owed, (burst - std::min(outside.units + 1, burst)) * interval);", "charge.remaining")
+plant("pause_of_one_unit_less", OVERDRAFT, "const std::uint64_t at_end = (burst - 1) * interval_of(rule);",
+      "const std::uint64_t at_end = burst * interval_of(rule);", "charge.pause")
+plant("pause_of_one_unit_more", OVERDRAFT, "const std::uint64_t at_end = (burst - 1) * interval_of(rule);",
+      "const std::uint64_t at_end = 0 * burst * interval_of(rule);", "charge.pause")
+plant("pause_moves_nobody", OVERDRAFT, "at_most_the_longest(owed + moved)", "at_most_the_longest(owed)", "charge.pause")
+plant("pause_is_shortened", PAUSE, "static_cast<unsigned __int128>(burst - 1) * interval + end;",
+      "static_cast<unsigned __int128>(burst - 1) * (interval - 1) + end;", "charge.pause_is_not_shortened")
+plant("refund_takes_one_more", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
+      "units >= (owed - stays) / interval ? owed - stays : (units + 1) * interval;", "charge.refund")
+plant("refund_takes_what_others_depend_on", OVERDRAFT, "const std::uint64_t stays = std::min(owed, ahead_of(least, now));",
+      "const std::uint64_t stays = 0 * std::min(owed, ahead_of(least, now));", "charge.refund")
+
+SLOTS = "src/store/slots.hpp"
+plant("one_slot_too_many", SLOTS, "if (!takes || open < most) return told;", "if (!takes || open <= most) return told;",
+      "slots.no_more_than")
+plant("slots_are_free_at_once", SLOTS, "std::max(lacking, std::chrono::nanoseconds{1});", "lacking;", "slots.no_more_than")
+
+DATED = "src/core/calendar_window.hpp"
+plant("calendar_left_backwards", DATED, "    found.id = id_of(state.word);", "    found.id = window.id;",
+      "calendar.never_backwards")
+plant("calendar_forgets_what_was_used", DATED, "    found.used = used_of(state.word);", "    found.used = 0;",
+      "calendar.never_backwards", "calendar.admits")
+plant("calendar_of_one_more", DATED, "  } else if (cost.units > room) {", "  } else if (cost.units > room + 1) {",
+      "calendar.nothing_wraps", "calendar.admits")
+plant("calendar_charges_a_denial", DATED, "    verdict = Verdict::denied;\n", "    verdict = Verdict::denied;\n    next.until += 1;\n",
+      "calendar.refusal_changes_nothing")
+plant("pause_charges_less_than_nothing", OVERDRAFT,
+      "told.charged = units - std::min(units, ahead == 0 ? 0 : units_of(ahead, state.word));",
+      "told.charged = units - (ahead == 0 ? 0 : units_of(ahead, state.word));", "charge.pause_wraps_nothing")
+plant("refund_in_64_bits", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
+      "std::min(owed - stays, units * interval);", "charge.refund_wraps_nothing", "charge.refund")

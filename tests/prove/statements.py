@@ -8,3 +8,6 @@ import settle  # noqa: F401
 import moments  # noqa: F401
 import three  # noqa: F401
 import duration  # noqa: F401
+import charge  # noqa: F401
+import slots  # noqa: F401
+import calendar_windows  # noqa: F401

@@ -180,3 +180,45 @@ plant("deadlines_are_not_waited_for", SOCKETS, "  timer_->set(wait);\n", "")
 plant("deadlines_are_looked_at_before_what_has_come", SOCKETS, "if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {",
       "if (reads_first_ < 0 && !was_quiet) {",
       "both have come only where a machine stood still, whose answers may be the fallback's")
+
+# The life of a call.
+SLOTS = "src/store/slots.hpp"
+plant("a_slot_is_freed_twice", SLOTS, "    if (open_.is_end(at) || open_[at].second != id) return false;\n    open_.erase(at);",
+      "    if (open_.is_end(at)) return false;\n    open_.erase(at);")
+plant("one_slot_too_many", SLOTS, "if (!takes || open < most) return told;", "if (!takes || open <= most) return told;")
+plant("a_settlement_keeps_its_slot", BOOK, "if (slots == nullptr || !slots->free(id, end)) return false;",
+      "if (slots == nullptr || !slots->has(id, end)) return false;")
+plant("nobody_is_told_of_a_free_slot", BOOK,
+      "  freed_(schedule_key(hash));\n  if (slots->open() == 0)", "  if (slots->open() == 0)")
+plant("bound_holds_stay", "src/service/bound_holds.cpp", "  ender_.end(std::move(left));", "  left.clear();")
+plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(asked.hold, record->longest);",
+      "const nanoseconds end = from + asked.hold + record->longest;")
+plant("redis_an_extension_revives_a_hold", RESERVE,
+      "if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end",
+      "if not moment or not record.held then return {1, time[1], time[2], '0'} end")
+plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
+plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
+      "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end")
+OVERDRAFT = "src/core/overdraft.cpp"
+plant("a_charge_is_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;")
+plant("what_remains_raises_nothing", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
+      ": owed;")
+plant("a_charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next = {", "  if (after != owed || outside.units > burst) {\n"
+      "    if (outside.form == Outside::Form::remaining) after = (burst - std::min(outside.units, burst)) * interval;\n"
+      "    told.next = {")
+plant("a_refund_takes_all_back", OVERDRAFT,
+      "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
+plant("a_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
+      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back")
+plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
+plant("a_pause_is_of_the_tat_alone", FREED, "  if (pause_end <= now) return 0;", "  if (pause_end.count() >= 0 || now.count() > 0) return 0;")
+plant("redis_a_pause_moves_nobody", RESERVE, "      add_move(line, number, by)\n", "")
+plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
+      "if (schedule != nullptr && now.count() < 0) return false;")
+plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
+plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;", "    any = true;")
+plant("a_month_of_30_days", "src/core/calendar.cpp",
+      "      return {since(said.year() / said.month() / 1), since(next / 1)};",
+      "      return {since(said.year() / said.month() / 1), since(said.year() / said.month() / 1) + days{30 + 0 * (next / 1).day().operator unsigned()}};")
+plant("a_window_of_the_calendar_forgets", "src/core/calendar_window.hpp", "    found.used = used_of(state.word);",
+      "    found.used = used_of(state.word) / 2;")

@@ -43,6 +43,7 @@ class Words {
         words_ = {event_.kind == Kind::reserve ? "WEIR.RESERVE" : "WEIR.ACQUIRE"};
         number("COST", static_cast<std::int64_t>(event_.units));
         number("MAXWAIT", event_.time.count() / 1'000'000);
+        if (event_.bound) words_.emplace_back("BOUND");
         if (event_.hold > 0ns) number("HOLD", event_.hold.count() / 1'000'000);
         keys();
         break;
@@ -50,7 +51,24 @@ class Words {
         words_ = {"WEIR.CANCEL", id_};
         break;
       case Kind::settle:
-        words_ = {"WEIR.SETTLE", id_, std::to_string(event_.units)};
+        words_ = {"WEIR.SETTLE", id_};
+        if (!event_.as_charged) words_.push_back(std::to_string(event_.units));
+        break;
+      case Kind::charge:
+        words_ = {"WEIR.CHARGE"};
+        outside();
+        keys();
+        break;
+      case Kind::refund:
+        words_ = {"WEIR.REFUND"};
+        number("COST", static_cast<std::int64_t>(event_.units));
+        keys();
+        break;
+      case Kind::moment:
+        words_ = {"WEIR.MOMENT", id_};
+        break;
+      case Kind::extend:
+        words_ = {"WEIR.EXTEND", id_, std::to_string(event_.time.count() / 1'000'000)};
         break;
       default:
         words_ = {"WEIR.RESET"};
@@ -63,6 +81,11 @@ class Words {
   void number(const char* name, std::int64_t value) {
     words_.emplace_back(name);
     words_.push_back(std::to_string(value));
+  }
+  void outside() {
+    if (event_.form == Event::Form::cost) number("COST", static_cast<std::int64_t>(event_.units));
+    if (event_.form == Event::Form::remaining) number("REMAINING", static_cast<std::int64_t>(event_.units));
+    if (event_.form == Event::Form::pause) number("PAUSE", event_.time.count() / 1'000'000);
   }
   void keys() {
     if (!plan_.by_file) words_.emplace_back("KEYS");
@@ -96,6 +119,8 @@ Reply read_reply(const resp::Value& value) {
     if (takes) reply.granted = value.items[6].integer;
     if (value.items.size() == 7 && !takes && value.items[5].type == Type::string)
       reply.id = value.items[5].text;
+    // Of a charge.
+    if (value.items.size() == 5 && value.items[4].type == Type::string) reply.text = value.items[4].text;
     if (value.items.size() > 5) reply.text = takes ? value.items[5].text : value.items.back().text;
   } else {
     return broken("no list of five");
@@ -140,6 +165,27 @@ std::string body_of(const Plan& plan, const Event& event) {
   return body + "}";
 }
 
+// A member of the body that says what happened outside, or what of it did not.
+std::string outside_of(const Event& event) {
+  if (event.form == Event::Form::pause) return "\"pause\":" + seconds_of(event.time);
+  return (event.form == Event::Form::remaining ? "\"remaining\":" : "\"cost\":") +
+         std::to_string(event.units);
+}
+std::string body_of_charge(const Plan& plan, const Event& event) {
+  const Key& key = plan.keys[event.keys[0]];
+  const std::string where = plan.by_file ? "\"attributes\":{\"" + key.name + "\":\"x\"}"
+                                         : "\"key\":\"" + key.name + "\",\"limit\":\"" + key.rule() + "\"";
+  return "{" + where + "," + outside_of(event) + "}";
+}
+
+// What is asked of an id.
+std::string body_of_id(const Event& event, std::string_view id) {
+  std::string body = "{\"id\":\"" + std::string(id) + "\"";
+  if (event.kind == Kind::settle && !event.as_charged) body += ",\"actual\":" + std::to_string(event.units);
+  if (event.kind == Kind::extend) body += ",\"hold\":" + seconds_of(event.time);
+  return body + "}";
+}
+
 // A number of seconds, in whole milliseconds, rounded up as RESP tells it; what is null is -1.
 std::int64_t ms_at(const simdjson::dom::element& all, const char* member) {
   double seconds = 0;
@@ -173,6 +219,19 @@ Reply read_decision(const Plan& plan, const Event& event, int status, const simd
   return reply;
 }
 
+Reply read_charged(const Plan& plan, const Event& event, const simdjson::dom::element& all) {
+  std::string_view by;
+  Reply reply;
+  reply.kind = Reply::Kind::values;
+  if (all["charged"].get(reply.values[0]) != simdjson::SUCCESS ||
+      all["owed"].get(reply.values[1]) != simdjson::SUCCESS || all["by"].get(by) != simdjson::SUCCESS)
+    return broken("a member is missing");
+  reply.values[2] = ms_at(all, "wait");
+  reply.values[3] = ms_at(all, "reset_after");
+  reply.text = !plan.by_file && by == "limit" ? plan.keys[event.keys[0]].name : by;
+  return reply;
+}
+
 Reply read_body(const Plan& plan, const Event& event, int status, const std::string& body) {
   simdjson::dom::parser parser;
   simdjson::dom::element all;
@@ -186,14 +245,17 @@ Reply read_body(const Plan& plan, const Event& event, int status, const std::str
     return reply;
   }
   if (event.kind <= Kind::acquire) return read_decision(plan, event, status, all);
+  if (event.kind == Kind::charge) return read_charged(plan, event, all);
   Reply reply;
   reply.kind = Reply::Kind::integer;
-  const char* const member = event.kind == Kind::cancel   ? "given_back"
-                             : event.kind == Kind::settle ? "wait"
-                                                          : "reset";
-  if (event.kind == Kind::settle) {
+  const bool is_time = event.kind == Kind::settle || event.kind == Kind::moment || event.kind == Kind::extend;
+  const char* const member = event.kind == Kind::cancel || event.kind == Kind::refund ? "given_back"
+                             : event.kind == Kind::extend                             ? "hold"
+                             : is_time                                                ? "wait"
+                                                                                      : "reset";
+  if (is_time) {
     double wait = 0;
-    if (all[member].get(wait) != simdjson::SUCCESS) return broken("no wait");
+    if (all[member].get(wait) != simdjson::SUCCESS) return broken(std::string("no ") + member);
     reply.integer = wait < 0 ? -1 : ms_at(all, member);
   } else if (all[member].get(reply.integer) != simdjson::SUCCESS) {
     return broken(std::string("no ") + member);
@@ -204,13 +266,13 @@ Reply read_body(const Plan& plan, const Event& event, int status, const std::str
 }  // namespace
 
 std::string request_of(const Plan& plan, const Event& event, Protocol protocol, std::string_view id) {
-  const bool undoes = event.kind == Kind::cancel || event.kind == Kind::settle;
-  if (event.kind > Kind::reset || (undoes && id.empty())) return "";
+  const bool by_id = event.is_by_id();
+  if (event.kind > Kind::reset || (by_id && id.empty())) return "";
   if (protocol == Protocol::resp) return redis::array(Words(plan, event, id).make());
-  if (!undoes) return post(name_of(event.kind), body_of(plan, event));
-  std::string body = "{\"id\":\"" + std::string(id) + "\"";
-  if (event.kind == Kind::settle) body += ",\"actual\":" + std::to_string(event.units);
-  return post(name_of(event.kind), body + "}");
+  const bool charges = event.kind == Kind::charge || event.kind == Kind::refund;
+  return post(name_of(event.kind), by_id     ? body_of_id(event, id)
+                                   : charges ? body_of_charge(plan, event)
+                                             : body_of(plan, event));
 }
 
 std::optional<Reply> Replies::next(const Plan& plan, const Event* event, std::string& bytes) {

@@ -71,6 +71,9 @@ class FarEnds {
     if (const auto found = ends_.extract(id)) ::close(found.mapped().descriptor);
   }
 
+  // Its client reads no more: what it is still sent makes closing it a reset.
+  void go_deaf(std::uint64_t id) { epoll_ctl(ready_, EPOLL_CTL_DEL, ends_.at(id).descriptor, nullptr); }
+
   // Tells what has come, `read(id, bytes)`, and then who was left, `left(id)`. False: nothing.
   template <class Read, class Left>
   bool pull(Read read, Left left) {

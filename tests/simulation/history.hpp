@@ -42,6 +42,10 @@ struct Asked {
   nanoseconds departed = kNever;  // the reply, from the server
   nanoseconds received = kNever;  // the reply, by the client
   nanoseconds ended = kNever;     // its connection, or its server
+  // What was granted is bound to its connection, which its client closed then, or its server's end did; and
+  // its server was told of it, if it lived.
+  nanoseconds left = kNever;
+  nanoseconds told_left = kNever;
   Reply reply{};
 };
 
@@ -51,6 +55,7 @@ struct Span {
 };
 
 struct History {
+  std::deque<Event> followed;  // what clients asked on by what they were told: no part of the plan
   std::deque<Asked> asked;
   // By server: when its answers may be the fallback's.
   std::vector<std::vector<Span>> disturbed;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "simulation/plan_calls.hpp"
 #include "simulation/world.hpp"
 
 namespace weir::inline v0_1::simulation {
@@ -17,6 +18,10 @@ constexpr const char* kNames[] = {"check",
                                   "acquire",
                                   "cancel",
                                   "settle",
+                                  "charge",
+                                  "refund",
+                                  "moment",
+                                  "extend",
                                   "reset",
                                   "leave",
                                   "break_connection",
@@ -46,7 +51,12 @@ static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
 // A plan in the making.
 class Maker {
  public:
-  Maker(std::uint64_t seed, const PlanOptions& options) : options_(options), chance_(seed) {
+  Maker(std::uint64_t seed, const PlanOptions& options)
+      : options_(options),
+        calls_(seed % 10 == 0 || seed % 10 == 7),
+        of_calls_(seed ^ 0xCA11),
+        requests_(calls_ ? options.requests / 2 : options.requests),
+        chance_(seed) {
     plan_.seed = seed;
   }
 
@@ -55,6 +65,7 @@ class Maker {
     choose_keys();
     ask();
     if (!plan_.by_file && plan_.lease == 0 && !alone_) play_scenes();
+    if (calls_) add_calls(plan_, of_calls_, options_.requests / 2, asked_until_, next_);
     go_wrong();
     end();
     std::sort(plan_.events.begin(), plan_.events.end(), [](const Event& a, const Event& b) {
@@ -92,6 +103,15 @@ class Maker {
     for (std::size_t i = 0; i < plan_.clients; ++i) plan_.http.push_back(chance_.percent(http));
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
+    if (calls_) suit_calls();
+  }
+
+  // In two worlds of ten, whose seeds end in 0 and 7, half of what is asked is about the life of a call. What
+  // is in that way left to chance has other worlds for it.
+  void suit_calls() {
+    plan_.lease = 0;
+    plan_.reservation_memory = std::size_t{1} << 20;
+    if (!alone_ && plan_.store != Plan::Store::cluster) plan_.by_file = of_calls_.one_in(2);
   }
 
   // One server with a store of its own, which is away often, while much is booked ahead: what the fallback
@@ -109,7 +129,9 @@ class Maker {
 
   void choose_keys() {
     // A request may meet 16 limits of a file.
-    const auto count = static_cast<std::size_t>(chance_.between(3, plan_.by_file ? 15 : 16));
+    // Which its keys of calls are among.
+    const std::int64_t most = calls_ && plan_.by_file ? 7 : plan_.by_file ? 15 : 16;
+    const auto count = static_cast<std::size_t>(chance_.between(3, most));
     for (std::size_t i = 0; i < count; ++i) {
       Key key;
       key.name = "k" + std::to_string(i);
@@ -151,11 +173,11 @@ class Maker {
     rate *= 0.3 + static_cast<double>(chance_.below(300)) / 100;
     auto gap =
         std::clamp(nanoseconds{static_cast<std::int64_t>(1e9 / rate)}, nanoseconds{100us}, nanoseconds{50ms});
-    if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(options_.requests);
+    if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(requests_);
     const nanoseconds start = 500ms;
     nanoseconds at = start;
     std::vector<Reserved> reserved;
-    for (std::size_t i = 0; i < options_.requests; ++i) {
+    for (std::size_t i = 0; i < requests_; ++i) {
       at += chance_.between(0ns, 2 * gap);
       one(at, reserved);
     }
@@ -373,6 +395,9 @@ class Maker {
   }
 
   const PlanOptions options_;
+  const bool calls_;
+  Chance of_calls_;
+  const std::size_t requests_;
   Chance chance_;
   Plan plan_;
   bool settles_ = false;  // much of what is asked costs less than was reserved
@@ -393,11 +418,16 @@ std::string to_text(const Event& event) {
                 static_cast<double>(event.at.count()) / 1e9, event.number, name_of(event.kind), event.who);
   std::string text = line;
   for (const std::uint32_t key : event.keys) text += " k" + std::to_string(key);
+  if (event.kind == Kind::charge && event.form == Event::Form::remaining) text += " remaining";
+  if (event.kind == Kind::charge && event.form == Event::Form::pause) text += " pause";
   if (!event.is_fault()) text += " cost " + std::to_string(event.units);
   if (event.least != 0) text += " at least " + std::to_string(event.least);
   if (event.time != 0ns) text += " time " + std::to_string(event.time.count() / 1000) + "us";
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);
+  if (event.as_charged) text += " as charged";
+  if (event.bound) text += " bound for " + std::to_string(event.keeps.count() / 1000) + "us";
+  if (event.resets) text += " to its reset";
   if (event.bulk) text += " bulk";
   if (event.slower) text += " slower";
   return text;
@@ -423,10 +453,17 @@ std::string Plan::to_text() const {
 std::string Plan::limits_file(std::uint32_t form) const {
   std::string text = "version: 1\nclasses: [critical, default, bulk]\nlimits:\n";
   const auto add = [&](const Key& key) {
-    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + rate_by(key, form) + "\n";
+    text += "  " + key.name + ":\n    by: [" + key.name + "]\n";
+    text += key.use == Key::For::slots ? "    in_flight: " + std::to_string(key.burst) + "\n"
+                                       : "    rate: " + rate_by(key, form) + "\n";
+    if (key.use == Key::For::charges || key.use == Key::For::calendar) text += "    refunds: true\n";
+    if (key.penalty > 0ns) text += "    penalty: " + std::to_string(key.penalty / 1ms) + "ms\n";
+    if (key.use == Key::For::slots) text += "    hold: { ttl: 3s }\n";
+    if (key.reserves && key.use != Key::For::slots && key.use != Key::For::checks)
+      text += "    hold: { estimate: 1, ttl: 3s }\n";
     if (key.reserves) text += "    max_wait: 1s\n";
     if (key.leaves > 0) text += "    leave: { bulk: 50% }\n";
-    if (key.reserves)
+    if (key.reserves && key.use == Key::For::checks)
       text += std::string("    hold: { estimate: 1, ttl: 3s") +
               (key.at_most < key.burst ? ", at_most: 50%" : "") + " }\n";
   };
@@ -440,6 +477,7 @@ std::string Plan::limits_file(std::uint32_t form) const {
 
 // Whatever the form, it is of the same period: a state belongs to that.
 std::string Plan::rate_by(const Key& key, std::uint32_t form) const {
+  if (key.use == Key::For::calendar) return key.rule();
   const Key its = by_form(key, form);
   const nanoseconds period = 2 * key.interval;
   return std::to_string(period / its.interval) + "/" + std::to_string(period / 1ms) + "ms burst " +
@@ -448,7 +486,7 @@ std::string Plan::rate_by(const Key& key, std::uint32_t form) const {
 
 Key Plan::by_form(const Key& key, std::uint32_t form) const {
   Key its = key;
-  if (key.reserves || key.name == "end") return its;
+  if (key.reserves || key.use != Key::For::checks || key.name == "end") return its;
   if (form == half_burst && key.burst > 1) its.burst /= 2;
   if (form == half_rate) its.interval *= 2;
   return its;

@@ -27,7 +27,16 @@ struct Key {
   // units.
   std::int64_t leaves = 0;
   std::int64_t at_most = 0;  // 0: no bound
+  // Of the life of a call (plan_calls.hpp). What it is for, and nobody else asks for it; the burst is then
+  // how many slots there are, or how many units a window has.
+  enum class For : std::uint8_t { checks, slots, charges, pauses, penalty, calendar };
+  For use = For::checks;
+  nanoseconds penalty{0};
+  std::string unit{};  // of the calendar
+  bool is_rate() const { return use != For::slots && use != For::calendar; }
   std::string rule(bool slower = false) const {
+    if (use == For::slots) return "in_flight=" + std::to_string(burst);
+    if (use == For::calendar) return std::to_string(burst) + "/" + unit + " align=calendar";
     return "1/" + std::to_string(interval.count() * (slower ? 2 : 1) / 1'000'000) + "ms burst " +
            std::to_string(burst);
   }
@@ -42,6 +51,10 @@ struct Event {
     acquire,
     cancel,  // what the event number `of` has reserved
     settle,  // the same, for `units`
+    charge,  // what happened outside
+    refund,
+    moment,  // of what the event number `of` has reserved, by now
+    extend,  // its hold, to `time` from now
     reset,
     leave,  // closes its connection, whatever it waits for
     // What goes wrong. `who`: a client's connection.
@@ -82,10 +95,19 @@ struct Event {
   nanoseconds time{0};      // of reserve and acquire: the longest wait
   nanoseconds hold{0};
   std::uint32_t of = 0;
+  enum class Form : std::uint8_t { cost, remaining, pause };
+  Form form = Form::cost;   // of charge
+  bool as_charged = false;  // of settle: for no other units
+  bool bound = false;       // the hold ends with its connection, which is closed `keeps` after the grant
+  bool resets = false;      // and by an RST
+  nanoseconds keeps{0};
   bool bulk = false;    // its class
   bool slower = false;  // by half of the rate
 
   bool is_fault() const { return kind >= Kind::break_connection; }
+  bool is_by_id() const {
+    return kind == Kind::cancel || kind == Kind::settle || kind == Kind::moment || kind == Kind::extend;
+  }
 };
 
 const char* name_of(Event::Kind kind);
@@ -116,6 +138,7 @@ struct Plan {
   bool by_file = false;                 // the rules are in a limits file, and not in the requests
   std::vector<std::int64_t> drift_ppm;  // of the servers, then of the nodes
   std::vector<Key> keys;
+  nanoseconds new_year{0};  // when every window of the calendar ends; 0: no key has one
   nanoseconds length{0};
   nanoseconds longest_wait{0};
   std::vector<Event> events;  // in the order of time

@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "redis/slot.hpp"
+#include "simulation/calls_referee.hpp"
+#include "simulation/evidence.hpp"
 #include "simulation/span_sum.hpp"
 #include "simulation/world.hpp"
 
@@ -20,18 +21,10 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr nanoseconds kDeadline = 50ms;  // of a store that is asked (--store-deadline)
-constexpr nanoseconds kRounding = 1ms;   // waits are told in whole milliseconds, rounded up
 constexpr nanoseconds kLease =
     1100ms;  // how long units that are taken ahead may be spent (--lease-for), and a look
 // A store that is shared counts in whole microseconds.
 constexpr nanoseconds kTolerance = 4us;
-
-bool overlap(const Span& one, const Span& other) { return one.from <= other.to && other.from <= one.to; }
-
-bool overlaps(const std::vector<Span>& spans, const Span& span) {
-  return std::any_of(spans.begin(), spans.end(), [&](const Span& each) { return overlap(each, span); });
-}
 
 std::vector<Span> joined(std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.from < b.from; });
@@ -46,12 +39,6 @@ std::vector<Span> joined(std::vector<Span> spans) {
   return all;
 }
 
-std::string seconds(nanoseconds time) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.6f s", static_cast<double>(time.count()) / 1e9);
-  return text;
-}
-
 // What acts under one key.
 struct Act {
   nanoseconds earliest;
@@ -61,10 +48,9 @@ struct Act {
   const Asked* asked;
 };
 
-class Referee {
+class Referee : Evidence {
  public:
-  Referee(const Plan& plan, const History& history) : plan_(plan), history_(history) {
-    for (const Asked& asked : history_.asked) by_event_[asked.event->number] = &asked;
+  Referee(const Plan& plan, const History& history) : Evidence(plan, history) {
     for (const History::Step& step : history_.steps) stepped_back_ = stepped_back_ || step.by < 0ns;
   }
 
@@ -81,37 +67,10 @@ class Referee {
       for (std::size_t place = 0; place < places(); ++place) holds(key, place);
     }
     if (verdict_.holds()) all_agree();
-    return verdict_;
+    return verdict_.holds() ? judge_calls(plan_, history_) : verdict_;
   }
 
  private:
-  void wrong(const char* check, const std::string& what) {
-    if (verdict_.holds()) verdict_ = {check, what};
-  }
-  std::string about(const Asked& asked) const {
-    std::string text = to_text(*asked.event) + " [server " + std::to_string(asked.server) + ", arrived " +
-                       seconds(asked.arrived) + ", departed " + seconds(asked.departed) + "] ->";
-    if (asked.reply.kind == Reply::Kind::values) {
-      for (const std::int64_t value : asked.reply.values) text += " " + std::to_string(value);
-    }
-    if (asked.reply.kind == Reply::Kind::integer) text += " " + std::to_string(asked.reply.integer);
-    if (asked.event->least > 0) text += " granted " + std::to_string(asked.reply.granted);
-    return text + " " + asked.reply.text;
-  }
-
-  bool is_shared() const { return plan_.nodes > 0; }
-  std::size_t places() const { return is_shared() ? 1 : plan_.servers; }
-  std::size_t place_of(const Asked& asked) const { return is_shared() ? 0 : asked.server; }
-  // Where a loss has to be for that key to be lost.
-  std::size_t lost_with(const Key& key, std::size_t place) const {
-    if (plan_.store != Plan::Store::cluster) return place;
-    const auto slot = redis::slot_of(key.name);
-    return slot <= 5460 ? 0 : slot <= 10922 ? 1 : 2;
-  }
-  bool disturbed(const Asked& asked) const {
-    return overlaps(history_.disturbed[asked.server], {asked.arrived, asked.departed});
-  }
-
   // ---------------------------------------------------------------------------------- single answers
 
   void answers() {
@@ -120,13 +79,15 @@ class Referee {
       const Event& event = *asked.event;
       const Reply& reply = asked.reply;
       if (reply.kind == Reply::Kind::error) {
-        const bool undoes = event.kind == Kind::cancel || event.kind == Kind::settle;
+        const bool undoes = event.is_by_id();
+        const bool asks_store =
+            event.kind == Kind::reset || event.kind == Kind::charge || event.kind == Kind::refund;
         const bool is_full = reply.text.find("memory for reservations is full") != std::string::npos;
         if (is_full && (event.hold > 0ns || plan_.by_file)) continue;
-        if (!undoes && !(event.kind == Kind::reset && disturbed(asked))) wrong("error", about(asked));
+        if (!undoes && !(asks_store && disturbed(asked))) wrong("error", about(asked));
         continue;
       }
-      const bool decides = event.kind <= Kind::acquire;
+      const bool decides = event.kind <= Kind::acquire || event.kind == Kind::charge;
       if (decides != (reply.kind == Reply::Kind::values)) wrong("form", about(asked));
       if (!decides) continue;
       const auto& key = std::find_if(event.keys.begin(), event.keys.end(),
@@ -136,6 +97,14 @@ class Referee {
         continue;
       }
       const Key& its = plan_.keys[*key];
+      if (event.kind == Kind::charge) {
+        // What would be dropped lies a day ahead.
+        const bool is_cost = event.form == Event::Form::cost;
+        if (!disturbed(asked) &&
+            (is_cost ? reply.values[0] != static_cast<std::int64_t>(event.units) : reply.values[0] < 0))
+          wrong("charged", about(asked));
+        continue;
+      }
       // A fallback tells of its share.
       const bool reloads = plan_.by_file && reply.values[1] == its.burst / 2;
       if ((reply.values[1] != its.burst && !reloads && !disturbed(asked)) || reply.values[2] < 0 ||
@@ -165,6 +134,10 @@ class Referee {
     switch (event.kind) {
       case Kind::cancel:
       case Kind::settle:
+      case Kind::charge:
+      case Kind::refund:
+      case Kind::moment:
+      case Kind::extend:
         return 2 * once;
       case Kind::acquire:
         return event.time + 2 * once;
@@ -218,13 +191,14 @@ class Referee {
     if (cancel.received != kNever && cancel.reply.kind == Reply::Kind::integer && cancel.reply.integer == 0)
       return false;
     const Asked& of = *by_event_.at(cancel.event->of);
+    if (plan_.keys[of.event->keys[0]].use == Key::For::pauses) return true;  // it asks before it acts
     const nanoseconds wait{of.reply.values[3] * 1'000'000};
     // By a clock that has stepped back it had not.
     return stepped_back_ || cancel.sent <= of.departed + wait + wait / 2000;
   }
 
   void note_undone() {
-    if (!undone_.empty()) return;
+    if (std::exchange(noted_, true)) return;
     for (const Asked& asked : history_.asked) {
       const Event& event = *asked.event;
       if (event.kind == Kind::cancel && gives_up(asked)) undone_[event.of] = 0;
@@ -232,6 +206,9 @@ class Referee {
       const bool is_error = asked.reply.kind == Reply::Kind::error && disturbed(asked);
       const bool settles = asked.received == kNever || is_error ||
                            (asked.reply.kind == Reply::Kind::integer && asked.reply.integer >= 0);
+      if (event.kind == Kind::moment && asked.received != kNever &&
+          asked.reply.kind == Reply::Kind::integer && asked.reply.integer == 0)
+        acted_[event.of] = &asked;
       if (event.kind == Kind::settle && settles) {
         const auto [its, first] = undone_.try_emplace(event.of, event.units);
         its->second = std::min(its->second, event.units);
@@ -254,15 +231,21 @@ class Referee {
       if (asked.received == kNever || !asked.reply.allowed() || place_of(asked) != place) continue;
       if (std::find(event.keys.begin(), event.keys.end(), key) == event.keys.end()) continue;
       Act act{asked.arrived, asked.departed, units_of(asked), disturbed(asked), &asked};
-      if (event.kind == Kind::look) continue;
+      if (event.kind == Kind::look || event.kind > Kind::acquire) continue;
       if (event.kind == Kind::reserve) {
         act.units = spent(asked);
         const nanoseconds wait{asked.reply.values[3] * 1'000'000};
         if (wait > 0ns) act.earliest += wait - kRounding;
         act.latest += wait;
+        // It acts when it was told that its moment has come, which a pause may have moved.
+        if (wait > 0ns && plan_.keys[key].use == Key::For::pauses) {
+          const auto moment = acted_.find(event.number);
+          if (moment == acted_.end()) continue;
+          act.latest = moment->second->departed;
+        }
       }
       // The clock by which the wait is meant drifts.
-      const nanoseconds drift = (act.latest - asked.departed) / 2000;
+      const nanoseconds drift = std::max(0ns, act.latest - asked.departed) / 2000;
       act.earliest -= drift;
       act.latest += drift;
       // It acts when it is told, which is later than its moment by what the answer of the store took.
@@ -301,12 +284,15 @@ class Referee {
         if (asked.arrived == kNever || asked.arrived > loss.at || place_of(asked) != place) continue;
         const nanoseconds done = asked.departed != kNever ? asked.departed : asked.ended;
         if (done < loss.since || std::find(keys.begin(), keys.end(), number) == keys.end()) continue;
-        units += asked.event->units;
+        units += asked.event->kind == Kind::charge ? charged(asked) : asked.event->units;
       }
       // A reservation that was taken back since is charged again, as it was when the copy was made.
       const nanoseconds lost =
           key.interval * static_cast<std::int64_t>(std::min<std::uint64_t>(units, 1'000'000));
-      extras.push_back({loss.at, loss.at + ahead, std::min(full + booked, lost) + leased});
+      // What was charged from outside is more than anybody is admitted; a pause makes those who wait act
+      // later.
+      const nanoseconds gone = key.use == Key::For::checks ? std::min(full + booked, lost) : lost;
+      extras.push_back({loss.at, key.use == Key::For::pauses ? kNever : loss.at + ahead, gone + leased});
     }
     if (is_shared()) {
       for (const History::Step& step : history_.steps) {
@@ -328,6 +314,7 @@ class Referee {
           extras.push_back({sleep.from, sleep.to + kRecovery, 10ms + key.interval});
       }
     }
+    if (key.use == Key::For::charges || key.use == Key::For::pauses) add_calls(number, place, extras);
     for (const Asked& asked : history_.asked) {
       if (asked.event->kind != Kind::reset || asked.event->keys[0] != number || asked.arrived == kNever)
         continue;
@@ -338,6 +325,42 @@ class Referee {
                         full + booked + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
     }
     return extras;
+  }
+
+  // Units that were charged from outside, at the least.
+  static std::uint64_t charged(const Asked& asked) {
+    if (asked.received == kNever || asked.reply.kind != Reply::Kind::values) return 0;
+    const auto told = static_cast<std::uint64_t>(asked.reply.values[0]);
+    // Of what was owed before and is owed now each is rounded up.
+    return asked.event->form == Event::Form::cost || told == 0 ? told : told - 1;
+  }
+
+  // What was taken back; and with a shared store those who wait for less than half a second act as they were
+  // told, whatever a pause moves.
+  void add_calls(std::uint32_t number, std::size_t place, std::vector<Extra>& extras) const {
+    const nanoseconds interval = plan_.keys[number].interval;
+    std::vector<Span> pauses;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.keys.empty() || event.keys[0] != number || place_of(asked) != place ||
+          asked.arrived == kNever)
+        continue;
+      if (event.kind == Kind::charge) pauses.push_back({asked.arrived, asked.departed});
+      if (event.kind != Kind::refund) continue;
+      const auto back = static_cast<std::int64_t>(
+          asked.received != kNever && asked.reply.kind == Reply::Kind::integer
+              ? std::min(static_cast<std::uint64_t>(asked.reply.integer), event.units) + 1
+              : event.units);
+      extras.push_back(
+          {asked.arrived, asked.departed == kNever ? history_.end : asked.departed, interval * back});
+    }
+    if (!is_shared() || plan_.keys[number].use != Key::For::pauses) return;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.kind == Kind::acquire && event.keys[0] == number &&
+          overlaps(pauses, {asked.arrived, asked.departed}))
+        extras.push_back({asked.arrived, kNever, interval * static_cast<std::int64_t>(event.units)});
+    }
   }
 
   // By the clock that may have counted: a shared store's or, in the fallback, a server's.
@@ -375,10 +398,12 @@ class Referee {
   }
 
   void account(std::uint32_t number, std::size_t place) {
+    if (!plan_.keys[number].is_rate()) return;
     std::vector<Act> acts = acts_of(number, place);
     if (acts.empty()) return;
     const Key& key = plan_.keys[number];
     const std::vector<Extra> extras = extras_of(key, number, place);
+    if (key.use == Key::For::charges) account_with_charges(number, place, acts, extras);
     if (plan_.by_file) account_by_last_file(number, place, acts);
     if (key.leaves > 0) {
       std::vector<Act> bulk;
@@ -396,6 +421,44 @@ class Referee {
     std::vector<Span> shared;
     if (plan_.on_store_error == OnStoreError::local) add_fallback(number, with_fallback, shared);
     keeps_promise(key, place, acts, with_fallback, shared, "promise with the fallback");
+  }
+
+  // What was charged from outside before a request came has left it that much less. Nobody waits there, so
+  // all that was admitted before it was decided before.
+  void account_with_charges(std::uint32_t number, std::size_t place, std::vector<Act> acts,
+                            std::vector<Extra> extras) {
+    const Key& key = plan_.keys[number];
+    std::erase_if(acts, [&](const Act& act) { return is_shared() && act.disturbed; });
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.kind != Kind::charge || event.keys[0] != number || place_of(asked) != place ||
+          charged(asked) == 0)
+        continue;
+      if (!is_shared() || !disturbed(asked))
+        acts.push_back({asked.arrived, asked.departed, charged(asked), false, &asked});
+    }
+    std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.earliest > b.earliest; });
+    std::sort(extras.begin(), extras.end(), [](const Extra& a, const Extra& b) { return a.until > b.until; });
+    for (const Act& last : acts) {
+      if (last.asked->event->kind == Kind::charge) continue;
+      nanoseconds sum{0};
+      auto extra = extras.begin();
+      for (const Act& act : acts) {
+        const bool is_charge = act.asked->event->kind == Kind::charge;
+        if (is_charge ? act.latest >= last.asked->arrived : act.latest > last.latest) continue;
+        sum += key.interval * static_cast<std::int64_t>(act.units);
+        for (; extra != extras.end() && extra->until >= act.earliest; ++extra) {
+          if (extra->from <= last.latest) sum -= extra->time;
+        }
+        const nanoseconds drains{drifted(last.latest, place) - drifted(act.earliest, place)};
+        const nanoseconds over = sum - drains - key.interval * key.burst - kTolerance;
+        if (over > 0ns)
+          return wrong("promise beside charges", key.name + " " + key.rule() + ": from " +
+                                                     seconds(act.earliest) + " to " + about(*last.asked) +
+                                                     " is more by " + seconds(over) + ":" +
+                                                     listed(acts, {act.earliest, last.latest}));
+      }
+    }
   }
 
   // The fallback continues from what the store has said last. Where nobody else asks the store, it admits no
@@ -545,12 +608,13 @@ class Referee {
       if (asked.arrived == kNever) continue;
       const Event& event = *asked.event;
       const bool is_told = asked.departed <= calm && asked.received != kNever;
-      const bool is_denied = is_told && asked.reply.denied() && !disturbed(asked);
+      const bool decides = event.kind <= Kind::acquire;
+      const bool is_denied = decides && is_told && asked.reply.denied() && !disturbed(asked);
       const bool is_never = event.keys.size() == 1 &&
                             least_of(event) > static_cast<std::uint64_t>(plan_.keys[event.keys[0]].burst);
       // One unit more than was granted is denied too.
       const bool is_partly =
-          is_told && asked.reply.allowed() && !disturbed(asked) && units_of(asked) < event.units;
+          decides && is_told && asked.reply.allowed() && !disturbed(asked) && units_of(asked) < event.units;
       if ((is_denied && !is_never) || is_partly) denied.push_back(&asked);
       // Over several nodes each is charged, and where another denies it is given back.
       if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
@@ -561,6 +625,11 @@ class Referee {
                                                               : plan_.lags ? kLag
                                                                            : 0ns) +
                                                              (in_line ? event.time : 0ns));
+      if (event.kind == Kind::charge) {
+        const auto burst = static_cast<std::uint64_t>(plan_.keys[event.keys[0]].burst);
+        owed[{event.keys[0], place_of(asked)}].charges.push_back(
+            {asked.arrived, until, event.form == Event::Form::cost ? event.units : burst});
+      }
       if (event.kind == Kind::settle) {
         const Event& of = *by_event_.at(event.of)->event;
         if (event.units > of.units)
@@ -592,6 +661,7 @@ class Referee {
     nanoseconds nearest = kNever;
     for (const std::uint32_t number : event.keys) {
       const Key& key = plan_.keys[number];
+      if (key.use != Key::For::checks && key.use != Key::For::charges) return;  // judge_calls() does
       if (key.changes) return;  // what is owed drains by either rate
       Owed& its = owed[{number, place_of(asked)}];
       for (; its.next < its.charges.size() && its.charges[its.next].from <= asked.departed; ++its.next) {
@@ -634,12 +704,10 @@ class Referee {
     }
   }
 
-  const Plan& plan_;
-  const History& history_;
   bool stepped_back_ = false;
-  std::unordered_map<std::uint32_t, const Asked*> by_event_;
+  bool noted_ = false;
   std::unordered_map<std::uint32_t, std::uint64_t> undone_;  // by the reservation's event: what it cost
-  Verdict verdict_;
+  std::unordered_map<std::uint32_t, const Asked*> acted_;    // and what told it that its moment has come
 };
 
 }  // namespace

@@ -61,6 +61,7 @@ class Server {
         embedded(kMemory, WhenFull::deny, seed, plan.reservation_memory, random),
         service({.on_store_error = plan.on_store_error,
                  .sharing = {.lease = plan.lease, .merge = plan.merge},
+                 .allow_refunds = true,
                  .threads = settings_.threads,
                  .clock = [this] { return now(); },
                  .wall_clock = [this] { return clock_.wall(around_.world()); }},
@@ -82,6 +83,7 @@ class Server {
                                                           house_, connections_, links_to_world(i)));
       loops.push_back(&workers_.back()->loop());
     }
+    embedded.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
     embedded.reservations().when_moved_up(
         [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
     dispatcher_ =
@@ -117,8 +119,14 @@ class Server {
     turn();
     read_.reset();
   }
-  void gone(std::uint64_t connection) {
+  // `resets`: by an RST, as of a process that ends with an answer unread; over RESP.
+  void gone(std::uint64_t connection, bool resets = false) {
     loop_of_.erase(connection);
+    if (resets && clients_.has(connection)) {
+      clients_.go_deaf(connection);
+      clients_.send(connection, "*1\r\n$4\r\nPING\r\n");
+      turn();
+    }
     clients_.close(connection);
     turn();
   }

@@ -41,7 +41,13 @@ nanoseconds patience_of(const Event& event) { return 1500ms + event.time; }
 
 World::World(const Plan& plan) : plan_(plan), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
   const auto clock_of = [&](std::size_t machine) {
-    return MachineClock(chance_.between(100s, 1'000'000s), plan_.drift_ppm[machine], 1'700'000'000s);
+    const nanoseconds started = chance_.between(100s, 1'000'000s);
+    // A year that begins on a Monday: hours, days, weeks and months begin with it.
+    constexpr nanoseconds kNewYear =
+        std::chrono::sys_days{std::chrono::year{2024} / 1 / 1}.time_since_epoch();
+    return MachineClock(
+        started, plan_.drift_ppm[machine],
+        plan_.new_year > 0ns ? kNewYear - plan_.new_year - started : nanoseconds{1'700'000'000s});
   };
   for (std::size_t i = 0; i < plan_.servers; ++i) {
     Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());
@@ -139,7 +145,7 @@ std::string_view World::id_of(const Event& event) const {
 
 // An acquire blocks its connection, so each has one of its own.
 std::uint64_t World::connection_of(const Event& event) {
-  const bool own = event.kind == Event::Kind::acquire;
+  const bool own = event.kind == Event::Kind::acquire || event.bound;
   if (!own && of_client_[event.who] != 0) return of_client_[event.who];
   const std::uint64_t id = next_connection_++;
   if (!own) of_client_[event.who] = id;
@@ -168,10 +174,30 @@ void World::ask(const Event& event) {
   asked.sent = now_;
   by_event_[event.number] = &asked;
   connection.open.push_back(&asked);
+  if (event.bound) connection.bound = &asked;
   send(id, asked, bytes);
   later(patience_of(event), [this, id, &asked] {
     if (asked.received == kNever && asked.ended == kNever && connections_.contains(id)) close(id, true);
   });
+}
+
+// Who may have been moved by a pause asks before it acts.
+void World::follow(const Asked& asked) {
+  const Event& event = *asked.event;
+  const bool is_first = event.kind == Event::Kind::reserve;
+  if (!is_first && event.kind != Event::Kind::moment) return;
+  const Key& key = plan_.keys[event.keys[0]];
+  if (key.use != Key::For::pauses) return;
+  if (is_first ? !asked.reply.allowed() : asked.reply.integer <= 0) return;
+  const std::int64_t ms = is_first ? asked.reply.values[3] : asked.reply.integer;
+  if (ms <= 0 || (is_first && asked.reply.id.empty())) return;
+  Event& next = history_.followed.emplace_back();
+  next.kind = Event::Kind::moment;
+  next.number = kFollowed + static_cast<std::uint32_t>(history_.followed.size());
+  next.who = event.who;
+  next.keys = event.keys;
+  next.of = is_first ? event.number : event.of;
+  later(ms * 1ms, [this, &next] { ask(next); });
 }
 
 void World::send(std::uint64_t id, Asked& asked, std::string bytes) {
@@ -248,12 +274,17 @@ void World::reply(std::uint64_t id, const std::string& bytes) {
   later(at - now_, [this, id, told = std::move(told)] {
     const auto still = connections_.find(id);
     if (still == connections_.end()) return;
+    nanoseconds keeps{0};
     for (const auto& [asked, what] : told) {
       asked->received = now_;
       asked->reply = what;
       std::erase(still->second->open, asked);
+      if (asked->event->bound && what.allowed()) keeps = asked->event->keeps;
+      follow(*asked);
     }
-    if (still->second->once && still->second->open.empty()) close(id, true);
+    if (!still->second->once || !still->second->open.empty()) return;
+    if (keeps == 0ns) return close(id, true);
+    later(keeps, [this, id] { close(id, true); });
   });
 }
 
@@ -264,13 +295,17 @@ void World::close(std::uint64_t id, bool tells_server) {
   const std::unique_ptr<Connection> connection = std::move(found->second);
   connections_.erase(found);
   for (Asked* const asked : connection->open) asked->ended = now_;
+  Asked* const bound = connection->bound;
+  if (bound != nullptr) bound->left = now_;
   if (of_client_[connection->client] == id) of_client_[connection->client] = 0;
   Machine& machine = *machines_[connection->server];
   if (!tells_server || connection->out.swallows || !connection->accepted) return;
   const nanoseconds at = arrival(connection->out, latency_of_client());
-  later(at - now_, [this, id, &machine, life = connection->life] {
-    when_awake(machine, [&machine, id, life] {
-      if (machine.server && machine.life == life) machine.server->gone(id);
+  later(at - now_, [this, id, &machine, life = connection->life, bound] {
+    when_awake(machine, [this, &machine, id, life, bound] {
+      if (!machine.server || machine.life != life) return;
+      machine.server->gone(id, bound != nullptr && bound->event->resets);
+      if (bound != nullptr) bound->told_left = now_;
     });
   });
 }

@@ -28,6 +28,9 @@
 
 namespace weir::inline v0_1::simulation {
 
+// What is asked on by what was told has numbers from there.
+inline constexpr std::uint32_t kFollowed = 1U << 31;
+
 class World {
  public:
   explicit World(const Plan& plan);
@@ -90,6 +93,7 @@ class World {
     std::deque<Asked*> unanswered{};  // arrived, in order
     std::deque<Asked*> open{};        // asked, in order, and not received
     std::string leaving{};            // of the server: half a reply
+    Asked* bound = nullptr;           // what ends with it
   };
   struct Happening {
     nanoseconds at;
@@ -117,6 +121,7 @@ class World {
   }
   std::string_view id_of(const Event& event) const;
   std::uint64_t connection_of(const Event& event);
+  void follow(const Asked& asked);
   void send(std::uint64_t connection, Asked& asked, std::string bytes);
   void arrive(std::uint64_t connection, Asked& asked, const std::string& bytes);
   void close(std::uint64_t connection, bool tells_server);

@@ -1,0 +1,47 @@
+// What is charged from outside, taken back, and left by a pause, on raw words.
+#include "core/overdraft.cpp"
+#include "core/pause.hpp"
+#include "quota_of.hpp"
+
+namespace {
+
+void tell(const weir::core::Overdrawn& told, u64* out) {
+  out[0] = told.next.until;
+  out[1] = told.next.word;
+  out[2] = told.charged;
+  out[3] = told.dropped;
+}
+
+weir::Outside outside_of(weir::Outside::Form form, u64 units, i64 overdraft, i64 length) {
+  weir::Outside outside(form, units, nanoseconds{overdraft});
+  outside.length = nanoseconds{length};
+  return outside;
+}
+
+}  // namespace
+
+extern "C" void charge_cost(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, i64 overdraft, u64* out) {
+  const auto outside = outside_of(weir::Outside::Form::cost, units, overdraft, 0);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, 0), out);
+}
+
+extern "C" void charge_remaining(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, i64 overdraft,
+                                 u64* out) {
+  const auto outside = outside_of(weir::Outside::Form::remaining, units, overdraft, 0);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, 0), out);
+}
+
+extern "C" void charge_pause(i64 T, i64 B, u64 tat, u64 stateT, i64 now, i64 length, u64 moved, i64 overdraft,
+                             u64* out) {
+  const auto outside = outside_of(weir::Outside::Form::pause, 0, overdraft, length);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, moved), out);
+}
+
+extern "C" void refund(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, u64 least, u64* out) {
+  tell(weir::core::refund_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, units, least), out);
+}
+
+extern "C" void least_tat(i64 T, i64 B, i64 end, i64 now, u64* out) {
+  out[0] =
+      weir::core::least_tat(nanoseconds{end}, static_cast<u64>(T), static_cast<u64>(B), nanoseconds{now});
+}
