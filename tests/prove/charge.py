@@ -1,5 +1,5 @@
 """Statements about what happened outside, what is taken back and what a pause leaves: src/core/overdraft.cpp,
-src/core/freed_units.hpp."""
+src/core/pause.hpp."""
 from z3 import And, Or
 
 from gcra import DECIDE, in_its_own_T
