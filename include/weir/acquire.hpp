@@ -5,14 +5,20 @@
 //   });
 //
 // A moment that is further away than max_wait is denied at once, never slept through. A stop while it waits
-// cancels the reservation, exactly once, and wakes the thread. Nothing polls: the thread sleeps on a
-// condition variable until the one or the other.
+// cancels the reservation, exactly once, and wakes the thread. Nothing polls for a moment: the thread sleeps
+// on a condition variable until the one or the other.
+//
+// Slots (weir/slots.hpp) have no moment: where none is free it asks again every 50 ms, for as long as
+// max_wait by the steady clock, and then waits for its moment. It is first come, first served for those that
+// stand in line at a server (WEIR.ACQUIRE, docs/slots.md); here it is not.
 //
 // It goes by the limiter's clock: with a ManualClock the thread wakes when that is advanced to the moment.
 // With another Clock of the program's own it sleeps by the steady clock, and again for what is then left. Not
 // for event loops (weir/asio_acquire.hpp).
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <initializer_list>
 #include <span>
@@ -31,6 +37,37 @@ namespace weir::inline v0_1 {
 // thread may request the stop.
 WEIR_API bool wait(Reservation& reservation, std::stop_token stop = {});
 
+namespace detail {
+
+// Sleeps until it is time to ask for a slot again; false: `until` has come, or `stop` is requested.
+WEIR_API bool wait_for_slot(std::chrono::steady_clock::time_point until, const std::stop_token& stop);
+
+// What has a reservation in it (LimitsReservation), and a Reservation itself.
+template <class Held>
+Reservation& reservation_of(Held& held) {
+  if constexpr (std::same_as<Held, Reservation>) {
+    return held;
+  } else {
+    return held.reservation;
+  }
+}
+
+template <class Reserve>
+auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_token& stop) {
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24 * 365};
+  const auto until = std::chrono::steady_clock::now() + std::min(options.max_wait, kLongest);
+  auto mine = reserve(options);
+  while (reservation_of(mine).decision().verdict == Verdict::busy && wait_for_slot(until, stop)) {
+    options.max_wait = until - std::chrono::steady_clock::now();
+    if (options.max_wait.count() <= 0) break;
+    mine = reserve(options);
+  }
+  wait(reservation_of(mine), stop);
+  return mine;
+}
+
+}  // namespace detail
+
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.
 [[nodiscard]] inline Reservation acquire(Limiter& limiter, ReserveOptions options, std::stop_token stop = {},
                                          Cost cost = {}) {
@@ -45,9 +82,18 @@ template <class Keyed>
   }
 [[nodiscard]] Reservation acquire(Keyed& limiter, std::string_view key, ReserveOptions options,
                                   std::stop_token stop = {}, Cost cost = {}) {
-  Reservation reservation = limiter.reserve(key, options, cost);
-  wait(reservation, std::move(stop));
-  return reservation;
+  return detail::acquire_by([&](ReserveOptions within) { return limiter.reserve(key, within, cost); },
+                            options, stop);
+}
+// weir::Limits of weir/limits.hpp, with a LimitsRequest.
+template <class File, class Request>
+  requires requires(File& limits, const Request& request, ReserveOptions options) {
+    { limits.reserve(request, options).reservation } -> std::same_as<Reservation&&>;
+  }
+[[nodiscard]] auto acquire(File& limits, const Request& request, ReserveOptions options,
+                           std::stop_token stop = {}) {
+  return detail::acquire_by([&](ReserveOptions within) { return limits.reserve(request, within); }, options,
+                            stop);
 }
 [[nodiscard]] inline Reservation acquire(LocalStore& store, std::span<const KeyedCheck> checks,
                                          ReserveOptions options, std::stop_token stop = {}) {

@@ -128,6 +128,7 @@ class WEIR_API LimitsFileError : public std::runtime_error {
 // What callbacks are told, where the calls that wait return the value or throw the StoreFault.
 using LimitsResult = StoreResult<LimitsDecision>;
 using LimitsReserveResult = StoreResult<LimitsReservation>;
+using LimitsTakeResult = StoreResult<LimitsTaken>;
 
 class WEIR_API Limits {
  public:
@@ -224,6 +225,16 @@ class WEIR_API Limits {
                                                        std::forward<Done>(done));
   }
 
+  // The same of take_up_to(): `done` is told a LimitsTaken.
+  template <detail::Completion Done, class Result = LimitsTakeResult>
+  auto take_up_to(const LimitsRequest& request, Done&& done) {
+    return take_up_to<Done, Result>(request, Cost{}, std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = LimitsTakeResult>
+  auto take_up_to(const LimitsRequest& request, Cost least, Done&& done) {
+    return detail::complete<LimitsTaken, Result>(ready_take(request, least), std::forward<Done>(done));
+  }
+
   // Records what happened outside, whether there was room or not (weir/charge.hpp): what the request cost,
   // which is 1 unless it says more, times what each limit says; or what is left at one window of one limit;
   // or for how long nobody acts under one limit. Throws as check() does, std::invalid_argument also where it
@@ -250,9 +261,12 @@ class WEIR_API Limits {
 
  private:
   class Impl;
+  template <class Value>
+  struct Asked;
   struct Reserving;
   LimitsReservation reserve_by(const LimitsRequest& request, const ReserveOptions* options);
   detail::Ready<LimitsDecision> ready_check(const LimitsRequest& request);
+  detail::Ready<LimitsTaken> ready_take(const LimitsRequest& request, Cost least);
   detail::Ready<LimitsReservation> ready_reserve(const LimitsRequest& request, const ReserveOptions* options);
   Limits(const std::string& path, store::BlockingStore& store, const Options& options);
   static Limits from_text(std::string_view text, store::BlockingStore& store, const Options& options);

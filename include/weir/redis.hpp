@@ -66,6 +66,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
+#include "weir/slots.hpp"
 #include "weir/source.hpp"
 #include "weir/store_fault.hpp"
 #include "weir/take.hpp"
@@ -186,6 +187,11 @@ class WEIR_API SharedLimiter {
   SharedLimiter(Quota quota, RedisStore& store) : SharedLimiter(quota, store, Options{}) {}
   // Throws std::invalid_argument for numbers that the algorithm or a script in Redis cannot count exactly.
   SharedLimiter(Quota quota, RedisStore& store, Options options);
+  // Counts open holds instead of a rate (weir/slots.hpp), by one key over all processes. It can reserve(),
+  // with a hold, and reset(): whatever else asks throws std::invalid_argument. Of the options the deadline
+  // and on_store_error are used. Throws std::invalid_argument for a count out of range.
+  SharedLimiter(Slots slots, RedisStore& store) : SharedLimiter(slots, store, Options{}) {}
+  SharedLimiter(Slots slots, RedisStore& store, Options options);
 
   // Decides and, if allowed, charges the key `cost` units. Waits at most the deadline. Throws StoreFault when
   // something other than a limit lies under the key in Redis (foreign_value).
@@ -207,7 +213,8 @@ class WEIR_API SharedLimiter {
   // settle. Its moment is by our clock, and as much later than the store's as its answer took, at
   // least. What `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and
   // `merge` are not used. A cancelled moment goes to one that comes before it (docs/waiting.md).
-  // Throws as check() does, and std::invalid_argument for another algorithm than GCRA.
+  // Throws as check() does, and std::invalid_argument for another algorithm than GCRA, and for slots without
+  // a hold.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
@@ -262,6 +269,24 @@ class WEIR_API SharedLimiter {
     return detail::complete<Reservation, Result>(std::move(begin), std::forward<Done>(done));
   }
 
+  // The same of take_up_to(): `done` is told a Taken.
+  template <detail::Completion Done, class Result = StoreResult<Taken>>
+  auto take_up_to(std::string_view key, Cost most, Done&& done) {
+    return take_up_to<Done, Result>(key, quota_, most, Cost{}, std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = StoreResult<Taken>>
+  auto take_up_to(std::string_view key, Cost most, Cost least, Done&& done) {
+    return take_up_to<Done, Result>(key, quota_, most, least, std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = StoreResult<Taken>>
+  auto take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least, Done&& done) {
+    auto begin = [limiter = SharedLimiter(*this), key = std::string(key), quota, most,
+                  least](Callback<detail::RawResult<Taken>> answer) mutable {
+      limiter.begin_take(std::move(key), quota, most, least, std::move(answer));
+    };
+    return detail::complete<Taken, Result>(std::move(begin), std::forward<Done>(done));
+  }
+
   // Many keys, asked for together, in order; waits until all are answered. Throws std::invalid_argument
   // unless there are as many decisions as keys. Throws StoreFault as check() does, for the first key that has
   // one; the others are decided and charged all the same, and `decisions` says what they came to.
@@ -280,6 +305,8 @@ class WEIR_API SharedLimiter {
                    Callback<detail::RawResult<Decision>> answer);
   void begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
                      Callback<detail::RawResult<Reservation>> answer);
+  void begin_take(std::string key, const Quota& quota, Cost most, Cost least,
+                  Callback<detail::RawResult<Taken>> answer);
 
   Quota quota_;
   RedisStore& store_;

@@ -15,8 +15,8 @@
 // a time for each; different ones may be used by different threads. A Limiter must outlive what it has
 // reserved, and so must a RedisStore; the memory of a LocalStore and of a KeyedLimiter lives as long as their
 // reservations, and their clock must live as long too. One in a RedisStore is cancelled and settled by asking
-// it, which waits for its answer, at most the deadline, unless cancel() and settle() are handed what to call
-// then (weir/completion.hpp). One that is destroyed in a callback of the store does not wait
+// it, which waits for its answer, at most the deadline, unless the call is handed what to call then
+// (weir/completion.hpp). One that is destroyed in a callback of the store does not wait
 // (weir/redis.hpp).
 #pragma once
 
@@ -78,6 +78,25 @@ class WEIR_API Reservation {
   // then on. Nothing, and at() stays, when there is no such reservation any more, or the store had no memory
   // to keep it. Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
+  // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
+  // nothing to ask. at() stays as it is, as this may be somewhere else by then; it need not live longer than
+  // the call.
+  template <detail::Completion Done, class Result = StoreResult<std::optional<std::chrono::nanoseconds>>>
+  auto moment(Done&& done) {
+    return detail::complete<std::optional<std::chrono::nanoseconds>, Result>(ready_moment(),
+                                                                             std::forward<Done>(done));
+  }
+
+  // Gives its hold, and the slots that it has, another end: that long from now, or from its moment if that is
+  // later. It may be shorter; at most 24 h, and the shortest `ttl` of the limits of a file. Returns how long
+  // it has from now on; 0 when no such hold is open: what has ended stays ended. Throws StoreFault when a
+  // store does not answer.
+  std::chrono::nanoseconds extend(std::chrono::nanoseconds hold);
+  // Does not wait: `done` is told that time, as moment(done) does it.
+  template <class Done, class Result = StoreResult<std::chrono::nanoseconds>>
+  auto extend(std::chrono::nanoseconds hold, Done&& done) {
+    return detail::complete<std::chrono::nanoseconds, Result>(ready_extend(hold), std::forward<Done>(done));
+  }
 
   // Has `alarm` ring at at(). False, without setting it: the limiter's clock runs as the steady clock does
   // (Clock::ring_at), or there is nothing to wait for.
@@ -88,8 +107,9 @@ class WEIR_API Reservation {
   // for.
   [[nodiscard]] bool can_cancel() const noexcept;
   // Takes it back before its moment, once; the units that were given back, and 0 when a store does not
-  // answer. From its moment on it changes nothing and returns 0. What others get of it is the limiter's to
-  // say: reserve(). Ends the program when there is no memory.
+  // answer. From its moment on, which is at(), it changes nothing and returns 0: a pause that has moved it
+  // counts once moment() has been asked, as nobody else knows whether it has acted. What others get of it is
+  // the limiter's to say: reserve(). Ends the program when there is no memory.
   std::uint64_t cancel() noexcept;
   // Does not wait: `done` is told the units, a std::uint64_t, by the store's thread, or by this one when
   // there is nothing to ask. What it is called on is then as one that was moved from.
@@ -133,6 +153,8 @@ class WEIR_API Reservation {
       : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
   Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
               std::size_t by, std::unique_ptr<store::ReservationHandle> kept) noexcept;
+  detail::Ready<std::optional<std::chrono::nanoseconds>> ready_moment() const;
+  detail::Ready<std::chrono::nanoseconds> ready_extend(std::chrono::nanoseconds hold) const;
   static void begin_cancel(Reservation mine, Callback<detail::RawResult<std::uint64_t>> answer);
   static void begin_settle(Reservation mine, std::optional<std::uint64_t> actual,
                            Callback<detail::RawResult<std::optional<std::chrono::nanoseconds>>> answer);

@@ -1,5 +1,6 @@
 #include "weir/acquire.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -50,6 +51,16 @@ bool wait_as_told(Reservation& reservation, const std::stop_token& stop) {
 }
 
 }  // namespace
+
+bool detail::wait_for_slot(std::chrono::steady_clock::time_point until, const std::stop_token& stop) {
+  constexpr std::chrono::nanoseconds kBetween = std::chrono::milliseconds{50};
+  const std::chrono::nanoseconds left = until - std::chrono::steady_clock::now();
+  if (left.count() <= 0 || stop.stop_requested()) return false;
+  Bell bell;
+  const Held lock(bell.mutex);
+  bell.wait(stop, std::min(left, kBetween));
+  return !stop.stop_requested();
+}
 
 bool wait(Reservation& reservation, std::stop_token stop) {
   if (!reservation.granted()) return false;

@@ -168,6 +168,18 @@ class LimiterHandle final : public ReservationHandle {
     return schedule.moment_of(own_, now).value_or(now) - now;
   }
 
+  nanoseconds extend(nanoseconds now, nanoseconds hold) override {
+    Limiter::Locked locked(limiter_);
+    Schedule& schedule = locked.schedule();
+    const nanoseconds moved = moved_by_pauses(schedule);
+    if (schedule.epoch() != epoch_ || !own_.held || now >= until_ + moved) return nanoseconds{0};
+    const nanoseconds from = std::max(now, schedule.moment_of(own_, now).value_or(now));
+    const nanoseconds end = from + std::min(hold, kLongestExtension);
+    until_ = end - moved;
+    schedule.extend(own_, end);
+    return end - now;
+  }
+
   std::uint64_t cancel(nanoseconds now) noexcept override {
     Limiter::Locked locked(limiter_);
     if (locked.schedule().epoch() != epoch_) return 0;
@@ -180,14 +192,12 @@ class LimiterHandle final : public ReservationHandle {
 
   std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
     const std::uint64_t actual = told.value_or(own_.count);
-    if (until_ == moment_ && now < until_)
+    if (!own_.held && now < until_)
       throw std::invalid_argument("weir::Reservation::settle: " + without_hold());
     Limiter::Locked locked(limiter_);
     Schedule& schedule = locked.schedule();
     if (schedule.epoch() != epoch_) return std::nullopt;
-    // A pause may have moved it.
-    const nanoseconds moved{static_cast<std::int64_t>(schedule.moved_by_pauses(own_))};
-    if (now >= until_ + moved) return std::nullopt;
+    if (now >= until_ + moved_by_pauses(schedule)) return std::nullopt;
     core::TwoWords state = known(locked);
     if (actual < own_.count) {
       schedule.settle(own_, moment_, own_.count - actual, now, 0, state);
@@ -210,6 +220,9 @@ class LimiterHandle final : public ReservationHandle {
   }
 
  private:
+  nanoseconds moved_by_pauses(const Schedule& schedule) const {
+    return nanoseconds{static_cast<std::int64_t>(schedule.moved_by_pauses(own_))};
+  }
   static core::TwoWords known(Limiter::Locked& locked) {
     if (!locked.in_schedule) locked.schedule().lose();
     return {locked.state.tat, locked.state.interval};

@@ -131,6 +131,23 @@ LimitsDecision decision_of(const service::Question& question, const limits::Set&
   return decision;
 }
 
+LimitsTaken taken_of(const service::Question& question, const limits::Set& set) {
+  return {decision_of(question, set), service::told_of(question, &set).granted};
+}
+
+void prepare_take(const LimitsRequest& request, Cost least, const limits::Set& set, limits::Time now,
+                  service::Question& into) {
+  const Cost most = request.cost.value_or(Cost{});
+  store::require_units("Limits::take_up_to", most, least);
+  if (!request.costs.empty())
+    throw std::invalid_argument("weir::Limits::take_up_to: it is not for a cost by name");
+  LimitsRequest of_one = request;
+  of_one.cost = Cost{1};
+  const Said said(of_one);
+  const service::Ask::Units units{most.units, least.units};
+  prepare({.verb = store::Verb::take, .as = &said.asked(), .units = &units}, set, now, into);
+}
+
 }  // namespace
 
 LimitsFileError::LimitsFileError(std::vector<std::string> errors)
@@ -249,19 +266,11 @@ LimitsDecision Limits::look(const LimitsRequest& request) {
 }
 
 LimitsTaken Limits::take_up_to(const LimitsRequest& request, Cost least) {
-  const Cost most = request.cost.value_or(Cost{});
-  store::require_units("Limits::take_up_to", most, least);
-  if (!request.costs.empty())
-    throw std::invalid_argument("weir::Limits::take_up_to: it is not for a cost by name");
   const auto set = impl_->set();
-  LimitsRequest of_one = request;
-  of_one.cost = Cost{1};
-  const Said said(of_one);
   service::Question question;
-  const service::Ask::Units units{most.units, least.units};
-  prepare({.verb = store::Verb::take, .as = &said.asked(), .units = &units}, *set, impl_->now(), question);
-  if (asks(question)) impl_->ask(question);
-  return {decision_of(question, *set), service::told_of(question, set.get()).granted};
+  prepare_take(request, least, *set, impl_->now(), question);
+  impl_->ask(question);
+  return taken_of(question, *set);
 }
 
 void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions) {
@@ -288,28 +297,44 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
   for (const store::Request* const each : asked) require_decided(*each);
 }
 
+// A request whose answer tells a Value.
+template <class Value>
+struct [[gnu::visibility("hidden")]] Limits::Asked final : store::Unawaited {
+  using Read = Value (*)(const service::Question& question, const limits::Set& set);
+  Asked(std::shared_ptr<const limits::Set> by, Read its_read) : set(std::move(by)), read(its_read) {}
+
+  store::Request& request() override { return question; }
+  void tell() override {
+    detail::RawResult<Value> told{.value = {}, .fault = question.fault, .why = question.why};
+    if (question.fault == Fault::none) told.value = read(question, *set);
+    answer(std::move(told));
+  }
+  static detail::Ready<Value> ready(std::unique_ptr<Asked> one, std::shared_ptr<store::BlockingStore> store) {
+    return
+        [store = std::move(store), one = std::move(one)](Callback<detail::RawResult<Value>> answer) mutable {
+          one->answer = std::move(answer);
+          if (!asks(one->question)) return one->tell();
+          store->begin(std::move(one));
+        };
+  }
+
+  const std::shared_ptr<const limits::Set> set;
+  const Read read;
+  service::Question question;
+  Callback<detail::RawResult<Value>> answer;
+};
+
 detail::Ready<LimitsDecision> Limits::ready_check(const LimitsRequest& request) {
-  struct Checking final : store::Unawaited {
-    store::Request& request() override { return question; }
-    void tell() override {
-      detail::RawResult<LimitsDecision> told{.value = {}, .fault = question.fault, .why = question.why};
-      if (question.fault == Fault::none) told.value = decision_of(question, *set);
-      answer(std::move(told));
-    }
-    std::shared_ptr<const limits::Set> set;
-    service::Question question;
-    Callback<detail::RawResult<LimitsDecision>> answer;
-  };
-  auto one = std::make_unique<Checking>();
-  one->set = impl_->set();
+  auto one = std::make_unique<Asked<LimitsDecision>>(impl_->set(), &decision_of);
   const Said said(request);
   prepare({.as = &said.asked()}, *one->set, impl_->now(), one->question);
-  return [store = impl_->store(),
-          one = std::move(one)](Callback<detail::RawResult<LimitsDecision>> answer) mutable {
-    one->answer = std::move(answer);
-    if (!asks(one->question)) return one->tell();
-    store->begin(std::move(one));
-  };
+  return Asked<LimitsDecision>::ready(std::move(one), impl_->store());
+}
+
+detail::Ready<LimitsTaken> Limits::ready_take(const LimitsRequest& request, Cost least) {
+  auto one = std::make_unique<Asked<LimitsTaken>>(impl_->set(), &taken_of);
+  prepare_take(request, least, *one->set, impl_->now(), one->question);
+  return Asked<LimitsTaken>::ready(std::move(one), impl_->store());
 }
 
 // A request that is to be reserved, and what comes of it.

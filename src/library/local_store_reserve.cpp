@@ -32,6 +32,12 @@ class LocalHandle final : public ReservationHandle {
     return reservation_.wait;
   }
 
+  nanoseconds extend(nanoseconds now, nanoseconds hold) override {
+    reservation_.hold = hold;
+    ask(Verb::extend, now);
+    return reservation_.wait;
+  }
+
   std::uint64_t cancel(nanoseconds now) noexcept override {
     ask(Verb::cancel, now);
     return reservation_.given_back;

@@ -300,6 +300,19 @@ void require_countable(const char* where, const Quota& quota, Algorithm algorith
   if (const auto sentence = redis::unsuitable(*rule, format)) refuse(*sentence);
 }
 
+// What a limiter of slots counts by; core::Rule::slots() says which numbers there are.
+Quota quota_of(Slots slots) {
+  const auto rule = core::Rule::slots(std::to_string(slots.count));
+  if (!rule) throw std::invalid_argument("weir::SharedLimiter: " + rule.error());
+  return rule->quota;
+}
+
+void require_rate(const char* what, Algorithm algorithm) {
+  if (!core::counts_slots(algorithm)) return;
+  throw std::invalid_argument("weir::SharedLimiter::" + std::string(what) +
+                              ": a limiter of slots has no rate; reserve() takes a slot");
+}
+
 // What `begin` tells the callback that it is given.
 template <class Value, class Impl, class Begin>
 Value wait_for(const Impl& impl, Begin begin) {
@@ -372,6 +385,7 @@ detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedC
     const Quota& quota = each.quota ? *each.quota : each.limiter.quota_;
     const std::string which = "limit " + std::to_string(asked->list.size());
     if (&each.limiter.store_ != this) refuse(which + " has another store");
+    if (core::counts_slots(options.algorithm)) refuse(which + " has slots, which reserve() takes");
     if (std::count(asked->keys.begin(), asked->keys.end(), each.key) != 0)
       refuse(which + " has the key of another");
     if (each.quota)
@@ -406,6 +420,13 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
   require_countable("weir::SharedLimiter: ", quota, options.algorithm, store_.impl_->format());
 }
 
+SharedLimiter::SharedLimiter(Slots slots, RedisStore& store, Options options)
+    : quota_(quota_of(slots)), store_(store), options_(options) {
+  options_.algorithm = Algorithm::in_flight;
+  if (const auto sentence = redis::unsuitable(core::Rule{quota_, options_.algorithm}, store_.impl_->format()))
+    throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
+}
+
 void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
                                 Callback<detail::RawResult<Decision>> answer) {
   struct Checking final : OneKey {
@@ -414,6 +435,7 @@ void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
     Callback<detail::RawResult<Decision>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
+  require_rate("check", options_.algorithm);
   if (quota != quota_)
     require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm, impl.format());
   auto asked = std::make_unique<Checking>(impl.limit_of(quota, options_), std::move(key), cost,
@@ -463,7 +485,10 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
     Callback<detail::RawResult<Reservation>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
-  if (!core::can_reserve(options_.algorithm)) {
+  if (core::counts_slots(options_.algorithm)) {
+    if (options.hold.count() <= 0 && cost.units != 0)
+      throw std::invalid_argument("weir::SharedLimiter::reserve: a slot needs a hold");
+  } else if (!core::can_reserve(options_.algorithm)) {
     throw std::invalid_argument("weir::SharedLimiter::reserve: " + core::name_of(options_.algorithm) +
                                 " cannot be reserved: only gcra can");
   }
@@ -484,6 +509,13 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
 }
 
 Taken SharedLimiter::take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least) {
+  return wait_for<Taken>(*store_.impl_, [&](auto&& answer) {
+    begin_take(std::string(key), quota, most, least, std::move(answer));
+  });
+}
+
+void SharedLimiter::begin_take(std::string key, const Quota& quota, Cost most, Cost least,
+                               Callback<detail::RawResult<Taken>> answer) {
   struct TakeCall final : OneKey {
     using OneKey::OneKey;
     void tell() override { answer({.value = {decided(), terms.granted}, .fault = fault, .why = why}); }
@@ -491,17 +523,16 @@ Taken SharedLimiter::take_up_to(std::string_view key, const Quota& quota, Cost m
     Callback<detail::RawResult<Taken>> answer;
   };
   store::require_units("SharedLimiter::take_up_to", most, least);
+  require_rate("take_up_to", options_.algorithm);
   RedisStore::Impl& impl = *store_.impl_;
   if (quota != quota_)
     require_countable("weir::SharedLimiter::take_up_to: ", quota, options_.algorithm, impl.format());
-  return wait_for<Taken>(impl, [&](auto&& answer) {
-    auto asked = std::make_unique<TakeCall>(impl.limit_of(quota, options_), std::string(key), Cost{},
-                                            store::Verb::take, options_.deadline.value_or(nanoseconds{0}));
-    asked->terms = {.most = most.units, .least = least.units, .unit = {1}};
-    asked->take = &asked->terms;
-    asked->answer = std::move(answer);
-    impl.begin(std::move(asked));
-  });
+  auto asked = std::make_unique<TakeCall>(impl.limit_of(quota, options_), std::move(key), Cost{},
+                                          store::Verb::take, options_.deadline.value_or(nanoseconds{0}));
+  asked->terms = {.most = most.units, .least = least.units, .unit = {1}};
+  asked->take = &asked->terms;
+  asked->answer = std::move(answer);
+  impl.begin(std::move(asked));
 }
 
 Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside outside) {
@@ -512,6 +543,7 @@ Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside 
     Callback<detail::RawResult<Charged>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
+  require_rate("charge", options_.algorithm);
   if (!core::can_overdraw(options_.algorithm)) {
     throw std::invalid_argument("weir::SharedLimiter::charge: " + core::name_of(options_.algorithm) +
                                 " cannot be charged afterwards");

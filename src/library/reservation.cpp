@@ -52,14 +52,45 @@ bool Reservation::set(Alarm& alarm) const noexcept {
   return kept_ && kept_->clock() != nullptr && kept_->clock()->ring_at(at_, alarm);
 }
 
+namespace {
+
+// Where it has come, when it came is not told.
+nanoseconds moment_after(nanoseconds now, nanoseconds wait, nanoseconds known) {
+  return wait.count() > 0 ? now + wait : std::min(known, now);
+}
+
+nanoseconds at_least_none(nanoseconds hold) { return std::max(hold, nanoseconds{0}); }
+
+}  // namespace
+
 std::optional<nanoseconds> Reservation::moment() {
   if (!kept_) return granted_ ? std::optional(at_) : std::nullopt;
   const nanoseconds now = kept_->now();
   const std::optional<nanoseconds> wait = kept_->moment(now);
   if (!wait) return std::nullopt;
-  // Where it has come, when it came is not told.
-  at_ = wait->count() > 0 ? now + *wait : std::min(at_, now);
+  at_ = moment_after(now, *wait, at_);
   return at_;
+}
+
+detail::Ready<std::optional<nanoseconds>> Reservation::ready_moment() const {
+  using Told = detail::RawResult<std::optional<nanoseconds>>;
+  if (!kept_) return store::ReservationHandle::answers(granted_ ? std::optional(at_) : std::nullopt);
+  return [ready = kept_->ready_moment(kept_->now()), at = at_,
+          clock = kept_->clock()](Callback<Told> answer) mutable {
+    ready([answer = std::move(answer), at, clock](Told told) mutable {
+      if (told.value) told.value = moment_after(store::read(clock), *told.value, at);
+      answer(std::move(told));
+    });
+  };
+}
+
+nanoseconds Reservation::extend(nanoseconds hold) {
+  return kept_ ? kept_->extend(kept_->now(), at_least_none(hold)) : nanoseconds{0};
+}
+
+detail::Ready<nanoseconds> Reservation::ready_extend(nanoseconds hold) const {
+  if (!kept_) return store::ReservationHandle::answers(nanoseconds{0});
+  return kept_->ready_extend(kept_->now(), at_least_none(hold));
 }
 
 bool Reservation::can_cancel() const noexcept { return kept_ && kept_->can_cancel() && kept_->now() < at_; }

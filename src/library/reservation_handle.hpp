@@ -33,13 +33,27 @@ class ReservationHandle {
   virtual bool can_cancel() const noexcept { return true; }
   // How long until its moment by now; nothing: it died.
   virtual std::optional<std::chrono::nanoseconds> moment(std::chrono::nanoseconds now) = 0;
+  // Another end of its hold; how long it has then, 0: none is open. `hold` is 0 or more.
+  virtual std::chrono::nanoseconds extend(std::chrono::nanoseconds now, std::chrono::nanoseconds hold) = 0;
   // Before its moment; units.
   virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
   // Without an actual it cost what it was charged. Nothing: it died. Throws std::invalid_argument, with
   // nothing changed.
   virtual std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds now,
                                                          std::optional<std::uint64_t> actual) = 0;
-  // The same without waiting, as the last thing that is asked of it.
+  // Without waiting. What they return needs the handle no longer.
+  virtual detail::Ready<std::optional<std::chrono::nanoseconds>> ready_moment(std::chrono::nanoseconds now) {
+    return answers(moment(now));
+  }
+  virtual detail::Ready<std::chrono::nanoseconds> ready_extend(std::chrono::nanoseconds now,
+                                                               std::chrono::nanoseconds hold) {
+    return answers(extend(now, hold));
+  }
+  template <class Value>
+  static detail::Ready<Value> answers(Value value) {
+    return [value](Callback<detail::RawResult<Value>> answer) { answer({.value = value}); };
+  }
+  // The same as the last thing that is asked of it.
   using Cancelled = detail::RawResult<std::uint64_t>;
   using Settled = detail::RawResult<std::optional<std::chrono::nanoseconds>>;
   virtual void begin_cancel(std::chrono::nanoseconds now, Callback<Cancelled> answer) {

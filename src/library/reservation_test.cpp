@@ -204,6 +204,37 @@ TYPED_TEST(EachReservation, settles_what_it_cost) {
   EXPECT_TRUE(this->kind.check().allowed());
 }
 
+TYPED_TEST(EachReservation, gives_its_hold_another_end) {
+  weir::Reservation held = this->kind.reserve({.hold = 10s}, Cost{2});
+  EXPECT_EQ(held.extend(20s), 20s);
+  this->clock.advance(19s);
+  EXPECT_EQ(held.extend(-1s), 0s);
+  EXPECT_EQ(held.extend(5s), 0s) << "what has ended stays ended";
+  EXPECT_EQ(held.settle(0), std::nullopt);
+
+  weir::Reservation later = this->kind.reserve({.max_wait = 9s, .hold = 10s}, Cost{2});
+  EXPECT_EQ(later.wait(), 0s);
+  weir::Reservation waits = this->kind.reserve({.max_wait = 9s, .hold = 10s}, Cost{2});
+  EXPECT_EQ(waits.wait(), 2s);
+  EXPECT_EQ(waits.extend(3s), 5s) << "from its moment";
+  EXPECT_EQ(later.extend(48h), 24h);
+  this->clock.advance(4s);
+  EXPECT_EQ(waits.extend(0s), 0s);
+  EXPECT_EQ(later.settle(0), 0s) << "less goes back as far as it has not drained";
+  weir::Reservation without = this->kind.reserve({.max_wait = 90s}, Cost{2});
+  EXPECT_EQ(without.extend(9s), 0s);
+  EXPECT_EQ(weir::Reservation().extend(9s), 0s);
+  weir::Reservation again = this->kind.reserve({.max_wait = 90s, .hold = 9s});
+  nanoseconds told{-1};
+  std::optional<nanoseconds> at;
+  again.extend(8s, [&](const auto& has) { told = *has; });
+  again.moment([&](const auto& moment) { at = *moment; });
+  EXPECT_EQ(told, again.left() + 8s);
+  EXPECT_EQ(at, again.at());
+  this->kind.reset();
+  EXPECT_EQ(again.extend(9s), 0s);
+}
+
 TYPED_TEST(EachReservation, settles_nothing_once_its_hold_is_over) {
   weir::Reservation late = this->kind.reserve({.hold = 1s}, Cost{2});
   this->clock.advance(1s);

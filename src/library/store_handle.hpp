@@ -35,6 +35,31 @@ class StoreHandle final : public ReservationHandle {
     return settled(reservation_);
   }
 
+  std::chrono::nanoseconds extend(std::chrono::nanoseconds, std::chrono::nanoseconds hold) override {
+    if (reservation_.id.empty()) return std::chrono::nanoseconds{0};
+    reservation_.hold = hold;
+    const Request asked = ask(Verb::extend);
+    if (asked.fault != Fault::none) throw StoreFault(asked.fault, asked.why);
+    return reservation_.wait;
+  }
+
+  detail::Ready<std::optional<std::chrono::nanoseconds>> ready_moment(std::chrono::nanoseconds) override {
+    if (reservation_.id.empty()) return answers(std::optional<std::chrono::nanoseconds>());
+    return ready<Settled>(Verb::moment, reservation_, [](const Request& told) {
+      return Settled{settled(*told.reservation), told.fault, told.why};
+    });
+  }
+
+  detail::Ready<std::chrono::nanoseconds> ready_extend(std::chrono::nanoseconds,
+                                                       std::chrono::nanoseconds hold) override {
+    using Extended = detail::RawResult<std::chrono::nanoseconds>;
+    if (reservation_.id.empty()) return answers(std::chrono::nanoseconds{0});
+    reservation_.hold = hold;
+    return ready<Extended>(Verb::extend, reservation_, [](const Request& told) {
+      return Extended{told.reservation->wait, told.fault, told.why};
+    });
+  }
+
   // 0, too, when the store does not answer, and when its answer is not waited for.
   std::uint64_t cancel(std::chrono::nanoseconds now) noexcept override {
     if (store_->answers_by_this_thread()) {
@@ -55,18 +80,18 @@ class StoreHandle final : public ReservationHandle {
   }
 
   void begin_cancel(std::chrono::nanoseconds, Callback<Cancelled> answer) override {
-    begin<Cancelled>(Verb::cancel, std::move(answer), [](const Request& told) {
+    ready<Cancelled>(Verb::cancel, std::move(reservation_), [](const Request& told) {
       return Cancelled{told.reservation->given_back, told.fault, told.why};
-    });
+    })(std::move(answer));
   }
 
   void begin_settle(std::chrono::nanoseconds, std::optional<std::uint64_t> actual,
                     Callback<Settled> answer) override {
     reservation_.actual = actual;
-    begin<Settled>(Verb::settle, std::move(answer), [](const Request& told) {
+    ready<Settled>(Verb::settle, std::move(reservation_), [](const Request& told) {
       const std::string where = told.fault == Fault::unsuitable ? kSettle : "";
       return Settled{settled(*told.reservation), told.fault, where + told.why};
-    });
+    })(std::move(answer));
   }
 
  private:
@@ -84,11 +109,11 @@ class StoreHandle final : public ReservationHandle {
     return one;
   }
 
+  // Needs this no longer once it has returned.
   template <class Answer, class Read>
-  void begin(Verb verb, Callback<Answer> answer, Read read) {
+  Callback<Callback<Answer>> ready(Verb verb, ReservationTerms terms, Read read) const {
     struct One final : Unawaited {
-      One(ReservationTerms its, Callback<Answer> to, Read its_read)
-          : mine(std::move(its)), answer(std::move(to)), read(its_read) {}
+      One(ReservationTerms its, Read its_read) : mine(std::move(its)), read(its_read) {}
       Request& request() override { return asked; }
       void tell() override { answer(read(asked)); }
       Request asked;
@@ -96,9 +121,12 @@ class StoreHandle final : public ReservationHandle {
       Callback<Answer> answer;
       Read read;
     };
-    auto one = std::make_unique<One>(std::move(reservation_), std::move(answer), read);
+    auto one = std::make_unique<One>(std::move(terms), read);
     fill(one->asked, verb, one->mine);
-    store_->begin(std::move(one));
+    return [store = store_, one = std::move(one)](Callback<Answer> answer) mutable {
+      one->answer = std::move(answer);
+      store->begin(std::move(one));
+    };
   }
 
   void fill(Request& one, Verb verb, ReservationTerms& reservation) const {

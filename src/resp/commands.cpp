@@ -97,7 +97,7 @@ constexpr std::size_t kListed = static_cast<std::size_t>(
 // A table without collisions: of a name only its length and three of its letters are read, and the factor is
 // the first with which no two names meet.
 constexpr unsigned kBits = 8;
-using Slots = std::array<std::uint8_t, std::size_t{1} << kBits>;
+using NameTable = std::array<std::uint8_t, std::size_t{1} << kBits>;
 constexpr std::uint8_t kEmpty = 0xff;
 
 constexpr std::size_t slot_of(std::string_view name, std::uint32_t factor) {
@@ -108,7 +108,7 @@ constexpr std::size_t slot_of(std::string_view name, std::uint32_t factor) {
   return static_cast<std::uint32_t>(mixed * factor) >> (32 - kBits);
 }
 
-constexpr bool fill(Slots& slots, std::uint32_t factor) {
+constexpr bool fill(NameTable& slots, std::uint32_t factor) {
   slots.fill(kEmpty);
   for (std::size_t i = 0; i < kCommands.size(); ++i) {
     std::uint8_t& slot = slots[slot_of(kCommands[i].name, factor)];
@@ -119,14 +119,14 @@ constexpr bool fill(Slots& slots, std::uint32_t factor) {
 }
 
 constexpr std::uint32_t kFactor = [] {
-  Slots slots{};
+  NameTable slots{};
   // Multiples of the golden ratio's fraction: odd, and with their ones well spread.
   std::uint32_t factor = 0x9e3779b1;
   while (!fill(slots, factor)) factor += 2 * 0x9e3779b1;
   return factor;
 }();
-constexpr Slots kSlots = [] {
-  Slots slots{};
+constexpr NameTable kSlots = [] {
+  NameTable slots{};
   fill(slots, kFactor);
   return slots;
 }();

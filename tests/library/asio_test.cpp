@@ -73,10 +73,17 @@ TEST(ByToken, reservations_and_limits_are_awaited_too) {
   EXPECT_EQ(waits.cancel(asio::use_future).get(), 1U);
   EXPECT_FALSE(waits.granted());
   Reservation held = limiter.reserve("other", {.hold = 1h}, Cost{1}, asio::use_future).get();
+  EXPECT_GT(held.extend(2h, asio::use_future).get(), 1h);
+  EXPECT_TRUE(held.moment(asio::use_future).get());
   EXPECT_EQ(held.settle(0, asio::use_future).get(), 0ns);
+  EXPECT_EQ(limiter.take_up_to("some", Quota::per_hour(9), Cost{5}, Cost{1}, asio::use_future).get().granted,
+            5U);
+  EXPECT_EQ(limiter.take_up_to("few", Cost{5}, asio::use_future).get().granted, 1U);
   const Attribute asks[] = {{"user", "ann"}};
   EXPECT_TRUE(limits.check({asks}, asio::use_future).get().allowed());
   EXPECT_GT(limits.reserve({asks}, asio::use_future).get().reservation.wait(), 0s);
+  const Attribute other[] = {{"user", "bob"}};
+  EXPECT_EQ(limits.take_up_to({other, Cost{3}}, asio::use_future).get().granted, 1U);
   const SharedCheck checks[] = {{limiter, "one"}, {limiter, "two"}};
   EXPECT_TRUE(store.check_all(checks, asio::use_future).get().allowed());
   EXPECT_TRUE(limiter.check("third").allowed());
