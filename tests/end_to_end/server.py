@@ -3,6 +3,7 @@
 Every wait in here ends: sockets have a timeout, processes are killed, polls have a deadline. A test that
 still hangs is ended by run() with a traceback of where it was.
 """
+import concurrent.futures
 import contextlib
 import faulthandler
 import json
@@ -29,6 +30,21 @@ def run(longest=100):
     """Runs the calling file's tests; exit code 0 when all pass."""
     faulthandler.dump_traceback_later(longest, exit=True)
     unittest.main(module="__main__", warnings="ignore")
+
+
+def run_at_once(longest=100, processes=3):
+    """As run(), with a process for each class of tests: for those that mostly wait for times."""
+    if len(sys.argv) > 1:
+        return run(longest)
+    names = [name for name, each in vars(sys.modules["__main__"]).items()
+             if isinstance(each, type) and issubclass(each, unittest.TestCase) and each.__module__ == "__main__"
+             and unittest.defaultTestLoader.getTestCaseNames(each)]
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        done = list(pool.map(lambda name: subprocess.run([sys.executable, sys.argv[0], name], stdout=subprocess.PIPE,
+                                                         stderr=subprocess.STDOUT, text=True), names))
+    for name, each in zip(names, done):
+        print(f"{name}: exit code {each.returncode}\n{each.stdout}", file=sys.stderr)
+    sys.exit(any(each.returncode for each in done))
 
 
 def sanitized():

@@ -211,6 +211,10 @@ class TestClock(Stepping):
             until(lambda: client.ask("WEIR.CONFIG", "RELOAD") == "OK", "it is read")
         # February goes on, until it ends there.
         self.assertEqual(self.check(server)[:3], [0, 4, 0])
+        self.folder.file("limits.yaml", file_of("9/month align=calendar tz=America/New_Yorc"))
+        with server.client() as client:
+            self.assertIn("did you mean America/New_York?", client.ask("WEIR.CONFIG", "RELOAD"))
+        self.expect_wait(self.check(server), utc(2027, 3, 1, 5) - utc(2027, 2, 28, 22))
         self.set_clock(utc(2027, 3, 1, 4, 50))
         self.expect_wait(self.check(server), 600)
         self.set_clock(utc(2027, 3, 1, 5))

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run, until
+from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run_at_once, until
 
 HELLO_3 = (b"%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
@@ -753,4 +753,4 @@ class TestWhenFull(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run()
+    run_at_once()

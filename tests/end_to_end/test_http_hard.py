@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from server import PATIENCE, Folder, Server, sanitized, until, weir, run
+from server import PATIENCE, Folder, Server, sanitized, until, weir, run_at_once
 from test_tls import Authority
 
 LIMITS = """version: 1
@@ -430,4 +430,4 @@ class Addresses(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run_at_once(200)

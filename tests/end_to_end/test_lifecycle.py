@@ -10,7 +10,7 @@ import time
 import unittest
 
 from chance import chance
-from server import PATIENCE, Client, Folder, Server, WEIR, encode, run, sanitized, until, weir
+from server import PATIENCE, Client, Folder, Server, WEIR, encode, run_at_once, sanitized, until, weir
 
 
 class WithFolder(unittest.TestCase):
@@ -532,4 +532,4 @@ class TestGuessingPasswords(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run()
+    run_at_once()

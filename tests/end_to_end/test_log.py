@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from server import Client, Folder, Server, WEIR, encode, environment, run, until, weir
+from server import Client, Folder, Server, WEIR, encode, environment, run_at_once, until, weir
 from test_tls import Authority
 
 LINE = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)\] \[(debug|info|warning|error)\] .+\Z")
@@ -454,4 +454,4 @@ class TestCertificates(WithFolder):
 
 
 if __name__ == "__main__":
-    run()
+    run_at_once()

@@ -23,7 +23,7 @@ import redis
 import npm
 from clocks import SHIM, Clocks
 from programs import ask, free_port
-from server import PATIENCE, ROOT, Folder, Server, run, until
+from server import PATIENCE, ROOT, Folder, Server, run_at_once, until
 from vendor import Vendor
 
 EXAMPLES = os.path.join(ROOT, "examples/pacing")
@@ -99,7 +99,7 @@ class Vendors:
         def answer(path, body):
             told.wait(3 * PATIENCE)
             return 200, {}, []
-        vendor = Vendor(refuse_at=4, takes=0.3, answer=answer)
+        vendor = Vendor(refuse_at=4, away=1.0, takes=0.3, answer=answer)
         self.addCleanup(vendor.close)
         self.addCleanup(told.set)
         return vendor
@@ -539,7 +539,7 @@ class TestAsyncio(unittest.TestCase):
             asyncio.run(asked(weir.port))
 
     def test_a_429_keeps_all_forty_callers_away(self):
-        vendor = Vendor(refuse_at=14, takes=0.05)
+        vendor = Vendor(refuse_at=14, away=1.0, takes=0.05)
         self.addCleanup(vendor.close)
         calls, pauses, questions, mine = [], [], [], contextvars.ContextVar("what one caller was told")
 
@@ -851,4 +851,4 @@ class TestFiles(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run_at_once(200)

@@ -108,7 +108,8 @@ class TestRefusals(unittest.TestCase):
             self.goes_and_comes(redis, spin, lambda: redis.must("SCRIPT", "KILL"), "BUSY", "busy")
 
     def test_cluster_down(self):
-        with Redis([("cluster-enabled", "yes"), ("cluster-require-full-coverage", "no")]) as redis:
+        # A master takes writes again after that time.
+        with Redis([("cluster-enabled", "yes"), ("cluster-require-full-coverage", "no"), ("cluster-node-timeout", "500")]) as redis:
             def abandon():
                 redis.must("FLUSHALL")
                 redis.must("CLUSTER", "FLUSHSLOTS")
