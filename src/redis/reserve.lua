@@ -1249,10 +1249,10 @@ if ARGV[1] == 'extend' then
     if part.held and call('ZREM', line.key, part.member) == 1 then
       call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + stop) / 1e6)),
            format('o%s %d %d %s %d', id, part.number, part.units, words, part.paused))
-      local longer = keep_until(line, stop)
-      write_line(line)
-      if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
     end
+    local longer = keep_until(line, stop)
+    write_line(line)
+    if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
   local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
@@ -1284,7 +1284,6 @@ local function settle_for_less(part)
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
   local back = min(max(stop, 0), (part.units - part.actual) * part.T)
   local is_last = state.tat == stop and acts_at <= 0
-  if is_last and is_paused(line) then back = min(back, stop - least_tat(i, line)) end
   if back <= 0 then return close_hold(line, part.number, 0) end
   if is_last then
     close_hold(line, part.number, 0)

@@ -211,6 +211,7 @@ class Trace {
     Asked asked{.verb = Verb::reserve};
     if (ids > 0) asked.id = first_id_ + chance_() % ids;
     if (what < 5) {
+      find_moments();
       now_ += chance_.up_to(most_ticks_) * kUs;
       return;
     }
@@ -242,7 +243,8 @@ class Trace {
       change(any());
     }
   }
-  bool is_kept() const {
+  bool is_kept() {
+    find_moments();
     // One that a pause of one limit has moved acts late at its others.
     if (refunded_ || (pauses_ && limits_.size() > (has_slots_ ? 2U : 1U))) return true;
     for (const auto& of_limit : accounts_)
@@ -341,7 +343,6 @@ class Trace {
     const Answer answer = ask(asked);
     for (Check& each : asked.checks) each.cost.units *= answer.units;
     if (answer.granted) act(asked, now_, kNone);
-    find_moments();
   }
   void charge(Asked& asked) {
     asked.verb = Verb::charge;
@@ -371,7 +372,6 @@ class Trace {
         asked.outside = Outside(Outside::Form::cost, units, overdraft);
     }
     ask(asked);
-    find_moments();
   }
   void extend(Asked& asked) {
     asked.verb = Verb::extend;
@@ -393,7 +393,6 @@ class Trace {
   }
 
   void act(const Asked& asked, std::int64_t at, std::size_t id) {
-    find_moments();
     for (std::size_t i = 0; i < which_.size(); ++i) {
       if (asked.checks[i].shadow || is_slots(which_[i])) continue;  // it may act without having been charged
       Account& account = accounts_[which_[i]].back();
