@@ -1023,6 +1023,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     local line = lines[i] or read_line(i) or new_line(i, id, T, int(burst))
     count_by(line, T, int(burst))
     if length >= from_now(line.pause) then line.pause = digits_of(length) end
+    end_holds(line, true)  -- whose time is over moves no more
     drop_moments(line)
     drop_passed(line)
     local ahead = by_score(line, '(' .. int(came(line)), '(0')
@@ -1035,7 +1036,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
       if from_now(line.told) > 0 then line.told = digits_of(from_now(line.told) + by) end
       keep_until(line, from_now(line.last) + by)
       move_holes(line, number, by)
-    else
+    elseif is_paused(line) then
       move_holes(line, line.units + 1, 0)
     end
     local as, an, mark = 0, 0, ' @' .. line.epoch

@@ -127,12 +127,14 @@ void the_last_of_a_line_shortens_no_pause(Trial& trial) {
 // One unit at its end and then the pace, by the numbers of whoever asks, and as long as they ask later.
 void other_numbers_do_not_move_the_end_of_a_pause(Trial& trial) {
   const Limit before = trial.limit("1/s burst 3", 1);
-  for (const char* const rule : {"10/s burst 3", "1/s burst 5", "1/s burst 2", "1/10s burst 3", "10/s burst 1"}) {
+  for (const char* const rule :
+       {"10/s burst 3", "1/s burst 5", "1/s burst 2", "1/10s burst 3", "10/s burst 1"}) {
     const Limit after = trial.limit(rule, 1);
     const nanoseconds interval = after.rule.quota.emission_interval();
     for (const bool asks_before : {false, true}) {
       for (const bool charges : {false, true}) {
-        const std::string key = std::string(rule) + (asks_before ? " asks" : "") + (charges ? " charges" : "");
+        const std::string key =
+            std::string(rule) + (asks_before ? " asks" : "") + (charges ? " charges" : "");
         pause(trial, before, key, 30s);
         if (asks_before)
           trial.equal(trial.ask(after, key).retry_after.value_or(0ns).count(), nanoseconds{30s}.count(),
