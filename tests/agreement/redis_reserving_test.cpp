@@ -198,7 +198,8 @@ class Trace {
     first_id_ = redis.ids();
     limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
     accounts_.resize(limits_.size());
-    // Not yet: what is told of busy slots, and of those that a pause has moved when they had acted, differs.
+    // Not yet: what is told of busy slots, extensions, and those that a pause moves once they have acted,
+    // differ.
     has_slots_ = std::getenv("WEIR_WITH_SLOTS") != nullptr && limits_.size() > 1;
     pauses_ = std::getenv("WEIR_WITH_PAUSES") != nullptr;
     refunds_ = chance.up_to(3) == 0;
@@ -239,7 +240,7 @@ class Trace {
     } else if (what == 18) {
       if (chance_.up_to(7) == 0) return reset(asked);
       charge(asked);
-    } else if (what == 19 && chance_.up_to(1) == 0) {
+    } else if (pauses_ && what == 19 && chance_.up_to(1) == 0) {
       if (ids > 0) extend(asked);
     } else if (chance_.up_to(3) == 0) {
       change(any());
