@@ -1023,6 +1023,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     local line = lines[i] or read_line(i) or new_line(i, id, T, int(burst))
     count_by(line, T, int(burst))
     if length >= from_now(line.pause) then line.pause = digits_of(length) end
+    end_holds(line, true)  -- whose time is over moves no more
     drop_moments(line)
     drop_passed(line)
     local ahead = by_score(line, '(' .. int(came(line)), '(0')
@@ -1035,7 +1036,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
       if from_now(line.told) > 0 then line.told = digits_of(from_now(line.told) + by) end
       keep_until(line, from_now(line.last) + by)
       move_holes(line, number, by)
-    else
+    elseif is_paused(line) then
       move_holes(line, line.units + 1, 0)
     end
     local as, an, mark = 0, 0, ' @' .. line.epoch
@@ -1249,10 +1250,10 @@ if ARGV[1] == 'extend' then
     if part.held and call('ZREM', line.key, part.member) == 1 then
       call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + stop) / 1e6)),
            format('o%s %d %d %s %d', id, part.number, part.units, words, part.paused))
-      local longer = keep_until(line, stop)
-      write_line(line)
-      if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
     end
+    local longer = keep_until(line, stop)
+    write_line(line)
+    if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
   local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
@@ -1284,7 +1285,6 @@ local function settle_for_less(part)
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
   local back = min(max(stop, 0), (part.units - part.actual) * part.T)
   local is_last = state.tat == stop and acts_at <= 0
-  if is_last and is_paused(line) then back = min(back, stop - least_tat(i, line)) end
   if back <= 0 then return close_hold(line, part.number, 0) end
   if is_last then
     close_hold(line, part.number, 0)

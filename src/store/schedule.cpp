@@ -365,6 +365,7 @@ bool Schedule::keep(const Hold& hold) {
 }
 
 void Schedule::extend(const OwnUnits& own, nanoseconds until) {
+  keep_until(until);
   const auto found = find_hold(own);
   if (!found) return;
   Hold& hold = holds_[*found];
@@ -372,7 +373,6 @@ void Schedule::extend(const OwnUnits& own, nanoseconds until) {
   hold.until = until;
   hold.paused = moves_.of(hold.number);
   by_until_.insert({until, hold.number});
-  keep_until(until);
 }
 
 std::optional<Schedule::Holds::Place> Schedule::find_hold(const OwnUnits& own) const {

@@ -115,6 +115,62 @@ void no_settlement_shortens_a_pause(Trial& trial) {
   trial.expect(!trial.ask(limit, "k").allowed(), "and not two");
 }
 
+void the_last_of_a_line_shortens_no_pause(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Booked held = reserve(trial, limit, "k", 10, 0s, 60s);
+  pause(trial, limit, "k", 500ms);
+  settle(trial, held.id, 0);
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{500ms}.count(),
+              "retry_after");
+}
+
+// One unit at its end and then the pace, by the numbers of whoever asks, and as long as they ask later.
+void other_numbers_do_not_move_the_end_of_a_pause(Trial& trial) {
+  const Limit before = trial.limit("1/s burst 3", 1);
+  for (const char* const rule :
+       {"10/s burst 3", "1/s burst 5", "1/s burst 2", "1/10s burst 3", "10/s burst 1"}) {
+    const Limit after = trial.limit(rule, 1);
+    const nanoseconds interval = after.rule.quota.emission_interval();
+    for (const bool asks_before : {false, true}) {
+      for (const bool charges : {false, true}) {
+        const std::string key =
+            std::string(rule) + (asks_before ? " asks" : "") + (charges ? " charges" : "");
+        pause(trial, before, key, 30s);
+        if (asks_before)
+          trial.equal(trial.ask(after, key).retry_after.value_or(0ns).count(), nanoseconds{30s}.count(),
+                      key + ": the end by its numbers");
+        if (charges) {
+          TestRequest charge({{after, key}}, Verb::charge);
+          trial.ask(charge);
+          trial.equal(charge.charging.told.wait.count(), (30s + interval).count(), key + ": charged beyond");
+        }
+        trial.equal(trial.ask(before, key, charges ? 2 : 1).retry_after.value_or(0ns).count(),
+                    (charges ? nanoseconds{32s} : nanoseconds{30s}).count(), key + ": the end by the former");
+        const nanoseconds end = 30s + (charges ? interval : 0ns);
+        const Booked late = reserve(trial, after, key, 1, end - 1us);
+        trial.expect(!late.granted, key + ": nobody waits for less");
+        trial.equal(pause(trial, after, key, 10s).charged, 0U, key + ": a shorter one adds nothing");
+        trial.world.advance(end - 1us);
+        trial.expect(!trial.ask(after, key).allowed(), key + ": nobody before its end");
+        trial.world.advance(1us);
+        trial.expect(trial.ask(after, key).allowed(), key + ": one at its end");
+        trial.equal(trial.ask(after, key).retry_after.value_or(0ns).count(), interval.count(),
+                    key + ": and then");
+      }
+    }
+  }
+}
+
+void a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end(Trial& trial) {
+  const Limit rate = trial.limit("1/s burst 1", 1);
+  const Limit slots = trial.limit("in_flight=1", 2);
+  trial.ask(rate, "k");
+  trial.expect(reserve(trial, {{rate, "k"}, {slots, "k"}}, 60s, 5s).granted, "it waits");
+  pause(trial, rate, "k", 20s);
+  trial.world.advance(25s);
+  trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "the slot is free 5 s after the new moment");
+}
+
 void windows_are_not_paused(Trial& trial) {
   const Limit limit = trial.limit("5/min algorithm=fixed_window", 1);
   TestRequest question({{limit, "k"}}, Verb::charge);
@@ -281,6 +337,10 @@ std::vector<Property> pause_properties() {
            one_that_a_pause_moved_is_cancelled_at_its_new_moment},
           {"a_hold_that_a_pause_moved_lasts_as_long", a_hold_that_a_pause_moved_lasts_as_long},
           {"no_settlement_shortens_a_pause", no_settlement_shortens_a_pause},
+          {"the_last_of_a_line_shortens_no_pause", the_last_of_a_line_shortens_no_pause},
+          {"other_numbers_do_not_move_the_end_of_a_pause", other_numbers_do_not_move_the_end_of_a_pause},
+          {"a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end",
+           a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end},
           {"windows_are_not_paused", windows_are_not_paused},
           {"whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds",
            whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds}};

@@ -382,6 +382,19 @@ class RefundsWhatIsHeld : public Later {
   int held_ = 0;
 };
 
+// It takes over what is left outside where that is more, too.
+class LowersWhatIsOwed : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge != nullptr && kept.copy.charge->outside.form == Outside::Form::remaining) {
+      kept.copy.verb = Verb::reset;
+      ask_inner(kept.copy, kept.when);
+      kept.copy.verb = Verb::charge;
+    }
+    Later::decide(kept);
+  }
+};
+
 class DropsNothing : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
@@ -448,6 +461,24 @@ inline const char* const kTakesBackWhatHasNotDrained = R"(do
       return true
     end)";
 using CarelesslyCancellingScript = OtherScriptWorld<kTakesBack, kTakesBackWhatHasNotDrained>;
+inline const char* const kNothing = "";
+inline const char* const kStaysInAPause = "if from_now(tat) < least then tat = digits_of(least) end";
+using PauseShorteningScript = OtherScriptWorld<kStaysInAPause, kNothing>;
+inline const char* const kMovesAll = "line.shift = line.shift + by";
+inline const char* const kMovesTheFirst = R"(for _, member in ipairs(ahead) do
+      local its, of, kept = match(member, '^m(%S+) (%d+) (%d+)$')
+      if of + 0 == number then
+        call('ZREM', line.key, member)
+        add_moment(line, its, number, from_now(kept) + by)
+      end
+    end)";
+using FirstMovingScript = OtherScriptWorld<kMovesAll, kMovesTheFirst>;
+inline const char* const kRests = "line and is_paused(line) or not denies";
+inline const char* const kRestsAgain = "not denies";
+using AgainRestingScript = OtherScriptWorld<kRests, kRestsAgain>;
+inline const char* const kCountsByNumbers = "if not state.stop or state.tat == 0 then return end";
+inline const char* const kCountsByNone = "do return end";
+using NumbersIgnoringScript = OtherScriptWorld<kCountsByNumbers, kCountsByNone>;
 
 // Acquires are answered before their moment.
 class AnswersAcquiresAtOnce : public Later {
