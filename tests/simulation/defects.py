@@ -31,12 +31,12 @@ plant("settle_gives_back_what_has_drained", FREED,
       "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
       "ahead_of(end, now) == 0 ? 0 : static_cast<unsigned __int128>(less) * interval);")
 plant("settle_moves_up_those_who_wait", SCHEDULE,
-      "if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
-      "if (!is_paused(now) && !has_holes(now) && words_.size() < kMostWords) {")
+      "return !is_anybody_ahead(now) || (moment <= now && fixed_until_ <= now && told_until_ <= now);",
+      "return !is_anybody_ahead(now) || moment <= now;")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
       "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number)) +", "return own.end +")
 plant("settle_lags", SCHEDULE,
-      "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives")
+      "  if (!hold) return false;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return false;\n  const bool lives")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -66,7 +66,7 @@ plant("what_is_overdue_has_not_drained", WAITING, "return std::clamp(full - (now
       "return std::clamp(full + now * 0, nanoseconds{0}, charged());")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
 plant("who_has_gone_keeps_the_moment", WAITING,
-      "  } else {\n    give_up({.id = waiting.reservation.id}, Verb::cancel);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
+      "  } else {\n    give_up_moment(waiting);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
       "what a client that went away might have left to others is not known outside of weir")
 
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
@@ -127,8 +127,8 @@ plant("redis_settle_gives_back_what_has_drained", RESERVE,
       "local back = (part.units - part.actual) * part.T")
 plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)")
 plant("redis_settle_moves_up_those_who_wait", RESERVE,
-      "if not is_paused(line) and not has_holes(line) and not is_anybody_ahead(line) and",
-      "if not is_paused(line) and not has_holes(line) and")
+      "return not is_anybody_ahead(line) or acts_at <= 0 and from_now(line.told) <= 0",
+      "return not is_anybody_ahead(line) or acts_at <= 0")
 plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
 plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "",
       "numbers of a key do not change, and what a reset or a loss adds is allowed for")
@@ -215,6 +215,7 @@ plant("a_pause_is_of_the_tat_alone", FREED, "  if (pause_end <= now) return 0;",
 plant("redis_a_pause_moves_nobody", RESERVE, "      add_move(line, number, by)\n", "")
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
+plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
 plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
 plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;", "    any = true;")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
