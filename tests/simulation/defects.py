@@ -184,7 +184,8 @@ plant("deadlines_are_looked_at_before_what_has_come", SOCKETS, "if (reads_first_
 # The life of a call.
 SLOTS = "src/store/slots.hpp"
 plant("a_slot_is_freed_twice", SLOTS, "    if (open_.is_end(at) || open_[at].second != id) return false;\n    open_.erase(at);",
-      "    if (open_.is_end(at)) return false;\n    open_.erase(at);")
+      "    if (open_.is_end(at)) return false;\n    open_.erase(at);",
+      "what is known of a hold goes with its end, so no second one is told of it")
 plant("one_slot_too_many", SLOTS, "if (!takes || open < most) return told;", "if (!takes || open <= most) return told;")
 plant("a_settlement_keeps_its_slot", BOOK, "if (slots == nullptr || !slots->free(id, end)) return false;",
       "if (slots == nullptr || !slots->has(id, end)) return false;")
@@ -195,7 +196,8 @@ plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(
       "const nanoseconds end = from + asked.hold + record->longest;")
 plant("redis_an_extension_revives_a_hold", RESERVE,
       "if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end",
-      "if not moment or not record.held then return {1, time[1], time[2], '0'} end")
+      "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
+      "the record of a hold expires when the hold ends")
 plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
 plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
       "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end")
@@ -208,11 +210,15 @@ plant("a_charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next 
       "    told.next = {")
 plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
-plant("a_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
-      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back")
+plant("a_settlement_shortens_a_pause", SCHEDULE,
+      "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
+      "if (has_holes(now) || words_.size() >= kMostWords) return false;")
+plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
+      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
+      "only a pause shorter than the time of one unit lets a hold be the last of its line")
 plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
 plant("a_pause_is_of_the_tat_alone", FREED, "  if (pause_end <= now) return 0;", "  if (pause_end.count() >= 0 || now.count() > 0) return 0;")
-plant("redis_a_pause_moves_nobody", RESERVE, "      add_move(line, number, by)\n", "")
+plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
