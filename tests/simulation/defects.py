@@ -212,7 +212,8 @@ plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
 plant("a_settlement_shortens_a_pause", SCHEDULE,
       "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
-      "if (has_holes(now) || words_.size() >= kMostWords) return false;")
+      "if (has_holes(now) || words_.size() >= kMostWords) return false;",
+      "few settle in a pause what has acted right before it, while nobody waits")
 plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
       "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
       "only a pause shorter than the time of one unit lets a hold be the last of its line")
