@@ -323,4 +323,4 @@ plant("pause_charges_less_than_nothing", OVERDRAFT,
       "told.charged = units - std::min(units, ahead == 0 ? 0 : units_of(ahead, state.word));",
       "told.charged = units - (ahead == 0 ? 0 : units_of(ahead, state.word));", "charge.pause_wraps_nothing")
 plant("refund_in_64_bits", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
-      "std::min(owed - stays, units * interval);", "charge.refund_wraps_nothing", "charge.refund")
+      "std::min(owed - stays, units * interval);", "charge.refund_wraps_nothing")

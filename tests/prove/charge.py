@@ -39,7 +39,7 @@ def _(p):
     p.wraps_nothing(REMAINING)
 
 
-@statement("charge.pause_wraps_nothing", "Nor does one of a pause, where it and what moves are times.", long=True)
+@statement("charge.pause_wraps_nothing", "Nor does one of a pause, where it and what moves are times.")
 def _(p):
     p.wraps_nothing(PAUSE)
 

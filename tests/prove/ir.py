@@ -556,6 +556,8 @@ class Run:
             return any_of([x, y]) if not (z3.is_false(x) and z3.is_false(y)) else x
         if operation == "or" and rest.startswith("disjoint "):
             return Num(x.e + y.e, x.lo + y.lo, x.hi + y.hi)
+        if operation == "or" and not x.zeros:
+            x, y = y, x
         if operation == "or" and x.zeros:  # y has to lie in the bits that are 0 in x
             bit = 2 ** x.zeros
             self.oblige(z3.BoolVal(True) if y.hi < bit else y.e < bit, "bits that must not meet")

@@ -31,12 +31,12 @@ plant("settle_gives_back_what_has_drained", FREED,
       "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
       "ahead_of(end, now) == 0 ? 0 : static_cast<unsigned __int128>(less) * interval);")
 plant("settle_moves_up_those_who_wait", SCHEDULE,
-      "if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
-      "if (!is_paused(now) && !has_holes(now) && words_.size() < kMostWords) {")
+      "return !is_anybody_ahead(now) || (moment <= now && fixed_until_ <= now && told_until_ <= now);",
+      "return !is_anybody_ahead(now) || moment <= now;")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
       "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number)) +", "return own.end +")
 plant("settle_lags", SCHEDULE,
-      "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives")
+      "  if (!hold) return false;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return false;\n  const bool lives")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -66,7 +66,7 @@ plant("what_is_overdue_has_not_drained", WAITING, "return std::clamp(full - (now
       "return std::clamp(full + now * 0, nanoseconds{0}, charged());")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
 plant("who_has_gone_keeps_the_moment", WAITING,
-      "  } else {\n    give_up({.id = waiting.reservation.id}, Verb::cancel);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
+      "  } else {\n    give_up_moment(waiting);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
       "what a client that went away might have left to others is not known outside of weir")
 
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
@@ -127,8 +127,8 @@ plant("redis_settle_gives_back_what_has_drained", RESERVE,
       "local back = (part.units - part.actual) * part.T")
 plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)")
 plant("redis_settle_moves_up_those_who_wait", RESERVE,
-      "if not is_paused(line) and not has_holes(line) and not is_anybody_ahead(line) and",
-      "if not is_paused(line) and not has_holes(line) and")
+      "return not is_anybody_ahead(line) or acts_at <= 0 and from_now(line.told) <= 0",
+      "return not is_anybody_ahead(line) or acts_at <= 0")
 plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
 plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "",
       "numbers of a key do not change, and what a reset or a loss adds is allowed for")
@@ -184,7 +184,8 @@ plant("deadlines_are_looked_at_before_what_has_come", SOCKETS, "if (reads_first_
 # The life of a call.
 SLOTS = "src/store/slots.hpp"
 plant("a_slot_is_freed_twice", SLOTS, "    if (open_.is_end(at) || open_[at].second != id) return false;\n    open_.erase(at);",
-      "    if (open_.is_end(at)) return false;\n    open_.erase(at);")
+      "    if (open_.is_end(at)) return false;\n    open_.erase(at);",
+      "what is known of a hold goes with its end, so no second one is told of it")
 plant("one_slot_too_many", SLOTS, "if (!takes || open < most) return told;", "if (!takes || open <= most) return told;")
 plant("a_settlement_keeps_its_slot", BOOK, "if (slots == nullptr || !slots->free(id, end)) return false;",
       "if (slots == nullptr || !slots->has(id, end)) return false;")
@@ -195,7 +196,8 @@ plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(
       "const nanoseconds end = from + asked.hold + record->longest;")
 plant("redis_an_extension_revives_a_hold", RESERVE,
       "if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end",
-      "if not moment or not record.held then return {1, time[1], time[2], '0'} end")
+      "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
+      "the record of a hold expires when the hold ends")
 plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
 plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
       "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end")
@@ -208,13 +210,19 @@ plant("a_charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next 
       "    told.next = {")
 plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
-plant("a_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
-      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back")
+plant("a_settlement_shortens_a_pause", SCHEDULE,
+      "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
+      "if (has_holes(now) || words_.size() >= kMostWords) return false;",
+      "few settle in a pause what has acted right before it, while nobody waits")
+plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
+      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
+      "only a pause shorter than the time of one unit lets a hold be the last of its line")
 plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
 plant("a_pause_is_of_the_tat_alone", FREED, "  if (pause_end <= now) return 0;", "  if (pause_end.count() >= 0 || now.count() > 0) return 0;")
-plant("redis_a_pause_moves_nobody", RESERVE, "      add_move(line, number, by)\n", "")
+plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
+plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
 plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
 plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;", "    any = true;")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
