@@ -81,6 +81,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
+  app.add_option("--rls", flags.rls, "Envoy's rate limit service here; may be repeated; unix:/PATH too")
+      ->type_name("HOST:PORT");
   app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
   app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
@@ -152,6 +154,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   for (const std::string& text : flags.http) {
     if (!text.empty()) settings.http.push_back(parse_address("http", text));
+  }
+  for (const std::string& text : flags.rls) {
+    if (!text.empty()) settings.rls.push_back(parse_address("rls", text));
   }
   for (const std::string& text : flags.admin) {
     if (!text.empty()) settings.admin.push_back(parse_address("admin", text));

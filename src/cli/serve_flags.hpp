@@ -17,6 +17,7 @@ namespace weir::inline v0_1::cli {
 struct ServeFlags {
   std::vector<std::string> resp = {"127.0.0.1:6390"};
   std::vector<std::string> http;
+  std::vector<std::string> rls;
   std::vector<std::string> admin;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";

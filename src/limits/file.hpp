@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/address.hpp"
@@ -266,6 +267,27 @@ struct Gateway {
   Position place{};
 };
 
+// What descriptors of Envoy's rate limit service say, of one domain: each is a request, its entries are
+// attributes.
+struct RlsDomain {
+  struct Mapped {
+    std::string key;  // of an entry
+    std::string attribute;
+  };
+
+  std::string name;
+  std::vector<Mapped> attributes;
+  bool drops_unmapped = false;  // else other keys are attributes by their own names
+  Position place{};
+
+  // What an entry's key is called; empty: it is dropped.
+  std::string_view attribute_of(std::string_view key) const {
+    for (const Mapped& each : attributes)
+      if (each.key == key) return each.attribute;
+    return drops_unmapped ? std::string_view() : key;
+  }
+};
+
 struct Answers {
   int status = 429;
   std::vector<std::string> headers;  // empty: unsaid
@@ -284,6 +306,7 @@ struct File {
   std::vector<NamedLimit> limits;
   std::vector<Route> routes;  // the first that matches; never empty
   std::vector<Gateway> gateways;
+  std::vector<RlsDomain> rls;
   Answers answers;
 };
 

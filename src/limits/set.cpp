@@ -248,6 +248,12 @@ const Set::Gateway* Set::gateway(std::string_view name) const {
   return found == gateways_.end() ? nullptr : &*found;
 }
 
+const RlsDomain* Set::rls(std::string_view domain) const {
+  const auto found = std::find_if(file_->rls.begin(), file_->rls.end(),
+                                  [domain](const RlsDomain& each) { return each.name == domain; });
+  return found == file_->rls.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> Set::begins_empty_after(const Set& before) const {
   std::vector<std::string> sentences;
   for (const CompiledLimit& now : limits_) {

@@ -65,6 +65,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void act();
   void ends_or_talks();
   void on_turn();
+  void speak();
 
   void shake_hands();
   void tell_of_refusal();

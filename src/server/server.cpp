@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "grpc/connection.hpp"
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "server/admin.hpp"
@@ -118,7 +119,8 @@ class Server::Impl {
     if (!settings_.admin.empty()) admin_ = std::make_unique<Admin>(settings_, service_, readiness());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
-    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), http(), service_.notices);
+    listeners_ =
+        std::make_unique<Listeners>(main_context(), settings_, resp(), http(), rls(), service_.notices);
     if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_, service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
@@ -233,12 +235,14 @@ class Server::Impl {
   void write_decisions(service::Exposition& to) {
     service::ProtocolCounts resp{"resp", {}};
     service::ProtocolCounts http{"http", {}};
+    service::ProtocolCounts rls{"rls", {}};
     for (const auto& worker : workers_) {
       resp.loops.push_back(&worker->resp_counts());
       http.loops.push_back(&worker->http_counts());
+      rls.loops.push_back(&worker->rls_counts());
     }
     const auto set = service_.limits ? service_.limits->current() : nullptr;
-    service::write_decisions(to, {resp, http}, set.get());
+    service::write_decisions(to, {resp, http, rls}, set.get());
     if (set) service::write_slot_waiters(to, *set, house_.queues.slot_waiters());
     // With a store they are its own.
     if (set && !settings_.store)
@@ -248,6 +252,7 @@ class Server::Impl {
     to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");
     to.sample({{"protocol", "resp"}}, open_resp_.load(std::memory_order_relaxed));
     to.sample({{"protocol", "http"}}, open_http_.load(std::memory_order_relaxed));
+    to.sample({{"protocol", "rls"}}, open_rls_.load(std::memory_order_relaxed));
     to.sample({{"protocol", "admin"}}, admin_->connections());
   }
 
@@ -308,6 +313,16 @@ class Server::Impl {
             .open = &open_http_};
   }
 
+  net::Protocol rls() {
+    return {.converse =
+                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse_rls(peer, std::move(resume));
+                },
+            .too_many = std::string(grpc::last_words()),
+            .too_large = std::string(grpc::last_words()),
+            .open = &open_rls_};
+  }
+
   Shutdown::Steps shutdown_steps() {
     const auto all = [this](void (Worker::*what)()) {
       for (const auto& worker : workers_) (*worker.*what)();
@@ -341,6 +356,7 @@ class Server::Impl {
   net::LoopCounters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};
+  std::atomic<std::uint64_t> open_rls_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<net::Dispatcher> dispatcher_;
   std::unique_ptr<Listeners> listeners_;

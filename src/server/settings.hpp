@@ -30,6 +30,7 @@ struct Settings {
   std::vector<HostPort> resp;
   std::string unix_socket;
   std::vector<ListenAddress> http;
+  std::vector<ListenAddress> rls;    // Envoy's rate limit service, over gRPC
   std::vector<ListenAddress> admin;  // metrics and health
   bool ready_needs_store = false;    // /readyz says no while the store does not decide
   unsigned threads = 1;

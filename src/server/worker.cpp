@@ -5,6 +5,7 @@
 
 #include "http/conversation.hpp"
 #include "resp/conversation.hpp"
+#include "rls/conversation.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -37,6 +38,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_, settings.headers),
+      rls_(service, store(), shared_ != nullptr),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
@@ -57,6 +59,10 @@ std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::
 std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
                                                          std::function<void()> resume) {
   return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume));
+}
+
+std::unique_ptr<net::Conversation> Worker::converse_rls(const net::Peer& peer, std::function<void()> resume) {
+  return std::make_unique<rls::Conversation>(service_, rls_, peer, std::move(resume));
 }
 
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }

@@ -1,0 +1,45 @@
+// A RateLimitResponse of envoy.service.ratelimit.v3, written.
+//
+// The thread of its loop. Not for: who decides.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::inline v0_1::rls {
+
+// The limit that a descriptor is told of.
+struct CurrentLimit {
+  std::uint32_t requests_per_unit = 0;
+  std::uint32_t unit = 0;  // 0: another than those that have a number
+  std::string_view name{};
+};
+// The number of the unit that is as long; 0: there is none.
+std::uint32_t unit_of(std::chrono::nanoseconds period);
+
+// What one descriptor is told.
+struct Status {
+  bool over = false;
+  std::optional<CurrentLimit> limit{};
+  std::uint32_t remaining = 0;
+  std::optional<std::chrono::seconds> until_reset{};  // where there is a limit
+};
+
+class Answer {
+ public:
+  explicit Answer(std::string& out);
+  void add(const Status& status);
+  // Of the client that asked Envoy, and all of them after the statuses.
+  void header(std::string_view key, std::string_view value);
+  void raw_body(std::string_view text);
+
+ private:
+  std::string& out_;
+  std::size_t code_at_;  // where the overall code is
+};
+
+}  // namespace weir::rls

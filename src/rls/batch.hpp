@@ -1,0 +1,68 @@
+// Messages of a connection that are asked together: the questions of all of their descriptors are one call of
+// the store, and each message is answered when the last of its own is.
+//
+// The thread of its loop. Destroying it cancels what is open; calls that it has not answered are then the
+// connection's alone. Not for: bytes of HTTP/2 (grpc/connection.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "grpc/connection.hpp"
+#include "rls/answer.hpp"
+#include "rls/rls_loop.hpp"
+#include "service/asking.hpp"
+
+namespace weir::inline v0_1::rls {
+
+class Batch {
+ public:
+  Batch(RlsLoop& loop, grpc::Connection& connection, std::uint64_t client, std::function<void()> resume);
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void begin(store::Arrival when);
+  // A ShouldRateLimit: its answer is written now, or by settle().
+  void take(grpc::Call& call);
+  bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
+  // Asks what was taken, and answers what is answered. False: some of it waits for a store.
+  bool settle();
+  bool waiting() const { return asking_.waiting(); }
+  bool answered() const { return asking_.answered(); }
+  std::size_t kept() const { return asking_.kept() + messages_.capacity() * sizeof(Message); }
+
+ private:
+  struct Message {
+    grpc::Call* call;
+    std::size_t left;  // descriptors that are not told
+    Answer answer;
+    bool over = false;
+    bool undecided = false;  // nobody could decide one of them
+    std::chrono::seconds retry_after{0};
+  };
+  enum class Form : std::uint8_t {
+    by_file,  // what the store says
+    free,     // it meets nothing
+    refused,  // it lacks what a limit requires
+  };
+
+  Wrong ask(const Descriptor& descriptor, const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
+  bool gather(const Descriptor& descriptor, const limits::RlsDomain& domain, std::size_t& count,
+              Wrong& wrong);
+  void refuse(grpc::Call& call, Wrong wrong);
+  void tell(const service::Question& question);
+  void finish(Message& message);
+
+  RlsLoop& loop_;
+  grpc::Connection& connection_;
+  service::Asking asking_;
+  store::Arrival when_{};
+  std::vector<Message> messages_;
+  std::size_t told_ = 0;  // of them
+  std::string name_;
+};
+
+}  // namespace weir::rls
