@@ -45,6 +45,7 @@ enum class FileRule : std::uint8_t {
   counted_here,
   server_wait,
   penalty,
+  charge_after,
   rls,
 };
 
@@ -130,8 +131,12 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::penalty,
                  "a `penalty` above 24h, or beside a `reserve`. Noted only: on a limit whose key many share, "
                  "as one of them makes all wait"},
+    FileRuleText{FileRule::charge_after,
+                 "`charge: after` with another algorithm than `gcra` and fixed windows, beside `in_flight`, "
+                 "`leave`, `reserve`, `guarantee`, `lease` or `penalty`, or in a hierarchy"},
     FileRuleText{FileRule::rls,
-                 "of `rls`: a route that its descriptors may take meets a limit with `in_flight` or `hold`"},
+                 "of `rls`: a route that its descriptors may take meets a limit with `in_flight`, or with "
+                 "`hold` without `charge: after`"},
 };
 
 }  // namespace weir::limits

@@ -89,16 +89,22 @@ void read_rls(Context& context, const FileField& rls) {
 }
 
 void judge_rls(const File& file, Findings& findings) {
+  for (const NamedLimit& limit : file.limits) {
+    if (limit.within != kNone && file.limits[limit.within].charged_after)
+      findings.error(FileRule::charge_after, limit.within_place, "limits." + limit.name + ".within",
+                     quoted(file.limits[limit.within].name) +
+                         " has charge: after, and such a limit is not in a hierarchy");
+  }
   for (const RlsDomain& domain : file.rls) {
     for (const Route& route : file.routes) {
       if (!may_take(domain, route)) continue;
       for (const Index index : route.meets) {
         const NamedLimit& limit = file.limits[index];
         const bool slots = limit.slots.place.line > 0;
-        if (!slots && limit.hold.place.line == 0) continue;
+        if (!slots && (limit.hold.place.line == 0 || limit.charged_after)) continue;
         findings.error(FileRule::rls, domain.place, "rls." + domain.name,
                        "a descriptor may meet " + quoted(limit.name) + ", which has " +
-                           (slots ? "in_flight" : "a hold") +
+                           (slots ? "in_flight" : "a hold without charge: after") +
                            "; write unmapped: drop, or a route that descriptors do not take");
         return;
       }

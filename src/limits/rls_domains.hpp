@@ -16,7 +16,7 @@ std::vector<std::string> rls_attributes(const FileField& rls);
 // Fills File::rls.
 void read_rls(Context& context, const FileField& rls);
 
-// What descriptors cannot be asked about.
+// What descriptors cannot be asked about, and `charge: after`, which is for them.
 void judge_rls(const File& file, Findings& findings);
 
 }  // namespace weir::limits

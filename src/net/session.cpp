@@ -144,7 +144,8 @@ void Session::tell_of_stall() {
 void Session::drain() {
   if (state_ == State::closed) return;
   if (state_ == State::handshaking || state_ == State::ending || state_ == State::lingering) return close();
-  if (conversation_->say_goodbye()) {
+  says_goodbye_ = conversation_->say_goodbye();
+  if (says_goodbye_) {
     if (state_ == State::reading) speak();
     return;
   }
@@ -342,7 +343,7 @@ void Session::discard() {
   constexpr int kTurns = 16;
   for (int turn = 0; turn < kTurns; ++turn) {
     const Socket::Outcome got = socket_->receive(loop_.read_buffer);
-    if (got.status == Status::again && !draining_) return watch(got.want);
+    if (got.status == Status::again && !draining_ && !says_goodbye_) return watch(got.want);
     if (got.status != Status::done) return close();
   }
   close();

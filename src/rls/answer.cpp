@@ -35,11 +35,11 @@ Answer::Answer(std::string& out) : out_(out) {
   code_at_ = out_.size() - 1;
 }
 
-void Answer::add(const Status& status) {
+void Answer::add(const Status& status, bool unknown) {
   if (status.over) out_[code_at_] = kOverLimit;
   pbf_writer answer(out_);
   pbf_writer told(answer, 2);
-  told.add_enum(1, status.over ? kOverLimit : kOk);
+  if (!unknown) told.add_enum(1, status.over ? kOverLimit : kOk);
   if (status.limit) {
     pbf_writer limit(told, 2);
     if (status.limit->requests_per_unit != 0) limit.add_uint32(1, status.limit->requests_per_unit);
@@ -59,6 +59,10 @@ void Answer::header(std::string_view key, std::string_view value) {
   pbf_writer header(answer, 3);
   header.add_string(1, key.data(), key.size());
   header.add_string(2, value.data(), value.size());
+}
+
+void Answer::metadata(std::string_view fields) {
+  pbf_writer(out_).add_message(6, fields.data(), fields.size());
 }
 
 void Answer::raw_body(std::string_view text) { pbf_writer(out_).add_bytes(5, text.data(), text.size()); }

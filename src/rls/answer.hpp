@@ -29,13 +29,29 @@ struct Status {
   std::optional<std::chrono::seconds> until_reset{};  // where there is a limit
 };
 
+// Of the descriptors that are told of a limit, the first with the least left.
+struct Tightest {
+  bool any = false;
+  std::uint32_t limit = 0;
+  std::uint32_t remaining = 0;
+  std::chrono::seconds until_reset{0};
+
+  void take(const Status& status) {
+    if (!status.limit || (any && status.remaining >= remaining)) return;
+    *this = {true, status.limit->requests_per_unit, status.remaining,
+             status.until_reset.value_or(std::chrono::seconds{0})};
+  }
+};
+
 class Answer {
  public:
   explicit Answer(std::string& out);
-  void add(const Status& status);
+  // `unknown`: nobody could decide it.
+  void add(const Status& status, bool unknown = false);
   // Of the client that asked Envoy, and all of them after the statuses.
   void header(std::string_view key, std::string_view value);
   void raw_body(std::string_view text);
+  void metadata(std::string_view fields);  // a google.protobuf.Struct
 
  private:
   std::string& out_;

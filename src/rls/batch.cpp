@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "limits/attribute.hpp"
-#include "limits/scalars.hpp"
-#include "rls/status.hpp"
+#include "rls/file_descriptor.hpp"
+#include "rls/form.hpp"
+#include "rls/metadata.hpp"
 
 namespace weir::inline v0_1::rls {
 namespace {
@@ -17,10 +17,11 @@ constexpr std::chrono::milliseconds kWayBack{2};
 
 }  // namespace
 
-Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::uint64_t client, std::function<void()> resume)
+Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std::function<void()> resume)
     : loop_(loop),
       connection_(connection),
-      asking_(loop.asker, client, [](service::Question&) {}, std::move(resume)) {}
+      peer_(std::move(peer)),
+      asking_(loop.asker, std::hash<std::string>{}(peer_), [](service::Question&) {}, std::move(resume)) {}
 
 void Batch::begin(store::Arrival when) {
   when_ = when;
@@ -28,8 +29,12 @@ void Batch::begin(store::Arrival when) {
 }
 
 void Batch::take(grpc::Call& call) {
-  if (when_.now >= call.deadline)
+  Counts& counts = loop_.counts;
+  Counts::count(counts.calls);
+  if (when_.now >= call.deadline) {
+    Counts::count(counts.late);
     return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
+  }
   Request& request = loop_.request;
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
@@ -37,68 +42,49 @@ void Batch::take(grpc::Call& call) {
   if (set == nullptr)
     return connection_.refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
   const limits::RlsDomain* const domain = set->rls(request.domain());
-  nanoseconds patience{0};
-  if (loop_.is_far && call.deadline != grpc::Call::kNoDeadline)
-    patience = std::max(call.deadline - when_.now - kWayBack, nanoseconds{1});
-  std::size_t asked = 0;
-  for (const Descriptor& each : request.descriptors()) {
-    wrong = domain == nullptr ? Wrong::nothing : ask(each, *domain, patience);
-    if (domain == nullptr) asking_.add_answered(static_cast<std::uint8_t>(Form::free));
-    if (wrong != Wrong::nothing) break;
-    ++asked;
-  }
-  if (wrong != Wrong::nothing) {
-    while (asked-- > 0) loop_.asker.drop_last();
-    return refuse(call, wrong);
+  if (domain != nullptr) {
+    nanoseconds patience{0};
+    if (loop_.is_far && call.deadline != grpc::Call::kNoDeadline)
+      patience = std::max<nanoseconds>(call.deadline - when_.now - kWayBack, nanoseconds{1});
+    wrong = ask(*domain, patience);
+    if (wrong != Wrong::nothing) return refuse(call, wrong);
+  } else {
+    Counts::count(counts.unknown_domain);
+    for (std::size_t i = 0; i < request.descriptors().size(); ++i)
+      asking_.add_answered(byte_of(Form::free) | kLast);
   }
   call.asked = true;
-  messages_.push_back({&call, asked, Answer(call.answer())});
+  messages_.push_back({&call, request.descriptors().size(), Answer(call.answer())});
 }
 
-// By weir's own file: its entries are attributes.
-Wrong Batch::ask(const Descriptor& descriptor, const limits::RlsDomain& domain, nanoseconds patience) {
-  const Request& request = loop_.request;
-  const auto entries = request.entries(descriptor);
-  auto& attributes = loop_.asker.attributes();
-  const limits::Set& set = *loop_.asker.limits();
-  std::size_t count = 0;
-  for (const Entry& each : entries) {
-    const auto same = [&each](const Entry& other) { return other.key == each.key; };
-    if (std::count_if(entries.begin(), entries.end(), same) > 1) return Wrong::key_twice;
-    const std::string_view name = domain.attribute_of(each.key);
-    if (name.empty() || !limits::wrong_attribute(name).empty() ||
-        !(set.takes_any_attribute() || set.knows_attribute(name)))
-      continue;
-    attributes[count++] = {name, each.value};
+// All descriptors, or none of them.
+Wrong Batch::ask(const limits::RlsDomain& domain, nanoseconds patience) {
+  service::Asker& asker = loop_.asker;
+  const std::size_t before = asker.size();
+  for (const Descriptor& each : loop_.request.descriptors()) {
+    const Wrong wrong = ask_by_file(loop_, asking_, each, domain, patience);
+    if (wrong != Wrong::nothing) {
+      while (asker.size() > before) asker.drop_last();
+      return wrong;
+    }
+    asker[asker.size() - 1].form |= kLast;
   }
-  if (count == 0) {
-    asking_.add_answered(static_cast<std::uint8_t>(Form::free));
-    return Wrong::nothing;
-  }
-  const std::uint64_t hits = std::min(request.hits(descriptor), limits::kMostUnits);
-  const bool looks = hits == 0 || descriptor.gives_back;
-  const limits::Description description{.attributes = std::span(attributes).first(count),
-                                        .cost = looks ? 1 : hits};
-  const service::Ask ask{.verb = looks ? store::Verb::look : store::Verb::check, .as = &description};
-  if (service::Question* const question = asking_.add(ask, static_cast<std::uint8_t>(Form::by_file), false)) {
-    question->patience = patience;
-    return Wrong::nothing;
-  }
-  if (loop_.asker.refusal().what != service::Refusal::What::required) return Wrong::attribute;
-  asking_.add_answered(static_cast<std::uint8_t>(Form::refused));
   return Wrong::nothing;
 }
 
 // What Envoy's configuration alone can cause is an error; what anybody can, denies.
 void Batch::refuse(grpc::Call& call, Wrong wrong) {
-  if (!is_bad(wrong)) {
-    const bool broken = wrong == Wrong::malformed;
-    return connection_.refuse(call, broken ? grpc::Code::internal : grpc::Code::invalid_argument,
-                              sentence_of(wrong));
-  }
+  const std::string_view why = sentence_of(wrong);
+  if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
+  if (!is_bad(wrong)) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  service::Service& service = loop_.asker.service();
+  loop_.counts.count(wrong);
+  service.notices.tell(core::Notice::rls_refused, peer_, why);
+  if (loop_.options.bad_is_error) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  service.counters.count(&service::Counters::denied);
   Answer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
-  answer.raw_body(sentence_of(wrong));
+  answer.raw_body(why);
   connection_.reply(call);
 }
 
@@ -112,22 +98,35 @@ bool Batch::settle() {
 }
 
 void Batch::tell(const service::Question& question) {
-  Message& message = messages_[told_];
-  const auto form = static_cast<Form>(question.form);
-  if (form != Form::by_file) {
-    message.answer.add({.over = form == Form::refused});
-  } else if (question.fault != Fault::none) {
-    message.undecided = true;
-    message.answer.add({});
-  } else {
+  const Form form = form_of(question.form);
+  if (form == Form::refused) {
+    telling_.deny();
+  } else if (form == Form::by_file && question.fault != Fault::none) {
+    telling_.undecided = true;
+  } else if (form == Form::by_file) {
     const limits::Set& set = *asking_.set_of(question);
-    const auto [status, retry_after] = status_of(question, set, name_);
-    if (!question.looks()) loop_.asker.count(question, &set, !status.over);
-    message.over = message.over || status.over;
-    message.retry_after = std::max(message.retry_after, retry_after.value_or(message.retry_after));
-    message.answer.add(status);
+    const bool charges = question.verb == store::Verb::charge;
+    if (charges) decide_charge(question);
+    const bool looks =
+        question.looks() || (charges && !question.checks.empty() && question.checks[0].cost.units == 0);
+    if ((question.form & kShadow) != 0) question.checks[0].shadow = true;
+    telling_.add(question, set);
+    if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
   }
-  message.over = message.over || form == Form::refused;
+  if ((question.form & kLast) != 0) tell_descriptor(messages_[told_]);
+}
+
+void Batch::tell_descriptor(Message& message) {
+  const Status& status = telling_.status;
+  if (!status.limit && !status.over) Counts::count(loop_.counts.unlimited);
+  message.answer.add(status, telling_.undecided && !status.over);
+  message.tightest.take(status);
+  message.over = message.over || status.over;
+  message.undecided = message.undecided || telling_.undecided;
+  message.by_fallback = message.by_fallback || telling_.by_fallback;
+  if (telling_.helps && status.until_reset)
+    message.retry_after = std::max(message.retry_after, *status.until_reset);
+  telling_.clear();
   if (--message.left > 0) return;
   ++told_;
   finish(message);
@@ -136,9 +135,22 @@ void Batch::tell(const service::Question& question) {
 void Batch::finish(Message& message) {
   if (message.undecided && !message.over)
     return connection_.refuse(*message.call, grpc::Code::unavailable, "nobody could decide");
+  write_headers(message);
+  if (loop_.options.metadata)
+    message.answer.metadata(metadata_of(message.call->message(), message.by_fallback));
+  connection_.reply(*message.call);
+}
+
+void Batch::write_headers(Message& message) const {
+  const auto& names = loop_.options.headers;
+  if (!names[0].empty() && message.tightest.any) {
+    const Tightest& least = message.tightest;
+    message.answer.header(names[0], std::to_string(least.limit));
+    message.answer.header(names[1], std::to_string(least.remaining));
+    message.answer.header(names[2], std::to_string(least.until_reset.count()));
+  }
   if (message.retry_after.count() > 0)
     message.answer.header("Retry-After", std::to_string(message.retry_after.count()));
-  connection_.reply(*message.call);
 }
 
 }  // namespace weir::rls

@@ -14,13 +14,14 @@
 #include "grpc/connection.hpp"
 #include "rls/answer.hpp"
 #include "rls/rls_loop.hpp"
+#include "rls/status.hpp"
 #include "service/asking.hpp"
 
 namespace weir::inline v0_1::rls {
 
 class Batch {
  public:
-  Batch(RlsLoop& loop, grpc::Connection& connection, std::uint64_t client, std::function<void()> resume);
+  Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std::function<void()> resume);
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
@@ -41,28 +42,26 @@ class Batch {
     Answer answer;
     bool over = false;
     bool undecided = false;  // nobody could decide one of them
+    bool by_fallback = false;
     std::chrono::seconds retry_after{0};
-  };
-  enum class Form : std::uint8_t {
-    by_file,  // what the store says
-    free,     // it meets nothing
-    refused,  // it lacks what a limit requires
+    Tightest tightest{};
   };
 
-  Wrong ask(const Descriptor& descriptor, const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
-  bool gather(const Descriptor& descriptor, const limits::RlsDomain& domain, std::size_t& count,
-              Wrong& wrong);
+  Wrong ask(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void refuse(grpc::Call& call, Wrong wrong);
   void tell(const service::Question& question);
+  void tell_descriptor(Message& message);
   void finish(Message& message);
+  void write_headers(Message& message) const;
 
   RlsLoop& loop_;
   grpc::Connection& connection_;
+  std::string peer_;
   service::Asking asking_;
   store::Arrival when_{};
   std::vector<Message> messages_;
   std::size_t told_ = 0;  // of them
-  std::string name_;
+  Telling telling_;       // the descriptor that is told now
 };
 
 }  // namespace weir::rls

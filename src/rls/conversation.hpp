@@ -4,6 +4,7 @@
 // loop. Not for: HTTP/2 (grpc/connection.hpp), what a call asks (batch.hpp).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "grpc/connection.hpp"
 #include "net/conversation.hpp"
 #include "rls/batch.hpp"
+#include "rls/health.hpp"
 #include "rls/rls_loop.hpp"
 #include "service/service.hpp"
 
@@ -28,8 +30,10 @@ class Conversation final : public net::Conversation, private grpc::Services {
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return false; }
   bool busy() const override;
-  bool closing() const override { return connection_.over(); }
+  bool closing() const override { return over_ || connection_.over(); }
   bool trusted() const override { return true; }
+  void look_at_time(std::chrono::nanoseconds now) override;
+  bool say_goodbye() override;
   bool unfinished() const override { return connection_.owed(); }
   bool late() const override { return false; }
   std::size_t kept() const override;
@@ -40,18 +44,23 @@ class Conversation final : public net::Conversation, private grpc::Services {
   void run(grpc::Call& call) override;
   void gone(grpc::Call& call) override;
   Batch& fresh();
-  void settle(Batch& batch);
+  void go_away(std::chrono::nanoseconds now);
 
   service::Service& service_;
   RlsLoop& loop_;
   net::Peer peer_;
   std::function<void()> resume_;
   grpc::Connection connection_{*this};
+  Health health_{connection_};
   std::vector<std::unique_ptr<Batch>> batches_;  // each waits for a store, but for one
   Batch* taking_ = nullptr;                      // while bytes are taken: what comes is added to it
   store::Arrival when_{};
+  const std::chrono::nanoseconds leaves_at_;                            // as it has lasted long enough
+  std::chrono::nanoseconds ends_at_ = std::chrono::nanoseconds::max();  // then, whatever is open
+  std::chrono::nanoseconds told_to_leave_at_{0};
   bool more_ = false;  // to send
-  int last_ = -1;      // the method that was called last
+  bool over_ = false;
+  int last_ = -1;  // the method that was called last
 };
 
 }  // namespace weir::rls

@@ -69,6 +69,7 @@ class Request {
   std::span<const Entry> entries(const Descriptor& of) const {
     return std::span(entries_).subspan(of.first, of.count);
   }
+  std::uint32_t own_hits() const { return hits_; }  // 0: it says none
   // Of one descriptor: its own, else the message's, else 1.
   std::uint64_t hits(const Descriptor& of) const;
 

@@ -1,6 +1,12 @@
-// What the connections of an event loop that speak Envoy's rate limit service share.
+// What the connections of an event loop that speak Envoy's rate limit service share, and how the service is
+// set.
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <string>
+
+#include "rls/counts.hpp"
 #include "rls/request.hpp"
 #include "service/asker.hpp"
 #include "service/service.hpp"
@@ -8,13 +14,28 @@
 
 namespace weir::inline v0_1::rls {
 
+struct RlsOptions {
+  bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
+  // The limit, what remains and when it is reset, of the descriptor with the least left; empty: not told.
+  std::array<std::string, 3> headers{};
+  bool metadata = false;  // what was asked, for Envoy's other filters
+  // After that long a connection is told to go elsewhere, one earlier or later than another by a tenth; then
+  // it has the grace.
+  std::chrono::nanoseconds max_age = std::chrono::hours{24};
+  std::chrono::nanoseconds grace = std::chrono::hours{1};
+};
+
 struct RlsLoop {
-  // `store_is_far`: it takes time to answer, so that what has little left is not asked of it.
-  RlsLoop(service::Service& service, store::Store& store, bool store_is_far)
-      : asker(service, store), is_far(store_is_far) {}
+  // `store_is_far`: it takes time to answer, so that what has little left is not asked of it. All that is
+  // handed in must outlive this.
+  RlsLoop(service::Service& service, store::Store& store, bool store_is_far, const RlsOptions& said,
+          Counts& counted)
+      : asker(service, store), is_far(store_is_far), options(said), counts(counted) {}
 
   service::Asker asker;
   const bool is_far;
+  const RlsOptions& options;
+  Counts& counts;
   Request request;  // that is read now
 };
 

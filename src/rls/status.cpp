@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "rls/form.hpp"
 #include "service/told.hpp"
 
 namespace weir::inline v0_1::rls {
 namespace {
 
+using service::Question;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
@@ -27,29 +29,65 @@ nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
   return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
 }
 
+// That is told where there is no more of two.
+std::uint64_t left(const Status& status) {
+  return status.limit ? status.remaining : std::numeric_limits<std::uint64_t>::max();
+}
+
+bool is_worse(const Status& a, const Status& b) {
+  if (a.over != b.over) return a.over;
+  if (a.over) return a.until_reset.value_or(seconds::max()) > b.until_reset.value_or(seconds::max());
+  return left(a) < left(b);
+}
+
 }  // namespace
 
-StatusOf status_of(const service::Question& question, const limits::Set& set, std::string& room) {
+void decide_charge(const Question& question) {
+  if (question.checks.empty()) return;
+  const Charged& told = question.charge->told;
+  const store::Check& check = question.checks[question.by];
+  Decision& decision = question.checks[question.by].decision;
+  decision = {.verdict = told.overdraft > 0 ? Verdict::denied : Verdict::allowed,
+              .limit = check.limit->rule.quota.burst(),
+              .remaining = static_cast<std::int64_t>(told.remaining),
+              .retry_after = std::nullopt,
+              .reset_after = told.reset_after,
+              .source = question.source};
+  if (!decision.allowed()) decision.retry_after = told.wait;
+}
+
+void Telling::clear() {
+  status = {};
+  undecided = by_fallback = helps = false;
+}
+
+void Telling::add(const Question& question, const limits::Set& set) {
+  by_fallback = by_fallback || (!question.checks.empty() && question.source == Source::fallback);
   const service::Told told = service::told_of(question, &set);
-  StatusOf made{.status = {.over = !told.allowed && !question.looks()}};
-  Status& status = made.status;
-  const bool listed = question.more->matched.outcome == limits::Matched::Outcome::refused;
-  status.over = status.over || listed;
-  if (listed || told.by.empty()) return made;
+  if (question.more->matched.outcome == limits::Matched::Outcome::refused)
+    return take({.over = true}, {}, false);
+  if (told.by.empty() || (question.form & kShadow) != 0) return;
+  Status its{.over = !told.allowed && question.verb != store::Verb::look};
   const core::Rule& rule = question.checks[question.by].limit->rule;
   const std::uint32_t unit = unit_of(rule.quota.rate().period);
-  room = told.by;
-  if (unit == 0) core::append_window(rule, room += '-');
-  status.limit = {cut(rule.quota.rate().count), unit, room};
-  if (!status.over) {
-    status.remaining = cut(told.remaining);
-    status.until_reset = std::chrono::ceil<seconds>(told.reset_after);
-    return made;
+  its.limit = {cut(rule.quota.rate().count), unit, {}};
+  if (its.over) {
+    its.until_reset = std::max(std::chrono::ceil<seconds>(until_more(rule, question.decision())), seconds{1});
+  } else {
+    its.remaining = cut(told.remaining);
+    its.until_reset = std::chrono::ceil<seconds>(told.reset_after);
   }
-  status.until_reset =
-      std::max(std::chrono::ceil<seconds>(until_more(rule, question.decision())), seconds{1});
-  if (told.verdict != Verdict::never) made.retry_after = status.until_reset;
-  return made;
+  std::string its_name(told.by);
+  if (unit == 0) core::append_window(rule, its_name += '-');
+  take(its, its_name, its.over && told.verdict != Verdict::never);
+}
+
+void Telling::take(const Status& other, std::string_view its_name, bool its_time_helps) {
+  if (!is_worse(other, status)) return;
+  status = other;
+  name = its_name;
+  if (status.limit) status.limit->name = name;
+  helps = its_time_helps;
 }
 
 }  // namespace weir::rls

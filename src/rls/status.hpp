@@ -3,6 +3,7 @@
 // Pure, any thread. Not for: bytes (answer.hpp).
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -12,11 +13,25 @@
 
 namespace weir::inline v0_1::rls {
 
-struct StatusOf {
+// Of one descriptor, whose questions come one after the other: the worst of what they are told.
+struct Telling {
   Status status;
-  std::optional<std::chrono::seconds> retry_after{};  // when it is over, and time helps
+  std::string name{};  // that the status views
+  bool undecided = false;
+  bool by_fallback = false;
+  bool helps = false;  // it is over, and time helps
+
+  // As new.
+  void clear();
+  // One of its questions is answered: by the limits file, and not by a fault.
+  void add(const service::Question& question, const limits::Set& set);
+  void deny() { status.over = true; }
+
+ private:
+  void take(const Status& other, std::string_view its_name, bool its_time_helps);
 };
-// Of one by the limits file, without a fault. `room` holds the name of its limit.
-StatusOf status_of(const service::Question& question, const limits::Set& set, std::string& room);
+
+// A charge tells what is owed; then its check is decided by it as one that asked.
+void decide_charge(const service::Question& question);
 
 }  // namespace weir::rls

@@ -101,7 +101,7 @@ class Server::Impl {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
-                                                  store_status_, house_, connections_));
+                                                  store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
@@ -223,6 +223,7 @@ class Server::Impl {
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
+    if (!settings_.rls.empty()) rls::add_rows(service_.metrics, rls_counts_);
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
@@ -353,6 +354,7 @@ class Server::Impl {
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
   waiting::House house_{settings_.max_waiters};
+  rls::Counts rls_counts_;
   net::LoopCounters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};

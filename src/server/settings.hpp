@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "redis/shared_store.hpp"
+#include "rls/rls_loop.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::inline v0_1::server {
@@ -30,7 +31,8 @@ struct Settings {
   std::vector<HostPort> resp;
   std::string unix_socket;
   std::vector<ListenAddress> http;
-  std::vector<ListenAddress> rls;    // Envoy's rate limit service, over gRPC
+  std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
+  rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;  // metrics and health
   bool ready_needs_store = false;    // /readyz says no while the store does not decide
   unsigned threads = 1;

@@ -27,7 +27,8 @@ constexpr std::chrono::milliseconds kTrustsFor{500};
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, net::LoopCounters& connections, WorldLinks world)
+               waiting::House& house, rls::Counts& rls_counts, net::LoopCounters& connections,
+               WorldLinks world)
     : service_(service),
       embedded_(embedded),
       shared_(shared_of(settings, service, embedded, memory)),
@@ -38,7 +39,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_, settings.headers),
-      rls_(service, store(), shared_ != nullptr),
+      rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;

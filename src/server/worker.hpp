@@ -41,7 +41,8 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections, WorldLinks world = {});
+         waiting::House& house, rls::Counts& rls_counts, net::LoopCounters& connections,
+         WorldLinks world = {});
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store

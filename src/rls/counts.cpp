@@ -1,0 +1,32 @@
+#include "rls/counts.hpp"
+
+#include <string>
+
+namespace weir::inline v0_1::rls {
+
+void add_rows(service::Metrics& metrics, const Counts& counts) {
+  using service::Exposition;
+  using service::Metric;
+  const auto counted = [&](std::string name, const std::atomic<std::uint64_t>& which, std::string help) {
+    std::string exported = "weir_" + name + "_total";
+    metrics.add({service::Section::stats, Metric::Type::counter, std::move(name), std::move(help),
+                 [&which] { return Metric::Value{which.load(std::memory_order_relaxed)}; }, false,
+                 std::move(exported)});
+  };
+  counted("rls_calls", counts.calls, "Calls of Envoy's rate limit service");
+  counted("rls_unlimited_descriptors", counts.unlimited, "Descriptors that met no limit");
+  counted("rls_unknown_domains", counts.unknown_domain, "Calls of a domain that has no limits");
+  counted("rls_deadlines_exceeded", counts.late, "Calls whose deadline had passed before they were asked");
+  counted("rls_ignored_refunds", counts.ignored_refunds,
+          "Descriptors that were to give back what their limits do not take back");
+  counted("rls_ignored_overrides", counts.ignored_overrides,
+          "Descriptors whose own limit was ignored, as the limits file decides");
+  metrics.add([&counts](Exposition& to) {
+    to.family(Exposition::Kind::counter, "weir_rls_bad_requests_total",
+              "Messages that were denied, or refused, because they could not be asked about");
+    for (std::size_t i = static_cast<std::size_t>(kFirstBad); i < kWrongs; ++i)
+      to.sample({{"reason", name_of(static_cast<Wrong>(i))}}, counts.bad[i].load(std::memory_order_relaxed));
+  });
+}
+
+}  // namespace weir::rls

@@ -1,0 +1,81 @@
+#include "rls/metadata.hpp"
+
+#include <array>
+#include <cstdint>
+#include <protozero/pbf_writer.hpp>
+
+#include "rls/request.hpp"
+
+namespace weir::inline v0_1::rls {
+namespace {
+
+using protozero::pbf_writer;
+
+// google.protobuf.Value, by its kind.
+enum Kind : std::uint8_t { kNumber = 2, kString = 3, kBool = 4, kStruct = 5, kList = 6 };
+
+std::string text(std::string_view value) {
+  std::string out;
+  pbf_writer(out).add_string(kString, value.data(), value.size());
+  return out;
+}
+std::string number(std::uint64_t value) {
+  std::string out;
+  pbf_writer(out).add_double(kNumber, static_cast<double>(value));
+  return out;
+}
+std::string of(Kind kind, const std::string& inner) {
+  std::string out;
+  pbf_writer(out).add_message(kind, inner);
+  return out;
+}
+void add_item(std::string& list, const std::string& value) { pbf_writer(list).add_message(1, value); }
+void add_field(std::string& fields, std::string_view name, const std::string& value) {
+  std::string field;
+  pbf_writer(field).add_string(1, name.data(), name.size());
+  pbf_writer(field).add_message(2, value);
+  pbf_writer(fields).add_message(1, field);
+}
+
+std::string limit_text(const Override& limit) {
+  constexpr std::array<std::string_view, 7> kUnits = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
+                                                      "DAY",     "MONTH",  "YEAR"};
+  std::string said;
+  if (limit.requests_per_unit != 0)
+    said = "requests_per_unit:" + std::to_string(limit.requests_per_unit) + " ";
+  return said + "unit:" + std::string(kUnits[limit.unit]);
+}
+
+std::string descriptor_of(const Request& request, const Descriptor& descriptor) {
+  std::string entries;
+  for (const Entry& each : request.entries(descriptor)) {
+    std::string said(each.key);
+    add_item(entries, text((said += '=').append(each.value)));
+  }
+  std::string fields;
+  add_field(fields, "entries", of(kList, entries));
+  if (descriptor.limit) add_field(fields, "limit", text(limit_text(*descriptor.limit)));
+  if (descriptor.hits) add_field(fields, "hitsAddend", number(*descriptor.hits));
+  return of(kStruct, fields);
+}
+
+}  // namespace
+
+std::string metadata_of(std::string_view message, bool by_fallback) {
+  Request request;
+  request.read(message);
+  std::string descriptors;
+  for (const Descriptor& each : request.descriptors()) add_item(descriptors, descriptor_of(request, each));
+  std::string fields;
+  add_field(fields, "domain", text(request.domain()));
+  add_field(fields, "descriptors", of(kList, descriptors));
+  if (request.own_hits() != 0) add_field(fields, "hitsAddend", number(request.own_hits()));
+  if (by_fallback) {
+    std::string yes;
+    pbf_writer(yes).add_bool(kBool, true);
+    add_field(fields, "fallback", yes);
+  }
+  return fields;
+}
+
+}  // namespace weir::rls
