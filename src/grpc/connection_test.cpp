@@ -313,8 +313,9 @@ struct Raw {
 
 TEST(Connection, more_streams_than_may_be_are_refused) {
   Raw raw;
-  // POST, http, a path and a type, as literals that go into no table.
-  const std::string head = std::string("\x83\x86\x04\x06/later\x0f\x10\x10", 12) + "application/grpc";
+  // POST, http, and as literals that go into no table the host, the path and the type.
+  const std::string head =
+      std::string("\x83\x86\x01\x01w\x04\x06/later\x0f\x10\x10", 16) + "application/grpc";
   for (std::uint32_t i = 0; i < Connection::kMostStreams + 10; ++i)
     EXPECT_TRUE(raw.take(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, head) +
                          frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 2 * i + 1, message_of("a"))));

@@ -39,7 +39,8 @@ void Answer::add(const Status& status, bool unknown) {
   if (status.over) out_[code_at_] = kOverLimit;
   pbf_writer answer(out_);
   pbf_writer told(answer, 2);
-  if (!unknown) told.add_enum(1, status.over ? kOverLimit : kOk);
+  // Written though it is 0, as are seconds: protozero leaves out a message that is empty.
+  told.add_enum(1, unknown ? 0 : status.over ? kOverLimit : kOk);
   if (status.limit) {
     pbf_writer limit(told, 2);
     if (status.limit->requests_per_unit != 0) limit.add_uint32(1, status.limit->requests_per_unit);
@@ -50,7 +51,7 @@ void Answer::add(const Status& status, bool unknown) {
   if (status.remaining != 0) told.add_uint32(3, status.remaining);
   if (status.limit && status.until_reset) {
     pbf_writer duration(told, 4);
-    if (status.until_reset->count() != 0) duration.add_int64(1, status.until_reset->count());
+    duration.add_int64(1, status.until_reset->count());
   }
 }
 

@@ -294,7 +294,7 @@ TEST_F(RlsConversationTest, a_look_before_and_a_report_after) {
   Talk talk(*this, near);
   const std::string look = message("edge", {{"tokens", "t"}}, 0);
   const std::string report = message("edge", {{"tokens", "t"}}, 1);
-  EXPECT_EQ(talk.ask(look), "OK: OK 60 2 tokens left 2");
+  EXPECT_EQ(talk.ask(look), "OK: OK 60 2 tokens left 2 in 0s");
   EXPECT_EQ(talk.ask(report), "OK: OK 60 2 tokens left 1 in 1s");
   EXPECT_EQ(talk.ask(look), "OK: OK 60 2 tokens left 1 in 1s");
   EXPECT_EQ(talk.ask(report), "OK: OK 60 2 tokens in 2s");
@@ -319,7 +319,7 @@ TEST_F(RlsConversationTest, a_fixed_window_that_is_charged_after_counts_what_it_
 TEST_F(RlsConversationTest, a_look_at_other_limits_is_never_over_and_charges_nothing) {
   Talk talk(*this, near);
   const std::string look = message("edge", {{"user", "a"}}, 0);
-  EXPECT_EQ(talk.ask(look), "OK: OK 2 3 user left 2");
+  EXPECT_EQ(talk.ask(look), "OK: OK 2 3 user left 2 in 0s");
   talk.ask(message("edge", {{"user", "a"}}, 2));
   EXPECT_EQ(talk.ask(look), "OK: OK 2 3 user in 3600s");
   EXPECT_EQ(talk.ask(message("edge", {{"user", "a"}})), "OVER: OVER 2 3 user in 1800s");
