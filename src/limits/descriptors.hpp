@@ -11,13 +11,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <unordered_map>
 #include <vector>
 
 #include "limits/domain.hpp"
@@ -76,68 +76,76 @@ struct DescriptorOptions {
   bool merge_domains = false;  // several files may say one domain; else that is an error
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
-  std::chrono::nanoseconds wall{0};  // as SetOptions has it
+  // These are as SetOptions has them.
+  std::chrono::nanoseconds wall{0};
+  std::function<std::optional<std::string>(const core::Rule&)> unsuitable = [](const core::Rule&) {
+    return std::nullopt;
+  };
 };
 
-// What a descriptor meets. One thread at a time; it may be used again, and then allocates nothing once it has
-// grown. It views the Descriptors that it was matched by, which must outlive its use, and itself.
-struct DescriptorMatch {
+// What a descriptor meets. It views the Descriptors that it was matched by, which must outlive its use.
+struct DescriptorMeets {
   enum class Outcome : std::uint8_t {
     none,       // no limit: OK, without current_limit
     unlimited,  // OK, without current_limit; remaining is 2^32 - 1
-    limited,    // `limit` and key() say what is counted
+    limited,    // `limit` and the key say what is counted
     // requests_per_unit is 0: nothing passes. `limit` counts 1 in its period, for those that want to know
     // whether anything was asked for in it.
     zero,
-    bad_override,  // its unit is unknown, or its period is 0 or above 292 years
+    bad_override,  // its unit is unknown, or its period is 0 or above 146 years
   };
-
-  DescriptorMatch() = default;
-  DescriptorMatch(const DescriptorMatch&) = delete;  // it views itself
-  DescriptorMatch& operator=(const DescriptorMatch&) = delete;
-
   Outcome outcome = Outcome::none;
 
   // Of the others, all but `none` and `bad_override`.
   bool is_override = false;  // then there is no shadow or quota mode, no limit_name, no replaces, no metadata
   bool shadow_mode = false;
   bool quota_mode = false;
+  RateUnit unit = RateUnit::unknown;  // for the answer; unknown when the period is no unit's, or unlimited
   std::uint32_t requests_per_unit = 0;
-  RateUnit unit = RateUnit::unknown;   // for the answer; unknown when the period is no unit's, or unlimited
+  Index series = kNone;                // of `name`, in Descriptors::series()
   std::chrono::nanoseconds period{0};  // 0 of unlimited
   // What weir calls the limit everywhere: "domain.key_value.key", its place in the tree; of an override
   // "domain.override".
   std::string_view name{};
-  Index series = kNone;                     // of `name`, in Descriptors::series()
   std::string_view limit_name{};            // `name` of rate_limit, for current_limit; often empty
-  std::string_view unit_text{};             // where `unit` is unknown, the period, as in "90s"; else empty
+  std::string_view unit_text{};             // of an override whose unit is unknown, its period: "90s"
   std::span<const std::string> replaces{};  // names of limits that this descriptor's replaces in its message
   const Metadata* metadata = nullptr;       // Kind::map, for the dynamic metadata; null: none
   const store::Limit* limit = nullptr;      // of `limited` and `zero`
-  // Of the same: under which the store counts. It says the domain and the entries, in which a pattern stands
-  // for its values where share_threshold says so; the period and the algorithm are in `limit`.
-  std::string_view key() const { return {memory.key.data(), memory.key.size()}; }
+};
 
-  // What match() works in.
+// That, with the memory it was made in: it may be used again, and then nothing is allocated once it has
+// grown. One thread at a time.
+struct DescriptorMatch : DescriptorMeets {
+  DescriptorMatch() = default;
+  DescriptorMatch(const DescriptorMatch&) = delete;  // it views itself
+  DescriptorMatch& operator=(const DescriptorMatch&) = delete;
+
+  // Of `limited` and `zero`: under which the store counts. It says the domain and the entries, in which a
+  // pattern stands for its values where share_threshold says so; the period and the algorithm are in `limit`.
+  std::string key;
+
   struct Memory {
-    std::string key;
-    std::string composite;
+    std::string composite;                 // "key_value"
     std::vector<std::string_view> shared;  // of each entry the pattern that stands for its value, or empty
+    std::string digest;
+    // Of an override.
+    std::optional<store::Limit> limit;
     std::string name;
     std::string unit_text;
-    std::optional<store::Limit> limit;
   };
   Memory memory;
 };
 
 class Descriptors {
  public:
-  struct Node;
   struct Tree;  // one domain
+  struct Node;
+  struct Parts;
 
   // Every error of all files, in the words of envoyproxy/ratelimit.
   static tl::expected<std::shared_ptr<const Descriptors>, std::vector<Finding>> make(
-      const std::vector<Domain>& said, const DescriptorOptions& options);
+      std::vector<Domain> said, const DescriptorOptions& options);
   ~Descriptors();
   Descriptors(const Descriptors&) = delete;
   Descriptors& operator=(const Descriptors&) = delete;
@@ -149,17 +157,17 @@ class Descriptors {
   // The names of all limits, one series of metrics each: every limit of the trees, and for each domain its
   // overrides. Each is there once.
   const std::vector<std::string>& series() const;
-  // A line for each limit, as envoyproxy/ratelimit prints them under /rlconfig.
+  // A line for each limit, as envoyproxy/ratelimit prints them under /rlconfig; in the order of the files.
   void append_text(std::string& out) const;
 
-  // Which limit a descriptor meets. `domain` is one that find() found.
+  // Which limit a descriptor meets. `domain` is one that find() found; `override` is null when there is none.
+  // An exact "key_value" comes before the first pattern that matches, and that before the key alone.
   void match(const Tree& domain, std::span<const DescriptorEntry> entries, const DescriptorOverride* override,
              DescriptorMatch& into) const;
 
  private:
   Descriptors();
 
-  struct Parts;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -4,6 +4,7 @@
 // Any thread. Not for: reading files (envoy_file.hpp), deciding (compiled from this: descriptors.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,9 @@ struct Descriptor {
   Metadata metadata;  // Kind::map, or Kind::null where it is left out
   Position place{};
 };
+
+// Deeper ones are refused: no request has as many entries.
+constexpr std::size_t kDeepestDescriptor = 64;
 
 // One file, or one resource of xDS.
 struct Domain {
