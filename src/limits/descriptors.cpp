@@ -166,8 +166,11 @@ class TreeMaker {
   }
 
   void refuse(Position place, std::string text) {
-    wrong_.push_back(
-        {.file = file_ != nullptr ? *file_ : "", .place = place, .path = "", .text = std::move(text)});
+    wrong_.push_back({.rule = FileRule::form,
+                      .file = file_ != nullptr ? *file_ : "",
+                      .place = place,
+                      .path = "",
+                      .text = std::move(text)});
   }
 
   Index series_of(const std::string& name) {
