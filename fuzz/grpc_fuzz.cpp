@@ -21,13 +21,13 @@ void require(bool holds) {
 class Mirror final : public Services {
  public:
   int find(std::string_view path) const override { return path == "/s" ? 0 : path == "/m" ? 1 : -1; }
-  void run(Call& call) override {
+  void run(GrpcCall& call) override {
     if (call.method == 1) return connection->stream(call, call.message());
     const std::string said(call.message());
     call.answer() += said;
     connection->reply(call);
   }
-  void gone(Call&) override {}
+  void gone(GrpcCall&) override {}
   Connection* connection = nullptr;
 };
 

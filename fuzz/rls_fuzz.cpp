@@ -70,14 +70,14 @@ Read read(std::string_view answer) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);
-  rls::Request request;
+  rls::RateLimitRequest request;
   const rls::Wrong wrong = request.read(message);
   if (wrong != rls::Wrong::malformed) {
     require(lies_in(request.domain(), message));
-    require(request.descriptors().size() <= rls::Request::kMostDescriptors);
-    for (const rls::Descriptor& each : request.descriptors()) {
-      require(each.count <= rls::Request::kMostEntries);
-      for (const rls::Entry& entry : request.entries(each))
+    require(request.descriptors().size() <= rls::RateLimitRequest::kMostDescriptors);
+    for (const rls::AskedDescriptor& each : request.descriptors()) {
+      require(each.count <= rls::RateLimitRequest::kMostEntries);
+      for (const limits::DescriptorEntry& entry : request.entries(each))
         require(lies_in(entry.key, message) && lies_in(entry.value, message));
     }
   }
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rls::RlsOptions options;
   options.metadata = true;
   options.headers = {"a", "b", "c"};
-  rls::Counts counts;
+  rls::RlsCounts counts;
   rls::RlsLoop loop(service, store, false, options, counts);
   rls::Conversation conversation(service, loop, {1, "fuzz"}, [] { std::abort(); });
   grpc::Client client(1 << 20);

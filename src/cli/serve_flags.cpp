@@ -156,7 +156,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,
-       "then a client of gRPC is told to connect anew");
+       "then a client of gRPC is told to connect again");
   file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   file("--tls-key", s.tls_key, "its private key (PEM)");
   file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");

@@ -32,12 +32,12 @@ enum class Code : std::uint8_t {
 // A message is written after these: whether it is compressed, and its size.
 constexpr std::size_t kPrefix = 5;
 
-struct Call {
+struct GrpcCall {
   static constexpr std::chrono::nanoseconds kNoDeadline = std::chrono::nanoseconds::max();
 
   // Its message, once it is whole.
   std::string_view message() const { return std::string_view(body).substr(kPrefix); }
-  // To write an answer's message to: behind room for its prefix.
+  // To write an answer's message to: after room for its prefix.
   std::string& answer() {
     reply.assign(kPrefix, '\0');
     return reply;
@@ -68,12 +68,12 @@ struct Call {
   bool finished = false;       // it gets no more
   bool waits_to_send = false;  // for more to send
   bool all_read = false;       // for the client
-  std::list<std::unique_ptr<Call>>::iterator place{};
+  std::list<std::unique_ptr<GrpcCall>>::iterator place{};
 
   bool has_reply() const { return !reply.empty(); }
   // As new, but for the memory of short texts.
   void reset(std::size_t most) {
-    Call fresh;
+    GrpcCall fresh;
     const auto keep = [most](std::string& from, std::string& to) {
       if (from.capacity() > most) return;
       from.clear();

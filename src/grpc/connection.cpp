@@ -70,13 +70,13 @@ std::string_view last_words() {
 
 struct Connection::Callbacks {
   static Connection& of(void* user) { return *static_cast<Connection*>(user); }
-  static Call* call_of(nghttp2_session* session, std::int32_t stream) {
-    return static_cast<Call*>(nghttp2_session_get_stream_user_data(session, stream));
+  static GrpcCall* call_of(nghttp2_session* session, std::int32_t stream) {
+    return static_cast<GrpcCall*>(nghttp2_session_get_stream_user_data(session, stream));
   }
 
   static int begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    Call* const call = of(user).begin(frame->hd.stream_id);
+    GrpcCall* const call = of(user).begin(frame->hd.stream_id);
     if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, call);
     return 0;
@@ -84,7 +84,7 @@ struct Connection::Callbacks {
   static int header(nghttp2_session* session, const nghttp2_frame* frame, const std::uint8_t* name,
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size, std::uint8_t,
                     void* user) {
-    Call* const call = call_of(session, frame->hd.stream_id);
+    GrpcCall* const call = call_of(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
     call->header_bytes += name_size + value_size + 32;  // as SETTINGS_MAX_HEADER_LIST_SIZE counts
     if (call->header_bytes > kMostHeaderBytes) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -95,7 +95,7 @@ struct Connection::Callbacks {
     Connection& self = of(user);
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) self.take_no_more();
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-    Call* const call = call_of(session, frame->hd.stream_id);
+    GrpcCall* const call = call_of(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
       self.take_head(*call);
@@ -104,7 +104,7 @@ struct Connection::Callbacks {
   }
   static int data(nghttp2_session* session, std::uint8_t, std::int32_t stream, const std::uint8_t* bytes,
                   std::size_t size, void* user) {
-    if (Call* const call = call_of(session, stream)) of(user).take_data(*call, view(bytes, size));
+    if (GrpcCall* const call = call_of(session, stream)) of(user).take_data(*call, view(bytes, size));
     return 0;
   }
   static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void*) {
@@ -112,18 +112,18 @@ struct Connection::Callbacks {
                       (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (!ends) return 0;
     // It was answered before its client has said all: nothing more of it is needed.
-    const Call* const call = call_of(session, frame->hd.stream_id);
+    const GrpcCall* const call = call_of(session, frame->hd.stream_id);
     if (call != nullptr && !call->ended)
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
     return 0;
   }
   static int stream_closed(nghttp2_session* session, std::int32_t stream, std::uint32_t, void* user) {
-    if (Call* const call = call_of(session, stream)) of(user).close(*call);
+    if (GrpcCall* const call = call_of(session, stream)) of(user).close(*call);
     return 0;
   }
   static ssize_t reply(nghttp2_session*, std::int32_t, std::uint8_t* to, std::size_t size,
                        std::uint32_t* flags, nghttp2_data_source* source, void* user) {
-    return of(user).read_reply(*static_cast<Call*>(source->ptr), {to, size}, flags);
+    return of(user).read_reply(*static_cast<GrpcCall*>(source->ptr), {to, size}, flags);
   }
 
   static nghttp2_session_callbacks* all() {
@@ -145,7 +145,7 @@ struct Connection::Callbacks {
       nghttp2_option* option = nullptr;
       if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
       nghttp2_option_set_no_closed_streams(option, 1);
-      // A gateway resets each call that takes too long, so many resets may be a slow store's fault: what they
+      // A gateway resets each call that takes too long, so resets may be a slow store's fault: what they
       // can cost is bounded by kMostCalls. The library would allow 33 a second.
       nghttp2_option_set_stream_reset_rate_limit(option, 100'000, 10'000);
       return option;
@@ -193,28 +193,28 @@ bool Connection::send(std::string& out) {
 
 // A call's head.
 
-Call* Connection::begin(std::int32_t stream) {
+GrpcCall* Connection::begin(std::int32_t stream) {
   if (calls_.size() >= kMostCalls) {
     wrong_ = "it resets more calls than can be asked at once";
     nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
     return nullptr;
   }
-  std::unique_ptr<Call> call;
+  std::unique_ptr<GrpcCall> call;
   if (free_.empty()) {
-    call = std::make_unique<Call>();
+    call = std::make_unique<GrpcCall>();
   } else {
     call = std::move(free_.back());
     free_.pop_back();
   }
   call->stream = stream;
   call->began = now_;
-  Call* const begun = call.get();
+  GrpcCall* const begun = call.get();
   begun->place = calls_.insert(calls_.end(), std::move(call));
   ++owed_;
   return begun;
 }
 
-void Connection::take_header(Call& call, std::string_view name, std::string_view value) {
+void Connection::take_header(GrpcCall& call, std::string_view name, std::string_view value) {
   if (name == ":path") {
     call.path = value;
   } else if (name == ":method") {
@@ -229,7 +229,7 @@ void Connection::take_header(Call& call, std::string_view name, std::string_view
   }
 }
 
-void Connection::take_head(Call& call) {
+void Connection::take_head(GrpcCall& call) {
   if (!call.post) return refuse_by(call, {{kStatus, "405"}});
   if (!call.is_grpc) return refuse_by(call, {{kStatus, "415"}});
   call.method = services_.find(call.path);
@@ -239,7 +239,7 @@ void Connection::take_head(Call& call) {
 
 // Its message.
 
-void Connection::take_data(Call& call, std::string_view data) {
+void Connection::take_data(GrpcCall& call, std::string_view data) {
   if (call.answered) return;
   call.body.append(data);
   hold(call, data.size());
@@ -253,7 +253,7 @@ void Connection::take_data(Call& call, std::string_view data) {
     return refuse(call, Code::internal, "more than one message in a call that has one");
 }
 
-void Connection::take_end(Call& call) {
+void Connection::take_end(GrpcCall& call) {
   call.ended = true;
   --owed_;
   if (call.answered) return;
@@ -264,7 +264,7 @@ void Connection::take_end(Call& call) {
 
 // Its answer.
 
-void Connection::reply(Call& call) {
+void Connection::reply(GrpcCall& call) {
   call.asked = false;
   if (!call.open) return forget(call);
   write_prefix(call.reply, 0);
@@ -272,7 +272,7 @@ void Connection::reply(Call& call) {
   start(call);
 }
 
-void Connection::refuse(Call& call, Code code, std::string_view text) {
+void Connection::refuse(GrpcCall& call, Code code, std::string_view text) {
   call.asked = false;
   if (!call.open) return forget(call);
   const std::string number = std::to_string(static_cast<int>(code));
@@ -280,7 +280,7 @@ void Connection::refuse(Call& call, Code code, std::string_view text) {
   refuse_by(call, {{"content-type", kType}, {"grpc-status", number}, {"grpc-message", message}});
 }
 
-void Connection::refuse_compressed(Call& call) {
+void Connection::refuse_compressed(GrpcCall& call) {
   refuse_by(call, {{"content-type", kType},
                    {"grpc-status", "12"},
                    {"grpc-message", "messages cannot be compressed"},
@@ -288,7 +288,7 @@ void Connection::refuse_compressed(Call& call) {
 }
 
 // Nothing but a head; HTTP's status is 200 unless it is said.
-void Connection::refuse_by(Call& call, std::initializer_list<Field> head) {
+void Connection::refuse_by(GrpcCall& call, std::initializer_list<Field> head) {
   call.answered = call.finished = true;
   std::vector<nghttp2_nv> fields;
   if (head.begin()->first != kStatus) fields.push_back(field(kStatus, "200"));
@@ -296,7 +296,7 @@ void Connection::refuse_by(Call& call, std::initializer_list<Field> head) {
   nghttp2_submit_response(session_, call.stream, fields.data(), fields.size(), nullptr);
 }
 
-void Connection::start(Call& call) {
+void Connection::start(GrpcCall& call) {
   call.answered = true;
   hold(call, call.reply.size());
   ++unsent_;
@@ -308,7 +308,7 @@ void Connection::start(Call& call) {
   nghttp2_submit_response(session_, call.stream, head.data(), head.size(), &from);
 }
 
-void Connection::stream(Call& call, std::string_view message) {
+void Connection::stream(GrpcCall& call, std::string_view message) {
   const std::size_t at = call.reply.size();
   call.reply.append(kPrefix, '\0');
   call.reply += message;
@@ -319,7 +319,7 @@ void Connection::stream(Call& call, std::string_view message) {
   go_on(call);
 }
 
-void Connection::end(Call& call, Code code, std::string_view text) {
+void Connection::end(GrpcCall& call, Code code, std::string_view text) {
   call.code = code;
   call.text = text;
   call.finished = true;
@@ -327,13 +327,13 @@ void Connection::end(Call& call, Code code, std::string_view text) {
 }
 
 // It has more to send.
-void Connection::go_on(Call& call) {
+void Connection::go_on(GrpcCall& call) {
   if (!std::exchange(call.waits_to_send, false)) return;
   ++unsent_;
   nghttp2_session_resume_data(session_, call.stream);
 }
 
-std::ptrdiff_t Connection::read_reply(Call& call, std::span<std::uint8_t> to, std::uint32_t* flags) {
+std::ptrdiff_t Connection::read_reply(GrpcCall& call, std::span<std::uint8_t> to, std::uint32_t* flags) {
   const std::size_t size = std::min(to.size(), call.reply.size() - call.sent);
   std::memcpy(to.data(), call.reply.data() + call.sent, size);
   call.sent += size;
@@ -356,7 +356,7 @@ std::ptrdiff_t Connection::read_reply(Call& call, std::span<std::uint8_t> to, st
 
 // Its end.
 
-void Connection::close(Call& call) {
+void Connection::close(GrpcCall& call) {
   if (!call.ended) --owed_;
   call.ended = true;
   if (call.answered && call.has_reply() && !call.all_read && !call.waits_to_send) --unsent_;
@@ -365,16 +365,16 @@ void Connection::close(Call& call) {
   if (!call.asked) forget(call);
 }
 
-void Connection::forget(Call& call) {
+void Connection::forget(GrpcCall& call) {
   held_ -= call.held;
-  std::unique_ptr<Call> gone = std::move(*call.place);
+  std::unique_ptr<GrpcCall> gone = std::move(*call.place);
   calls_.erase(gone->place);
   if (free_.size() >= kMostFree) return;
   gone->reset(kMostKeptBytes);
   free_.push_back(std::move(gone));
 }
 
-void Connection::hold(Call& call, std::size_t bytes) {
+void Connection::hold(GrpcCall& call, std::size_t bytes) {
   call.held += bytes;
   held_ += bytes;
 }

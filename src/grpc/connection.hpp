@@ -31,9 +31,9 @@ class Services {
   // The number of a method by its path; below 0: there is none.
   virtual int find(std::string_view path) const = 0;
   // Answers `call` by reply(), refuse() or stream(), now or, when it sets `asked`, later.
-  virtual void run(Call& call) = 0;
+  virtual void run(GrpcCall& call) = 0;
   // A stream()'s client has gone.
-  virtual void gone(Call& call) = 0;
+  virtual void gone(GrpcCall& call) = 0;
 };
 
 // Frames that end a connection that has none: SETTINGS, and GOAWAY with ENHANCE_YOUR_CALM.
@@ -61,12 +61,12 @@ class Connection {
   // Appends what is to be sent. False: there is more.
   bool send(std::string& out);
 
-  // Its message is in answer(), behind the prefix.
-  void reply(Call& call);
-  void refuse(Call& call, Code code, std::string_view text);
+  // Its message is in answer(), after the prefix.
+  void reply(GrpcCall& call);
+  void refuse(GrpcCall& call, Code code, std::string_view text);
   // A first message, or one more, of a call that stays open; and its end.
-  void stream(Call& call, std::string_view message);
-  void end(Call& call, Code code, std::string_view text);
+  void stream(GrpcCall& call, std::string_view message);
+  void end(GrpcCall& call, Code code, std::string_view text);
 
   // Says that the client is to go elsewhere; and takes no more calls, as it does by itself once the client
   // has understood. Those that have come are answered.
@@ -79,7 +79,7 @@ class Connection {
   // Its client is to send the rest of a call, or to take what is sent, which its windows do not admit.
   bool owed() const { return owed_ > 0 || unsent_ > 0; }
   // The calls, in the order in which they came; one whose client has gone may be among them.
-  const std::list<std::unique_ptr<Call>>& calls() const { return calls_; }
+  const std::list<std::unique_ptr<GrpcCall>>& calls() const { return calls_; }
   std::size_t kept() const;  // bytes
   // Why receive() was false.
   const std::string& wrong() const { return wrong_; }
@@ -87,25 +87,25 @@ class Connection {
  private:
   struct Callbacks;
 
-  Call* begin(std::int32_t stream);
-  void take_header(Call& call, std::string_view name, std::string_view value);
-  void take_head(Call& call);
-  void take_data(Call& call, std::string_view data);
-  void take_end(Call& call);
-  void refuse_compressed(Call& call);
+  GrpcCall* begin(std::int32_t stream);
+  void take_header(GrpcCall& call, std::string_view name, std::string_view value);
+  void take_head(GrpcCall& call);
+  void take_data(GrpcCall& call, std::string_view data);
+  void take_end(GrpcCall& call);
+  void refuse_compressed(GrpcCall& call);
   using Field = std::pair<std::string_view, std::string_view>;
-  void refuse_by(Call& call, std::initializer_list<Field> head);
-  void start(Call& call);
-  void go_on(Call& call);
-  std::ptrdiff_t read_reply(Call& call, std::span<std::uint8_t> to, std::uint32_t* flags);
-  void close(Call& call);
-  void forget(Call& call);
-  void hold(Call& call, std::size_t bytes);
+  void refuse_by(GrpcCall& call, std::initializer_list<Field> head);
+  void start(GrpcCall& call);
+  void go_on(GrpcCall& call);
+  std::ptrdiff_t read_reply(GrpcCall& call, std::span<std::uint8_t> to, std::uint32_t* flags);
+  void close(GrpcCall& call);
+  void forget(GrpcCall& call);
+  void hold(GrpcCall& call, std::size_t bytes);
 
   Services& services_;
   nghttp2_session* session_ = nullptr;
-  std::list<std::unique_ptr<Call>> calls_;
-  std::vector<std::unique_ptr<Call>> free_;
+  std::list<std::unique_ptr<GrpcCall>> calls_;
+  std::vector<std::unique_ptr<GrpcCall>> free_;
   std::chrono::nanoseconds now_{0};
   std::size_t owed_ = 0;    // calls whose clients have not said all
   std::size_t unsent_ = 0;  // calls of whose answers something is to be sent

@@ -19,25 +19,25 @@ class Mirror final : public Services {
   int find(std::string_view path) const override {
     return path == "/say" ? 0 : path == "/later" ? 1 : path == "/many" ? 2 : -1;
   }
-  void run(Call& call) override {
+  void run(GrpcCall& call) override {
     ++runs;
     if (call.method == 0) return say(call);
     if (call.method == 1) call.asked = true;
     waiting.push_back(&call);
     if (call.method == 2) connection->stream(call, "first");
   }
-  void gone(Call& call) override {
+  void gone(GrpcCall& call) override {
     ++left;
     std::erase(waiting, &call);
   }
-  void say(Call& call) {
+  void say(GrpcCall& call) {
     const std::string_view text = call.message();
     call.answer().append(text.rbegin(), text.rend());
     connection->reply(call);
   }
 
   Connection* connection = nullptr;
-  std::vector<Call*> waiting;
+  std::vector<GrpcCall*> waiting;
   int runs = 0;
   int left = 0;
 };
@@ -156,7 +156,7 @@ TEST(Connection, a_deadline_counts_from_the_headers) {
   world.talk();
   ASSERT_EQ(world.mirror.waiting.size(), 2U);
   EXPECT_EQ(world.mirror.waiting[0]->deadline, 1000s + 20ms);
-  EXPECT_EQ(world.mirror.waiting[1]->deadline, Call::kNoDeadline);
+  EXPECT_EQ(world.mirror.waiting[1]->deadline, GrpcCall::kNoDeadline);
 }
 
 TEST(Connection, what_is_answered_early_needs_no_more_of_its_client) {
@@ -187,7 +187,7 @@ TEST(Connection, a_stream_of_messages_is_open_until_it_ends) {
   const std::int32_t stream = world.client.call("/many", message_of(""));
   world.talk();
   EXPECT_FALSE(world.connection.owed());
-  Call& call = *world.mirror.waiting.at(0);
+  GrpcCall& call = *world.mirror.waiting.at(0);
   world.connection.stream(call, "second");
   world.talk();
   world.connection.stream(call, "third");
@@ -257,7 +257,7 @@ TEST(Connection, a_client_may_have_1024_streams_and_waits_with_more) {
     world.client.call("/later", message_of("a"));
   world.talk();
   EXPECT_EQ(world.mirror.waiting.size(), Connection::kMostStreams);
-  for (Call* each : std::exchange(world.mirror.waiting, {})) world.mirror.say(*each);
+  for (GrpcCall* each : std::exchange(world.mirror.waiting, {})) world.mirror.say(*each);
   world.talk();
   EXPECT_EQ(world.mirror.waiting.size(), 10U);
 }
@@ -342,7 +342,7 @@ TEST(Connection, a_flood_of_settings_or_pings_that_wants_answers_ends) {
 }
 
 // CVE-2024-28182.
-TEST(Connection, headers_that_go_on_for_ever_end) {
+TEST(Connection, headers_that_never_end_are_ended) {
   Raw raw;
   bool well = raw.take(frame(NGHTTP2_HEADERS, 0, 1, ""));
   std::size_t frames = 0;

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "core/duration.hpp"
-#include "core/sha256.hpp"
 #include "limits/common_wait.hpp"
 #include "limits/findings.hpp"
+#include "limits/identity.hpp"
 #include "limits/read.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -22,14 +22,6 @@ std::string identity(const NamedLimit& said, std::string_view state) {
 std::string state_of(const core::Rule& rule) {
   if (core::counts_slots(rule.algorithm)) return core::name_of(rule.algorithm);
   return core::period_name(rule) + "|" + core::name_of(rule.algorithm);
-}
-
-// 56 bits, never 0.
-std::uint64_t short_form(std::string_view name) {
-  const core::Sha256 digest = core::sha256(name);
-  std::uint64_t id = 0;
-  for (std::size_t i = 0; i < 7; ++i) id = id << 8 | digest[i];
-  return id == 0 ? 1 : id;
 }
 
 constexpr std::string_view kGuaranteeState = "guarantee|gcra";

@@ -10,17 +10,16 @@
 #include <string>
 #include <string_view>
 
+#include "limits/descriptors.hpp"
+
 namespace weir::inline v0_1::rls {
 
 // The limit that a descriptor is told of.
 struct CurrentLimit {
   std::uint32_t requests_per_unit = 0;
-  std::uint32_t unit = 0;  // 0: another than those that have a number
+  limits::RateUnit unit = limits::RateUnit::unknown;
   std::string_view name{};
 };
-// The number of the unit that is as long; 0: there is none.
-std::uint32_t unit_of(std::chrono::nanoseconds period);
-
 // What one descriptor is told.
 struct Status {
   bool over = false;
@@ -43,9 +42,9 @@ struct Tightest {
   }
 };
 
-class Answer {
+class RateLimitAnswer {
  public:
-  explicit Answer(std::string& out);
+  explicit RateLimitAnswer(std::string& out);
   // `unknown`: nobody could decide it.
   void add(const Status& status, bool unknown = false);
   // Of the client that asked Envoy, and all of them after the statuses.

@@ -28,14 +28,14 @@ void Batch::begin(store::Arrival when) {
   asking_.begin(when);
 }
 
-void Batch::take(grpc::Call& call) {
-  Counts& counts = loop_.counts;
-  Counts::count(counts.calls);
+void Batch::take(grpc::GrpcCall& call) {
+  RlsCounts& counts = loop_.counts;
+  RlsCounts::count(counts.calls);
   if (when_.now >= call.deadline) {
-    Counts::count(counts.late);
+    RlsCounts::count(counts.late);
     return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
   }
-  Request& request = loop_.request;
+  RateLimitRequest& request = loop_.request;
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
   const limits::Set* const set = loop_.asker.limits();
@@ -44,24 +44,24 @@ void Batch::take(grpc::Call& call) {
   const limits::RlsDomain* const domain = set->rls(request.domain());
   if (domain != nullptr) {
     nanoseconds patience{0};
-    if (loop_.is_far && call.deadline != grpc::Call::kNoDeadline)
+    if (loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline)
       patience = std::max<nanoseconds>(call.deadline - when_.now - kWayBack, nanoseconds{1});
     wrong = ask(*domain, patience);
     if (wrong != Wrong::nothing) return refuse(call, wrong);
   } else {
-    Counts::count(counts.unknown_domain);
+    RlsCounts::count(counts.unknown_domain);
     for (std::size_t i = 0; i < request.descriptors().size(); ++i)
       asking_.add_answered(byte_of(Form::free) | kLast);
   }
   call.asked = true;
-  messages_.push_back({&call, request.descriptors().size(), Answer(call.answer())});
+  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer())});
 }
 
 // All descriptors, or none of them.
 Wrong Batch::ask(const limits::RlsDomain& domain, nanoseconds patience) {
   service::Asker& asker = loop_.asker;
   const std::size_t before = asker.size();
-  for (const Descriptor& each : loop_.request.descriptors()) {
+  for (const AskedDescriptor& each : loop_.request.descriptors()) {
     const Wrong wrong = ask_by_file(loop_, asking_, each, domain, patience);
     if (wrong != Wrong::nothing) {
       while (asker.size() > before) asker.drop_last();
@@ -73,7 +73,7 @@ Wrong Batch::ask(const limits::RlsDomain& domain, nanoseconds patience) {
 }
 
 // What Envoy's configuration alone can cause is an error; what anybody can, denies.
-void Batch::refuse(grpc::Call& call, Wrong wrong) {
+void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   const std::string_view why = sentence_of(wrong);
   if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
   if (!is_bad(wrong)) return connection_.refuse(call, grpc::Code::invalid_argument, why);
@@ -82,7 +82,7 @@ void Batch::refuse(grpc::Call& call, Wrong wrong) {
   service.notices.tell(core::Notice::rls_refused, peer_, why);
   if (loop_.options.bad_is_error) return connection_.refuse(call, grpc::Code::invalid_argument, why);
   service.counters.count(&service::Counters::denied);
-  Answer answer(call.answer());
+  RateLimitAnswer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
   answer.raw_body(why);
   connection_.reply(call);
@@ -118,7 +118,7 @@ void Batch::tell(const service::Question& question) {
 
 void Batch::tell_descriptor(Message& message) {
   const Status& status = telling_.status;
-  if (!status.limit && !status.over) Counts::count(loop_.counts.unlimited);
+  if (!status.limit && !status.over) RlsCounts::count(loop_.counts.unlimited);
   message.answer.add(status, telling_.undecided && !status.over);
   message.tightest.take(status);
   message.over = message.over || status.over;

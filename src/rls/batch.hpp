@@ -27,7 +27,7 @@ class Batch {
 
   void begin(store::Arrival when);
   // A ShouldRateLimit: its answer is written now, or by settle().
-  void take(grpc::Call& call);
+  void take(grpc::GrpcCall& call);
   bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
   // Asks what was taken, and answers what is answered. False: some of it waits for a store.
   bool settle();
@@ -37,9 +37,9 @@ class Batch {
 
  private:
   struct Message {
-    grpc::Call* call;
+    grpc::GrpcCall* call;
     std::size_t left;  // descriptors that are not told
-    Answer answer;
+    RateLimitAnswer answer;
     bool over = false;
     bool undecided = false;  // nobody could decide one of them
     bool by_fallback = false;
@@ -48,7 +48,7 @@ class Batch {
   };
 
   Wrong ask(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
-  void refuse(grpc::Call& call, Wrong wrong);
+  void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
   void tell_descriptor(Message& message);
   void finish(Message& message);
@@ -60,8 +60,8 @@ class Batch {
   service::Asking asking_;
   store::Arrival when_{};
   std::vector<Message> messages_;
-  std::size_t told_ = 0;  // of them
-  Telling telling_;       // the descriptor that is told now
+  std::size_t told_ = 0;       // of them
+  DescriptorTelling telling_;  // the descriptor that is told now
 };
 
 }  // namespace weir::rls

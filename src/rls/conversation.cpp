@@ -12,8 +12,8 @@ namespace {
 
 enum Method : std::uint8_t { kShouldRateLimit, kHealthCheck, kHealthWatch };
 constexpr std::array<std::string_view, 3> kPaths = {
-    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", "/grpc.health.v1.Health/Check",
-    "/grpc.health.v1.Health/Watch"};
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", "/grpc.health.v1.HealthService/Check",
+    "/grpc.health.v1.HealthService/Watch"};
 
 // How long a client may take to say that it has understood that it is to go elsewhere.
 constexpr std::chrono::seconds kUnderstands{1};
@@ -56,7 +56,7 @@ int Conversation::find(std::string_view path) const {
   return found == kPaths.end() ? -1 : static_cast<int>(found - kPaths.begin());
 }
 
-void Conversation::run(grpc::Call& call) {
+void Conversation::run(grpc::GrpcCall& call) {
   last_ = call.method;
   service_.counters.count(&service::Counters::commands);
   if (call.method == kHealthCheck) return health_.check(call);
@@ -69,7 +69,7 @@ void Conversation::run(grpc::Call& call) {
   if (taking_->full()) std::exchange(taking_, nullptr)->settle();
 }
 
-void Conversation::gone(grpc::Call& call) { health_.gone(call); }
+void Conversation::gone(grpc::GrpcCall& call) { health_.gone(call); }
 
 void Conversation::look_at_time(nanoseconds now) {
   if (!connection_.leaving() && now >= leaves_at_) {

@@ -41,8 +41,8 @@ class Conversation final : public net::Conversation, private grpc::Services {
 
  private:
   int find(std::string_view path) const override;
-  void run(grpc::Call& call) override;
-  void gone(grpc::Call& call) override;
+  void run(grpc::GrpcCall& call) override;
+  void gone(grpc::GrpcCall& call) override;
   Batch& fresh();
   void go_away(std::chrono::nanoseconds now);
 
@@ -51,7 +51,7 @@ class Conversation final : public net::Conversation, private grpc::Services {
   net::Peer peer_;
   std::function<void()> resume_;
   grpc::Connection connection_{*this};
-  Health health_{connection_};
+  HealthService health_{connection_};
   std::vector<std::unique_ptr<Batch>> batches_;  // each waits for a store, but for one
   Batch* taking_ = nullptr;                      // while bytes are taken: what comes is added to it
   store::Arrival when_{};

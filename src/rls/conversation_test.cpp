@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using State = store::Request::State;
 
 constexpr std::string_view kShould = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
-constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
+constexpr std::string_view kWatch = "/grpc.health.v1.HealthService/Watch";
 
 // Answers when the test says so.
 class LateStore final : public store::Store {
@@ -181,7 +181,7 @@ rls:
                            embedded.table()};
   const bool has_limits = read_limits();  // before the loops, which look for them
   RlsOptions options;
-  Counts counts;
+  RlsCounts counts;
   RlsLoop near{service, embedded, false, options, counts};
   LateStore late{embedded};
   RlsLoop far{service, late, true, options, counts};
@@ -354,7 +354,7 @@ TEST_F(RlsConversationTest, calls_that_are_open_are_answered_before_the_end) {
   EXPECT_TRUE(talk.conversation.closing());
 }
 
-TEST_F(RlsConversationTest, an_old_connection_is_told_to_come_anew_and_ends_after_the_grace) {
+TEST_F(RlsConversationTest, an_old_connection_is_told_to_go_and_ends_after_the_grace) {
   Talk talk(*this, near);
   talk.send("", kWatch);
   talk.go_on();

@@ -4,7 +4,7 @@
 
 namespace weir::inline v0_1::rls {
 
-void add_rows(service::Metrics& metrics, const Counts& counts) {
+void add_rows(service::Metrics& metrics, const RlsCounts& counts) {
   using service::Exposition;
   using service::Metric;
   const auto counted = [&](std::string name, const std::atomic<std::uint64_t>& which, std::string help) {

@@ -12,7 +12,7 @@
 
 namespace weir::inline v0_1::rls {
 
-struct Counts {
+struct RlsCounts {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> unlimited{0};          // descriptors that met no limit
   std::atomic<std::uint64_t> unknown_domain{0};     // calls
@@ -26,6 +26,6 @@ struct Counts {
 };
 
 // `counts` must outlive the rows.
-void add_rows(service::Metrics& metrics, const Counts& counts);
+void add_rows(service::Metrics& metrics, const RlsCounts& counts);
 
 }  // namespace weir::rls

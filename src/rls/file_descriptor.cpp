@@ -33,13 +33,13 @@ struct Asked {
 };
 
 // Its entries as attributes; null: a key comes twice.
-std::optional<std::size_t> read_attributes(RlsLoop& loop, std::span<const Entry> entries,
+std::optional<std::size_t> read_attributes(RlsLoop& loop, std::span<const limits::DescriptorEntry> entries,
                                            const limits::RlsDomain& domain) {
   const limits::Set& set = *loop.asker.limits();
   auto& attributes = loop.asker.attributes();
   std::size_t count = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto same = [&](const Entry& other) { return other.key == entries[i].key; };
+    const auto same = [&](const limits::DescriptorEntry& other) { return other.key == entries[i].key; };
     if (std::any_of(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i), same))
       return std::nullopt;
     const std::string_view name = domain.attribute_of(entries[i].key);
@@ -98,10 +98,10 @@ Question* give_back(const Asked& asked, service::Ask ask) {
 
 }  // namespace
 
-Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const Descriptor& descriptor,
+Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
                   const limits::RlsDomain& domain, nanoseconds patience) {
-  const Request& request = loop.request;
-  if (descriptor.limit) Counts::count(loop.counts.ignored_overrides);
+  const RateLimitRequest& request = loop.request;
+  if (descriptor.limit) RlsCounts::count(loop.counts.ignored_overrides);
   const auto count = read_attributes(loop, request.entries(descriptor), domain);
   if (!count) return Wrong::key_twice;
   if (*count == 0) {
@@ -115,7 +115,7 @@ Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const Descriptor& desc
   service::Ask ask{.verb = Verb::check, .as = &description};
   if (descriptor.gives_back && !asked.looks) {
     if (give_back(asked, ask) != nullptr) return Wrong::nothing;
-    Counts::count(loop.counts.ignored_refunds);
+    RlsCounts::count(loop.counts.ignored_refunds);
     asked.looks = asked.reports = true;
   }
   if (asked.looks) ask.verb = Verb::look;

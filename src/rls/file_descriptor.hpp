@@ -13,7 +13,7 @@
 namespace weir::inline v0_1::rls {
 
 // Adds its questions, one or more, to what is asked; not when something is wrong. The loop's request has it.
-Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const Descriptor& descriptor,
+Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
                   const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
 
 }  // namespace weir::rls

@@ -44,9 +44,9 @@ std::string said(char state) { return {'\x08', state}; }
 
 }  // namespace
 
-char Health::state() const { return ended_ ? kNotServing : kServing; }
+char HealthService::state() const { return ended_ ? kNotServing : kServing; }
 
-void Health::check(grpc::Call& call) {
+void HealthService::check(grpc::GrpcCall& call) {
   const auto known = knows(call.message());
   if (!known)
     return connection_.refuse(call, grpc::Code::internal, "the message is not a HealthCheckRequest");
@@ -55,7 +55,7 @@ void Health::check(grpc::Call& call) {
   connection_.reply(call);
 }
 
-void Health::watch(grpc::Call& call) {
+void HealthService::watch(grpc::GrpcCall& call) {
   const auto known = knows(call.message());
   if (!known)
     return connection_.refuse(call, grpc::Code::internal, "the message is not a HealthCheckRequest");
@@ -63,11 +63,11 @@ void Health::watch(grpc::Call& call) {
   watching_.push_back(&call);
 }
 
-void Health::gone(grpc::Call& call) { std::erase(watching_, &call); }
+void HealthService::gone(grpc::GrpcCall& call) { std::erase(watching_, &call); }
 
-void Health::end() {
+void HealthService::end() {
   if (std::exchange(ended_, true)) return;
-  for (grpc::Call* each : watching_) {
+  for (grpc::GrpcCall* each : watching_) {
     connection_.stream(*each, said(kNotServing));
     connection_.end(*each, grpc::Code::unavailable, "the server ends");
   }

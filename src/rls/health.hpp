@@ -1,4 +1,4 @@
-// gRPC's health: grpc.health.v1.Health, Check and Watch, of one connection.
+// gRPC's health: grpc.health.v1.HealthService, Check and Watch, of one connection.
 //
 // The thread of its loop. Not for: whether the server is ready (http/admin_conversation.hpp).
 #pragma once
@@ -9,14 +9,14 @@
 
 namespace weir::inline v0_1::rls {
 
-class Health {
+class HealthService {
  public:
-  explicit Health(grpc::Connection& connection) : connection_(connection) {}
+  explicit HealthService(grpc::Connection& connection) : connection_(connection) {}
 
-  void check(grpc::Call& call);
+  void check(grpc::GrpcCall& call);
   // It is told now, and again when that changes.
-  void watch(grpc::Call& call);
-  void gone(grpc::Call& call);
+  void watch(grpc::GrpcCall& call);
+  void gone(grpc::GrpcCall& call);
   // The server ends: those that watch are told, and their calls end.
   void end();
 
@@ -24,7 +24,7 @@ class Health {
   char state() const;
 
   grpc::Connection& connection_;
-  std::vector<grpc::Call*> watching_;
+  std::vector<grpc::GrpcCall*> watching_;
   bool ended_ = false;
 };
 

@@ -1,6 +1,5 @@
 #include "rls/metadata.hpp"
 
-#include <array>
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
 
@@ -37,18 +36,16 @@ void add_field(std::string& fields, std::string_view name, const std::string& va
   pbf_writer(fields).add_message(1, field);
 }
 
-std::string limit_text(const Override& limit) {
-  constexpr std::array<std::string_view, 7> kUnits = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
-                                                      "DAY",     "MONTH",  "YEAR"};
+std::string limit_text(const limits::DescriptorOverride& limit) {
   std::string said;
   if (limit.requests_per_unit != 0)
     said = "requests_per_unit:" + std::to_string(limit.requests_per_unit) + " ";
-  return said + "unit:" + std::string(kUnits[limit.unit]);
+  return said + "unit:" + std::string(limits::name_of(limit.unit));
 }
 
-std::string descriptor_of(const Request& request, const Descriptor& descriptor) {
+std::string descriptor_of(const RateLimitRequest& request, const AskedDescriptor& descriptor) {
   std::string entries;
-  for (const Entry& each : request.entries(descriptor)) {
+  for (const limits::DescriptorEntry& each : request.entries(descriptor)) {
     std::string said(each.key);
     add_item(entries, text((said += '=').append(each.value)));
   }
@@ -62,10 +59,11 @@ std::string descriptor_of(const Request& request, const Descriptor& descriptor) 
 }  // namespace
 
 std::string metadata_of(std::string_view message, bool by_fallback) {
-  Request request;
+  RateLimitRequest request;
   request.read(message);
   std::string descriptors;
-  for (const Descriptor& each : request.descriptors()) add_item(descriptors, descriptor_of(request, each));
+  for (const AskedDescriptor& each : request.descriptors())
+    add_item(descriptors, descriptor_of(request, each));
   std::string fields;
   add_field(fields, "domain", text(request.domain()));
   add_field(fields, "descriptors", of(kList, descriptors));

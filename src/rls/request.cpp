@@ -19,7 +19,11 @@ constexpr std::uint32_t field(std::uint32_t number, pbf_wire_type type) {
   return protozero::tag_and_type(number, type);
 }
 
-constexpr std::uint32_t kLastUnit = 6;  // a year; weeks are in answers alone
+// Weeks are in answers alone.
+limits::RateUnit unit_of(std::uint32_t number) {
+  return number <= static_cast<std::uint32_t>(limits::RateUnit::year) ? static_cast<limits::RateUnit>(number)
+                                                                      : limits::RateUnit::unknown;
+}
 
 std::string_view view_of(pbf_reader& reader) {
   const protozero::data_view view = reader.get_view();
@@ -104,11 +108,11 @@ std::string_view sentence_of(Wrong wrong) {
   return "a limit cannot take a value of a descriptor";
 }
 
-void Request::find(Wrong wrong) {
+void RateLimitRequest::find(Wrong wrong) {
   if (wrong_ == Wrong::nothing || (is_bad(wrong_) && !is_bad(wrong))) wrong_ = wrong;
 }
 
-Wrong Request::read(std::string_view message) {
+Wrong RateLimitRequest::read(std::string_view message) {
   domain_ = {};
   hits_ = 0;
   descriptors_.clear();
@@ -140,11 +144,11 @@ Wrong Request::read(std::string_view message) {
   return wrong_;
 }
 
-void Request::read_descriptor(std::string_view message) {
+void RateLimitRequest::read_descriptor(std::string_view message) {
   // Those beyond are read too, so that what is malformed is told as such, and forgotten.
   const bool too_many = descriptors_.size() >= kMostDescriptors;
   if (too_many) find(Wrong::descriptors);
-  Descriptor descriptor{.first = entries_.size()};
+  AskedDescriptor descriptor{.first = entries_.size()};
   pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
     switch (reader.tag_and_type()) {
@@ -169,15 +173,14 @@ void Request::read_descriptor(std::string_view message) {
       entries_.pop_back();
     }
   }
-  if (descriptor.limit && (descriptor.limit->unit == 0 || descriptor.limit->unit > kLastUnit))
-    find(Wrong::unit);
+  if (descriptor.limit && descriptor.limit->unit == limits::RateUnit::unknown) find(Wrong::unit);
   descriptor.count = entries_.size() - descriptor.first;
   if (too_many) return entries_.resize(descriptor.first);
   descriptors_.push_back(descriptor);
 }
 
-void Request::read_entry(std::string_view message) {
-  Entry entry;
+void RateLimitRequest::read_entry(std::string_view message) {
+  limits::DescriptorEntry entry;
   pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
     switch (reader.tag_and_type()) {
@@ -198,7 +201,7 @@ void Request::read_entry(std::string_view message) {
   entries_.push_back(entry);
 }
 
-void Request::read_override(std::string_view message, Override& into) {
+void RateLimitRequest::read_override(std::string_view message, limits::DescriptorOverride& into) {
   pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
     switch (reader.tag_and_type()) {
@@ -206,10 +209,10 @@ void Request::read_override(std::string_view message, Override& into) {
         into.requests_per_unit = reader.get_uint32();
         break;
       case field(2, kVarint):
-        into.unit = reader.get_uint32();
+        into.unit = unit_of(reader.get_uint32());
         break;
       case field(3, kBytes):
-        into.multiplier = read_wrapped<std::uint32_t>(view_of(reader), into.multiplier);
+        into.unit_multiplier = read_wrapped<std::uint32_t>(view_of(reader), into.unit_multiplier);
         break;
       default:
         reader.skip();
@@ -217,7 +220,7 @@ void Request::read_override(std::string_view message, Override& into) {
   }
 }
 
-std::uint64_t Request::hits(const Descriptor& of) const {
+std::uint64_t RateLimitRequest::hits(const AskedDescriptor& of) const {
   return of.hits.value_or(std::max(hits_, std::uint32_t{1}));
 }
 

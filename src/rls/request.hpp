@@ -10,30 +10,20 @@
 #include <string_view>
 #include <vector>
 
+#include "limits/descriptors.hpp"
+
 namespace weir::inline v0_1::rls {
 
-struct Entry {
-  std::string_view key;
-  std::string_view value;
-};
-
-// A limit that a descriptor brings along.
-struct Override {
-  std::uint32_t requests_per_unit = 0;
-  std::uint32_t unit = 0;
-  std::uint32_t multiplier = 1;
-};
-
-struct Descriptor {
-  std::size_t first = 0;  // of Request::entries
+struct AskedDescriptor {
+  std::size_t first = 0;  // of RateLimitRequest::entries
   std::size_t count = 0;
-  std::optional<Override> limit{};
+  std::optional<limits::DescriptorOverride> limit{};
   std::optional<std::uint64_t> hits{};
   bool gives_back = false;
 };
 
 // Why a message is not asked about. The first ones can be caused by Envoy's configuration alone, and are
-// errors; the others by whoever sends requests through Envoy, and must be no way around a limit.
+// errors; the others by all that send requests through Envoy, and must not be a way around a limit.
 enum class Wrong : std::uint8_t {
   nothing,
   malformed,
@@ -55,7 +45,7 @@ inline bool is_bad(Wrong wrong) { return wrong >= kFirstBad; }
 std::string_view name_of(Wrong wrong);      // of a bad one, as metrics say it
 std::string_view sentence_of(Wrong wrong);  // no byte of the caller's is in it
 
-class Request {
+class RateLimitRequest {
  public:
   static constexpr std::size_t kLongestKey = 1024;
   static constexpr std::size_t kLongestValue = std::size_t{64} << 10;
@@ -65,24 +55,24 @@ class Request {
   Wrong read(std::string_view message);
 
   std::string_view domain() const { return domain_; }
-  std::span<const Descriptor> descriptors() const { return descriptors_; }
-  std::span<const Entry> entries(const Descriptor& of) const {
+  std::span<const AskedDescriptor> descriptors() const { return descriptors_; }
+  std::span<const limits::DescriptorEntry> entries(const AskedDescriptor& of) const {
     return std::span(entries_).subspan(of.first, of.count);
   }
   std::uint32_t own_hits() const { return hits_; }  // 0: it says none
   // Of one descriptor: its own, else the message's, else 1.
-  std::uint64_t hits(const Descriptor& of) const;
+  std::uint64_t hits(const AskedDescriptor& of) const;
 
  private:
   void find(Wrong wrong);  // what is found first is told, but an error before what is bad
   void read_descriptor(std::string_view message);
   void read_entry(std::string_view message);
-  void read_override(std::string_view message, Override& into);
+  void read_override(std::string_view message, limits::DescriptorOverride& into);
 
   std::string_view domain_;
   std::uint32_t hits_ = 0;
-  std::vector<Descriptor> descriptors_;
-  std::vector<Entry> entries_;
+  std::vector<AskedDescriptor> descriptors_;
+  std::vector<limits::DescriptorEntry> entries_;
   Wrong wrong_ = Wrong::nothing;
 };
 

@@ -37,8 +37,8 @@ std::string bytes(const Add& add) {
   return out;
 }
 
-TEST(Request, is_read_whole) {
-  Request request;
+TEST(RateLimitRequest, is_read_whole) {
+  RateLimitRequest request;
   const std::string override_ = bytes([](pbf_writer& to) {
     to.add_uint32(1, 7);
     to.add_enum(2, 3);
@@ -55,19 +55,19 @@ TEST(Request, is_read_whole) {
   EXPECT_EQ(request.domain(), "edge");
   EXPECT_EQ(request.own_hits(), 9U);
   ASSERT_EQ(request.descriptors().size(), 1U);
-  const Descriptor& read = request.descriptors()[0];
+  const AskedDescriptor& read = request.descriptors()[0];
   EXPECT_EQ(request.entries(read)[0].key, "k");
   EXPECT_EQ(request.entries(read)[0].value, "v");
   ASSERT_TRUE(read.limit);
   EXPECT_EQ(read.limit->requests_per_unit, 7U);
-  EXPECT_EQ(read.limit->unit, 3U);
-  EXPECT_EQ(read.limit->multiplier, 1U);
+  EXPECT_EQ(read.limit->unit, limits::RateUnit::hour);
+  EXPECT_EQ(read.limit->unit_multiplier, 1U);
   EXPECT_TRUE(read.gives_back);
   EXPECT_EQ(request.hits(read), 5'000'000'000U);
 }
 
-TEST(Request, hits_are_the_descriptors_own_or_the_messages_and_at_least_one) {
-  Request request;
+TEST(RateLimitRequest, hits_are_the_descriptors_own_or_the_messages_and_at_least_one) {
+  RateLimitRequest request;
   const auto hits = [&](const std::string& more, std::uint32_t of_message) {
     const std::string all = message("d", descriptor(entry("k", "v"), more),
                                     bytes([&](pbf_writer& to) { to.add_uint32(3, of_message); }));
@@ -80,8 +80,8 @@ TEST(Request, hits_are_the_descriptors_own_or_the_messages_and_at_least_one) {
 }
 
 // As protocol buffers say: the last scalar wins, messages are merged, a list goes on.
-TEST(Request, fields_that_come_twice) {
-  Request request;
+TEST(RateLimitRequest, fields_that_come_twice) {
+  RateLimitRequest request;
   const auto units = [](std::uint32_t count, std::uint32_t unit) {
     return bytes([&](pbf_writer& to) {
       to.add_message(2, bytes([&](pbf_writer& of) {
@@ -97,17 +97,17 @@ TEST(Request, fields_that_come_twice) {
   ASSERT_EQ(request.read(all), Wrong::nothing);
   EXPECT_EQ(request.domain(), "second");
   ASSERT_EQ(request.descriptors().size(), 2U);
-  const Descriptor& read = request.descriptors()[0];
+  const AskedDescriptor& read = request.descriptors()[0];
   ASSERT_EQ(read.count, 2U);
   EXPECT_EQ(request.entries(read)[0].key, "k");
   EXPECT_EQ(request.entries(read)[1].value, "w");
   EXPECT_EQ(read.limit->requests_per_unit, 7U);
-  EXPECT_EQ(read.limit->unit, 4U);
+  EXPECT_EQ(read.limit->unit, limits::RateUnit::day);
   EXPECT_EQ(request.entries(request.descriptors()[1])[0].value, "");
 }
 
-TEST(Request, a_known_field_of_another_wire_type_is_one_that_is_not_known) {
-  Request request;
+TEST(RateLimitRequest, a_known_field_of_another_wire_type_is_one_that_is_not_known) {
+  RateLimitRequest request;
   const std::string odd = bytes([](pbf_writer& to) {
     to.add_fixed32(1, 1);
     to.add_uint32(2, 7);
@@ -128,8 +128,8 @@ TEST(Request, a_known_field_of_another_wire_type_is_one_that_is_not_known) {
   EXPECT_EQ(request.descriptors()[0].count, 1U);
 }
 
-TEST(Request, what_is_wrong_with_it) {
-  Request request;
+TEST(RateLimitRequest, what_is_wrong_with_it) {
+  RateLimitRequest request;
   const std::string ok = descriptor(entry("k", "v"));
   EXPECT_EQ(request.read(""), Wrong::no_domain);
   EXPECT_EQ(request.read(message("", ok)), Wrong::no_domain);
@@ -163,8 +163,8 @@ TEST(Request, what_is_wrong_with_it) {
   EXPECT_EQ(request.read(message("", descriptor(entry("k", "\xff")))), Wrong::no_domain);
 }
 
-TEST(Request, bytes_that_end_too_early_are_malformed) {
-  Request request;
+TEST(RateLimitRequest, bytes_that_end_too_early_are_malformed) {
+  RateLimitRequest request;
   const std::string whole = message("domain", descriptor(entry("key", "value")));
   // Up to the end of the domain it is a message, of less.
   for (std::size_t size = 1; size < whole.size(); ++size) {

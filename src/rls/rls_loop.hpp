@@ -29,14 +29,14 @@ struct RlsLoop {
   // `store_is_far`: it takes time to answer, so that what has little left is not asked of it. All that is
   // handed in must outlive this.
   RlsLoop(service::Service& service, store::Store& store, bool store_is_far, const RlsOptions& said,
-          Counts& counted)
+          RlsCounts& counted)
       : asker(service, store), is_far(store_is_far), options(said), counts(counted) {}
 
   service::Asker asker;
   const bool is_far;
   const RlsOptions& options;
-  Counts& counts;
-  Request request;  // that is read now
+  RlsCounts& counts;
+  RateLimitRequest request;  // that is read now
 };
 
 }  // namespace weir::rls

@@ -56,12 +56,12 @@ void decide_charge(const Question& question) {
   if (!decision.allowed()) decision.retry_after = told.wait;
 }
 
-void Telling::clear() {
+void DescriptorTelling::clear() {
   status = {};
   undecided = by_fallback = helps = false;
 }
 
-void Telling::add(const Question& question, const limits::Set& set) {
+void DescriptorTelling::add(const Question& question, const limits::Set& set) {
   by_fallback = by_fallback || (!question.checks.empty() && question.source == Source::fallback);
   const service::Told told = service::told_of(question, &set);
   if (question.more->matched.outcome == limits::Matched::Outcome::refused)
@@ -69,7 +69,7 @@ void Telling::add(const Question& question, const limits::Set& set) {
   if (told.by.empty() || (question.form & kShadow) != 0) return;
   Status its{.over = !told.allowed && question.verb != store::Verb::look};
   const core::Rule& rule = question.checks[question.by].limit->rule;
-  const std::uint32_t unit = unit_of(rule.quota.rate().period);
+  const limits::RateUnit unit = limits::unit_of(rule.quota.rate().period);
   its.limit = {cut(rule.quota.rate().count), unit, {}};
   if (its.over) {
     its.until_reset = std::max(std::chrono::ceil<seconds>(until_more(rule, question.decision())), seconds{1});
@@ -78,11 +78,11 @@ void Telling::add(const Question& question, const limits::Set& set) {
     its.until_reset = std::chrono::ceil<seconds>(told.reset_after);
   }
   std::string its_name(told.by);
-  if (unit == 0) core::append_window(rule, its_name += '-');
+  if (unit == limits::RateUnit::unknown) core::append_window(rule, its_name += '-');
   take(its, its_name, its.over && told.verdict != Verdict::never);
 }
 
-void Telling::take(const Status& other, std::string_view its_name, bool its_time_helps) {
+void DescriptorTelling::take(const Status& other, std::string_view its_name, bool its_time_helps) {
   if (!is_worse(other, status)) return;
   status = other;
   name = its_name;

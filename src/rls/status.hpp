@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::rls {
 
 // Of one descriptor, whose questions come one after the other: the worst of what they are told.
-struct Telling {
+struct DescriptorTelling {
   Status status;
   std::string name{};  // that the status views
   bool undecided = false;

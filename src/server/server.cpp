@@ -354,7 +354,7 @@ class Server::Impl {
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
   waiting::House house_{settings_.max_waiters};
-  rls::Counts rls_counts_;
+  rls::RlsCounts rls_counts_;
   net::LoopCounters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kTrustsFor{500};
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, rls::Counts& rls_counts, net::LoopCounters& connections,
+               waiting::House& house, rls::RlsCounts& rls_counts, net::LoopCounters& connections,
                WorldLinks world)
     : service_(service),
       embedded_(embedded),

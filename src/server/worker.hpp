@@ -41,7 +41,7 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, rls::Counts& rls_counts, net::LoopCounters& connections,
+         waiting::House& house, rls::RlsCounts& rls_counts, net::LoopCounters& connections,
          WorldLinks world = {});
 
   net::Loop& loop() { return loop_; }

@@ -260,7 +260,7 @@ class Ends(unittest.TestCase):
             with self.serve("--rls", f"127.0.0.1:{port}"):
                 until(lambda: answered(client), "the client finds the next one")
 
-    def test_no_call_fails_while_old_connections_are_told_to_come_anew(self):
+    def test_no_call_fails_while_old_connections_are_told_to_go(self):
         with self.serve("--rls", "127.0.0.1:0", "--grpc-max-connection-age", "1s") as server, Client(server.ports[1]) as client:
             before = int(server.info()["total_connections_received"])
             deadline = time.monotonic() + 3.5

@@ -218,7 +218,7 @@ class Server {
  private:
   server::StoreStatus status_{settings_.store_text, settings_.threads};
   waiting::House house_{plan_.waiters};
-  rls::Counts rls_counts_;
+  rls::RlsCounts rls_counts_;
   net::LoopCounters connections_;
   const net::Protocol resp_{.converse =
                                 [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
