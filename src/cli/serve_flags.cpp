@@ -178,6 +178,11 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
   file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
   file("--limits", s.limits, "limits file, for WEIR.CHECK; read again when it changes");
+  app.add_option("--rls-config", s.rls_config,
+                 "folder of envoyproxy/ratelimit's files; read again on changes")
+      ->type_name("FOLDER");
+  app.add_flag("--rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
+  choice("--rls-algorithm", flags.rls_algorithm, {"fixed_window", "gcra"}, "how their limits are counted");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
@@ -224,6 +229,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
+  if (flags.rls_algorithm == "gcra") settings.rls_algorithm = Algorithm::gcra;
+  if (settings.rls_config.empty() && (settings.rls_merge_domains || app.count("--rls-algorithm") > 0))
+    throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config");
   judge_store(flags, app, settings);
   if (!settings.store) need_a_store(app);
   return settings;

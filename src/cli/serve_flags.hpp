@@ -41,6 +41,7 @@ struct ServeFlags {
   bool merge = false;
   std::uint64_t lease = 1;
   std::string lease_for = "1s";
+  std::string rls_algorithm = "fixed_window";
   server::Settings settings;  // those that need no translation
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -39,14 +41,27 @@ bool is_null(const YamlTree::Node& node) {
   return node.kind == YamlKind::scalar && std::holds_alternative<std::monostate>(scalar_of(node));
 }
 
-// As Go prints it with %v.
+// As Go prints them with %v.
+std::string printed(double number) {
+  if (std::isnan(number)) return "NaN";
+  if (std::isinf(number)) return number > 0 ? "+Inf" : "-Inf";
+  const double size = std::abs(number);
+  const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e21);
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number,
+                                 is_plain ? std::chars_format::fixed : std::chars_format::scientific);
+  return {text.data(), end.ptr};
+}
+
 std::string printed(const YamlTree::Node& node) {
   if (node.kind == YamlKind::list) return "a list";
   if (node.kind == YamlKind::map) return "a map";
   const YamlScalar value = scalar_of(node);
   if (std::holds_alternative<std::monostate>(value)) return "<nil>";
   if (const bool* const is = std::get_if<bool>(&value)) return *is ? "true" : "false";
-  if (const auto* const number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* const whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* const large = std::get_if<std::uint64_t>(&value)) return std::to_string(*large);
+  if (const auto* const number = std::get_if<double>(&value)) return printed(*number);
   return node.text;
 }
 

@@ -24,18 +24,20 @@ std::string name_below(const std::string& folder, const std::string& path) {
 
 class FolderReader {
  public:
-  FolderReader(std::string folder, const OpenFile& open) : folder_(std::move(folder)), open_(open) {
+  FolderReader(std::string folder, const EnvoyFolderOptions& options)
+      : folder_(std::move(folder)), options_(options) {
     while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
   }
 
-  EnvoyFolder read(const DescriptorOptions& options) {
-    for (found_.folders.push_back(folder_); looked_into_ < found_.folders.size(); ++looked_into_)
-      list(std::string(found_.folders[looked_into_]));
-    std::sort(found_.files.begin(), found_.files.end());
+  EnvoyFolder read() {
+    for (folders_.push_back(folder_); looked_into_ < folders_.size(); ++looked_into_)
+      list(std::string(folders_[looked_into_]));
+    std::sort(files_.begin(), files_.end());
+    found_.files = files_.size();
     if (!has_errors(found_.findings))
-      for (const std::string& each : found_.files) read_file(each);
+      for (const std::string& each : files_) read_file(each);
     const bool wrong = has_errors(found_.findings);
-    auto made = Descriptors::make(std::move(domains_), options);
+    auto made = Descriptors::make(std::move(domains_), options_.compiling);
     if (!made) {
       for (Finding& each : made.error()) found_.findings.push_back(std::move(each));
     } else if (!wrong) {
@@ -54,6 +56,7 @@ class FolderReader {
   }
 
   void list(const std::string& folder) {
+    options_.looks(folder + "/.");
     DIR* const open = opendir(folder.c_str());
     if (open == nullptr) return cannot_read(folder, std::strerror(errno));
     for (errno = 0; const dirent* const entry = readdir(open); errno = 0) {
@@ -65,25 +68,26 @@ class FolderReader {
   }
 
   void add(const std::string& path) {
-    if (found_.files.size() + found_.folders.size() > kMostEnvoyFiles) return;
+    if (files_.size() + folders_.size() > kMostEnvoyFiles) return;
     struct stat there{};
     const bool is_known = lstat(path.c_str(), &there) == 0;
     const bool is_link = is_known && S_ISLNK(there.st_mode);
     if (is_known && S_ISDIR(there.st_mode)) {
-      found_.folders.push_back(path);
+      folders_.push_back(path);
     } else if (is_link && stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
       tell(Severity::warning, FileRule::form, path, "a link to a folder, which is not followed");
     } else {
-      found_.files.push_back(path);
+      files_.push_back(path);
     }
-    if (found_.files.size() + found_.folders.size() > kMostEnvoyFiles)
+    if (files_.size() + folders_.size() > kMostEnvoyFiles)
       tell(Severity::error, FileRule::bounds, folder_,
            "more than " + std::to_string(kMostEnvoyFiles) + " files are not read");
   }
 
   void read_file(const std::string& path) {
     const std::string name = name_below(folder_, path);
-    const auto text = open_(path, YamlTree::kMostBytes);
+    options_.looks(path);
+    const auto text = options_.open(path, YamlTree::kMostBytes);
     if (!text) return cannot_read(path, text.error());
     bytes_ += text->size();
     if (bytes_ > kMostEnvoyBytes) {
@@ -101,7 +105,9 @@ class FolderReader {
   }
 
   std::string folder_;
-  const OpenFile& open_;
+  const EnvoyFolderOptions& options_;
+  std::vector<std::string> folders_;
+  std::vector<std::string> files_;
   EnvoyFolder found_;
   std::vector<Domain> domains_;
   std::size_t looked_into_ = 0;
@@ -110,9 +116,8 @@ class FolderReader {
 
 }  // namespace
 
-EnvoyFolder read_envoy_folder(const std::string& folder, const DescriptorOptions& options,
-                              const OpenFile& open) {
-  return FolderReader(folder, open).read(options);
+EnvoyFolder read_envoy_folder(const std::string& folder, const EnvoyFolderOptions& options) {
+  return FolderReader(folder, options).read();
 }
 
 }  // namespace weir::limits

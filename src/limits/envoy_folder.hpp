@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,13 +25,18 @@ constexpr std::size_t kMostEnvoyBytes = std::size_t{64} << 20;  // of all files
 
 struct EnvoyFolder {
   std::shared_ptr<const Descriptors> set;  // null when there are errors
-  std::vector<Finding> findings;     // by file, in the order of the lines; what is wrong between files last
-  std::vector<std::string> files;    // paths as one can open them, in the order of their names
-  std::vector<std::string> folders;  // that were looked into, this one first
-  std::string text;                  // tells that something else was read: the names, and digests
+  std::vector<Finding> findings;  // by file, in the order of the lines; what is wrong between files last
+  std::size_t files = 0;
+  std::string text;  // tells that something else was read: the names, and digests
 };
 
-EnvoyFolder read_envoy_folder(const std::string& folder, const DescriptorOptions& options,
-                              const OpenFile& open = read_from_disk);
+struct EnvoyFolderOptions {
+  DescriptorOptions compiling{};
+  OpenFile open = read_from_disk;
+  // Called with each file before it is read, and with "FOLDER/." before a folder is looked into.
+  std::function<void(const std::string& path)> looks = [](const std::string&) {};
+};
+
+EnvoyFolder read_envoy_folder(const std::string& folder, const EnvoyFolderOptions& options = {});
 
 }  // namespace weir::limits

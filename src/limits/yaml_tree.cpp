@@ -283,8 +283,7 @@ YamlScalar scalar_of(std::string_view plain) {
   for (const YamlWord& each : kYamlWords)
     if (each.text == plain) return each.value;
   const char first = plain.front();
-  if (first == '.') return decimal_of(plain).value_or(plain);
-  if (first != '+' && first != '-' && !is_digit_of(first, 10)) return plain;
+  if (first != '+' && first != '-' && first != '.' && !is_digit_of(first, 10)) return plain;
   std::string digits(plain);
   std::erase(digits, '_');
   if (const auto integer = integer_of(digits)) return *integer;

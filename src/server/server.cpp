@@ -98,6 +98,7 @@ class Server::Impl {
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);
     service_.limits = open_limits(settings_, service_);
+    service_.descriptors = open_descriptors(settings_, service_);
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
@@ -151,6 +152,7 @@ class Server::Impl {
       limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
       service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
     }
+    if (service_.descriptors) descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -163,6 +165,7 @@ class Server::Impl {
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
+    descriptors_watch_.reset();
     aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
@@ -182,7 +185,8 @@ class Server::Impl {
 
   void reload() {
     manager_->reloading();
-    if (limits_watch_) limits_watch_->ask(LimitsWatch::Reading::reload, [](const auto&) {});
+    for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+      if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
       auto read = read_certificates();
       boost::asio::post(main_context(), [this, read = std::move(read)] {
@@ -227,6 +231,7 @@ class Server::Impl {
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
+    if (service_.descriptors) service_.descriptors->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
     for (const auto& worker : workers_) stores.push_back(worker->shared());
@@ -335,7 +340,8 @@ class Server::Impl {
                   reload_->stop();
                   watch_->stop();
                   listeners_->stop();
-                  if (limits_watch_) limits_watch_->end();
+                  for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+                    if (each != nullptr) each->end();
                   // The last moments leave their answers the time to get out.
                   const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
                   for (const auto& worker : workers_) worker->drain(until);
@@ -367,6 +373,7 @@ class Server::Impl {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
+  std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<Aside> aside_;
   std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;

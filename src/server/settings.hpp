@@ -11,6 +11,7 @@
 
 #include "redis/shared_store.hpp"
 #include "rls/rls_loop.hpp"
+#include "weir/algorithm.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::inline v0_1::server {
@@ -70,6 +71,10 @@ struct Settings {
   std::string store_tls_key;
 
   std::string limits;   // the limits file; empty: none
+  // A folder of envoyproxy/ratelimit's files; empty: none.
+  std::string rls_config;
+  bool rls_merge_domains = false;
+  Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 
   std::string snapshot;
