@@ -18,7 +18,6 @@ RateLimitAnswer::RateLimitAnswer(std::string& out) : out_(out) {
 }
 
 void RateLimitAnswer::add(const Status& status, bool unknown) {
-  if (status.over) out_[code_at_] = kOverLimit;
   pbf_writer answer(out_);
   pbf_writer told(answer, 2);
   // Written though it is 0, as are seconds: protozero leaves out a message that is empty.
@@ -48,6 +47,8 @@ void RateLimitAnswer::header(std::string_view key, std::string_view value) {
 void RateLimitAnswer::metadata(std::string_view fields) {
   pbf_writer(out_).add_message(6, fields.data(), fields.size());
 }
+
+void RateLimitAnswer::conclude(bool over) { out_[code_at_] = over ? kOverLimit : kOk; }
 
 void RateLimitAnswer::raw_body(std::string_view text) {
   pbf_writer(out_).add_bytes(5, text.data(), text.size());

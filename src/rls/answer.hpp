@@ -49,6 +49,7 @@ class RateLimitAnswer {
   void add(const Status& status, bool unknown = false);
   // Of the client that asked Envoy, and all of them after the statuses.
   void header(std::string_view key, std::string_view value);
+  void conclude(bool over);  // the overall code
   void raw_body(std::string_view text);
   void metadata(std::string_view fields);  // a google.protobuf.Struct
 

@@ -1,6 +1,7 @@
 #include "rls/batch.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "rls/file_descriptor.hpp"
@@ -26,6 +27,10 @@ Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std:
 void Batch::begin(store::Arrival when) {
   when_ = when;
   asking_.begin(when);
+  loop_.trees.refresh();
+  if (trees_ == loop_.trees.made()) return;
+  trees_ = loop_.trees.made();
+  loop_.series.adopt(trees_);
 }
 
 void Batch::take(grpc::GrpcCall& call) {
@@ -38,36 +43,42 @@ void Batch::take(grpc::GrpcCall& call) {
   RateLimitRequest& request = loop_.request;
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
-  const limits::Set* const set = loop_.asker.limits();
-  if (set == nullptr)
+  if (loop_.asker.limits() == nullptr && trees_ == nullptr)
     return connection_.refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
-  const limits::RlsDomain* const domain = set->rls(request.domain());
-  if (domain != nullptr) {
-    nanoseconds patience{0};
-    if (loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline)
-      patience = std::max<nanoseconds>(call.deadline - when_.now - kWayBack, nanoseconds{1});
-    wrong = ask(*domain, patience);
-    if (wrong != Wrong::nothing) return refuse(call, wrong);
-  } else {
-    RlsCounts::count(counts.unknown_domain);
-    for (std::size_t i = 0; i < request.descriptors().size(); ++i)
-      asking_.add_answered(byte_of(Form::free) | kLast);
+  nanoseconds patience{0};
+  if (loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline)
+    patience = std::max<nanoseconds>(call.deadline - when_.now - kWayBack, nanoseconds{1});
+  const std::size_t before = loop_.asker.size();
+  const std::size_t limits_before = tree_limits_.size();
+  wrong = ask(patience);
+  if (wrong != Wrong::nothing) {
+    while (loop_.asker.size() > before) loop_.asker.drop_last();
+    tree_limits_.resize(limits_before);
+    return refuse(call, wrong);
   }
   call.asked = true;
   messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer())});
 }
 
-// All descriptors, or none of them.
-Wrong Batch::ask(const limits::RlsDomain& domain, nanoseconds patience) {
-  service::Asker& asker = loop_.asker;
-  const std::size_t before = asker.size();
+// All descriptors, by the limits file where it has the domain, or by the trees.
+Wrong Batch::ask(nanoseconds patience) {
+  const std::string_view domain = loop_.request.domain();
+  const limits::Set* const set = loop_.asker.limits();
+  if (const auto* const by_file = set != nullptr ? set->rls(domain) : nullptr)
+    return ask_file(*by_file, patience);
+  if (const auto* const tree = trees_ ? trees_->find(domain) : nullptr)
+    return ask_by_tree(loop_, asking_, *trees_, *tree, patience, tree_limits_);
+  RlsCounts::count(loop_.counts.unknown_domain);
+  for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i)
+    asking_.add_answered(byte_of(Form::free) | kLast);
+  return Wrong::nothing;
+}
+
+Wrong Batch::ask_file(const limits::RlsDomain& domain, nanoseconds patience) {
   for (const AskedDescriptor& each : loop_.request.descriptors()) {
     const Wrong wrong = ask_by_file(loop_, asking_, each, domain, patience);
-    if (wrong != Wrong::nothing) {
-      while (asker.size() > before) asker.drop_last();
-      return wrong;
-    }
-    asker[asker.size() - 1].form |= kLast;
+    if (wrong != Wrong::nothing) return wrong;
+    loop_.asker[loop_.asker.size() - 1].form |= kLast;
   }
   return Wrong::nothing;
 }
@@ -84,6 +95,7 @@ void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   service.counters.count(&service::Counters::denied);
   RateLimitAnswer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
+  answer.conclude(true);
   answer.raw_body(why);
   connection_.reply(call);
 }
@@ -92,28 +104,63 @@ bool Batch::settle() {
   const bool done = asking_.settle([this](const service::Question& question) { tell(question); });
   if (told_ == messages_.size()) {
     messages_.clear();
-    told_ = 0;
+    tree_limits_.clear();
+    told_ = tree_told_ = 0;
   }
   return done;
 }
 
 void Batch::tell(const service::Question& question) {
+  Message& message = messages_[told_];
   const Form form = form_of(question.form);
+  const bool asked = form == Form::by_file || form == Form::by_tree;
+  telling_.by_fallback =
+      telling_.by_fallback || (asked && !question.checks.empty() && question.source == Source::fallback);
   if (form == Form::refused) {
     telling_.deny();
-  } else if (form == Form::by_file && question.fault != Fault::none) {
+  } else if (form == Form::unlimited) {
+    telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
+  } else if (asked && question.fault != Fault::none) {
     telling_.undecided = true;
+    if (form == Form::by_tree) ++tree_told_;
   } else if (form == Form::by_file) {
-    const limits::Set& set = *asking_.set_of(question);
-    const bool charges = question.verb == store::Verb::charge;
-    if (charges) decide_charge(question);
-    const bool looks =
-        question.looks() || (charges && !question.checks.empty() && question.checks[0].cost.units == 0);
-    if ((question.form & kShadow) != 0) question.checks[0].shadow = true;
-    telling_.add(question, set);
-    if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
+    tell_file(question);
+  } else if (form == Form::by_tree) {
+    tell_tree(question, message);
   }
-  if ((question.form & kLast) != 0) tell_descriptor(messages_[told_]);
+  if ((question.form & kLast) != 0) tell_descriptor(message);
+}
+
+void Batch::tell_file(const service::Question& question) {
+  const limits::Set& set = *asking_.set_of(question);
+  const bool charges = question.verb == store::Verb::charge;
+  if (charges) decide_charge(question);
+  const bool looks =
+      question.looks() || (charges && !question.checks.empty() && question.checks[0].cost.units == 0);
+  if ((question.form & kShadow) != 0) question.checks[0].shadow = true;
+  telling_.add(question, set);
+  if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
+}
+
+void Batch::tell_tree(const service::Question& question, Message& message) {
+  const TreeLimit& limit = tree_limits_[tree_told_++];
+  const auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  telling_.status = status;
+  telling_.helps = helps;
+  // What was told late may be of trees that are not in force any more.
+  if (limit.hits > 0 && trees_ == loop_.trees.made()) {
+    using Said = SeriesCounts::Said;
+    const Said said = status.over ? Said::denied : would_deny ? Said::would_deny : Said::allowed;
+    loop_.series.count(limit.series, said, limit.hits);
+    if (status.over) loop_.asker.service().counters.count(&service::Counters::denied);
+  }
+  telling_.is_quota = limit.quota || loop_.options.quota;
+  if (telling_.is_quota) {
+    message.has_quota = true;
+    message.quota_left = message.quota_left || !status.over;
+  }
+  if (limit.metadata != nullptr && !status.over && loop_.options.metadata)
+    message.metadata.push_back(limit.metadata);
 }
 
 void Batch::tell_descriptor(Message& message) {
@@ -121,7 +168,7 @@ void Batch::tell_descriptor(Message& message) {
   if (!status.limit && !status.over) RlsCounts::count(loop_.counts.unlimited);
   message.answer.add(status, telling_.undecided && !status.over);
   message.tightest.take(status);
-  message.over = message.over || status.over;
+  message.over = message.over || (status.over && !telling_.is_quota);
   message.undecided = message.undecided || telling_.undecided;
   message.by_fallback = message.by_fallback || telling_.by_fallback;
   if (telling_.helps && status.until_reset)
@@ -133,11 +180,15 @@ void Batch::tell_descriptor(Message& message) {
 }
 
 void Batch::finish(Message& message) {
+  // A message may pass by any of its quotas.
+  message.over = message.over || (message.has_quota && !message.quota_left);
   if (message.undecided && !message.over)
     return connection_.refuse(*message.call, grpc::Code::unavailable, "nobody could decide");
+  message.over = message.over && !loop_.options.shadow;
+  message.answer.conclude(message.over);
   write_headers(message);
   if (loop_.options.metadata)
-    message.answer.metadata(metadata_of(message.call->message(), message.by_fallback));
+    message.answer.metadata(metadata_of(message.call->message(), message.metadata, message.by_fallback));
   connection_.reply(*message.call);
 }
 
@@ -149,7 +200,7 @@ void Batch::write_headers(Message& message) const {
     message.answer.header(names[1], std::to_string(least.remaining));
     message.answer.header(names[2], std::to_string(least.until_reset.count()));
   }
-  if (message.retry_after.count() > 0)
+  if (message.over && message.retry_after.count() > 0)
     message.answer.header("Retry-After", std::to_string(message.retry_after.count()));
 }
 

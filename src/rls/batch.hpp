@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "rls/answer.hpp"
 #include "rls/rls_loop.hpp"
 #include "rls/status.hpp"
+#include "rls/tree_descriptor.hpp"
 #include "service/asking.hpp"
 
 namespace weir::inline v0_1::rls {
@@ -43,13 +45,19 @@ class Batch {
     bool over = false;
     bool undecided = false;  // nobody could decide one of them
     bool by_fallback = false;
+    bool has_quota = false;                           // some descriptors are in quota mode
+    bool quota_left = false;                          // and one of them is not over
+    std::vector<const limits::Metadata*> metadata{};  // of limits that let it pass
     std::chrono::seconds retry_after{0};
     Tightest tightest{};
   };
 
-  Wrong ask(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
+  Wrong ask(std::chrono::nanoseconds patience);
+  Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
+  void tell_file(const service::Question& question);
+  void tell_tree(const service::Question& question, Message& message);
   void tell_descriptor(Message& message);
   void finish(Message& message);
   void write_headers(Message& message) const;
@@ -59,6 +67,9 @@ class Batch {
   std::string peer_;
   service::Asking asking_;
   store::Arrival when_{};
+  std::shared_ptr<const limits::Descriptors> trees_;  // of what is open
+  std::vector<TreeLimit> tree_limits_;                // of all messages
+  std::size_t tree_told_ = 0;                         // of them
   std::vector<Message> messages_;
   std::size_t told_ = 0;       // of them
   DescriptorTelling telling_;  // the descriptor that is told now

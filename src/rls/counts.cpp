@@ -29,4 +29,22 @@ void add_rows(service::Metrics& metrics, const RlsCounts& counts) {
   });
 }
 
+void write_series(service::Exposition& to, const SeriesCounts::Total& total) {
+  using service::Exposition;
+  const auto write = [&](std::string_view name, std::string_view help, auto of) {
+    to.family(Exposition::Kind::counter, name, help);
+    for (const auto& [limit, row] : total) {
+      for (std::size_t i = 0; i < SeriesCounts::kSaid.size(); ++i) {
+        // In shadow nothing is denied, and nothing else would be.
+        if ((row.*of)[i] == 0 && i != 0) continue;
+        to.sample({{"limit", limit}, {"verdict", SeriesCounts::kSaid[i]}}, (row.*of)[i]);
+      }
+    }
+  };
+  using Row = SeriesCounts::Row<std::uint64_t>;
+  write("weir_rls_decisions_total", "Descriptors by what a limit of --rls-config said of them",
+        &Row::decisions);
+  write("weir_rls_hits_total", "Hits that they asked for, by what the limit said of them", &Row::hits);
+}
+
 }  // namespace weir::rls

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "rls/request.hpp"
+#include "rls/series_counts.hpp"
 #include "service/metrics.hpp"
 
 namespace weir::inline v0_1::rls {
@@ -27,5 +28,7 @@ struct RlsCounts {
 
 // `counts` must outlive the rows.
 void add_rows(service::Metrics& metrics, const RlsCounts& counts);
+// What was decided by trees.
+void write_series(service::Exposition& to, const SeriesCounts::Total& total);
 
 }  // namespace weir::rls

@@ -6,9 +6,11 @@
 namespace weir::inline v0_1::rls {
 
 enum class Form : std::uint8_t {
-  free,     // it meets nothing
-  refused,  // it is denied by no limit: it lacks what one requires
-  by_file,  // what the store says
+  free,       // it meets nothing
+  unlimited,  // it meets a limit that says so
+  refused,    // it lacks what a limit requires, so no limit has decided
+  by_file,    // what the store says
+  by_tree,    // the same
 };
 constexpr std::uint8_t kShadow = 0x40;  // its limit denies nobody
 constexpr std::uint8_t kLast = 0x80;    // of its descriptor

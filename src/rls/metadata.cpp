@@ -1,7 +1,9 @@
 #include "rls/metadata.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
+#include <vector>
 
 #include "rls/request.hpp"
 
@@ -56,9 +58,54 @@ std::string descriptor_of(const RateLimitRequest& request, const AskedDescriptor
   return of(kStruct, fields);
 }
 
+// A google.protobuf.Value, as a file has it.
+std::string value_of(const limits::Metadata& said) {
+  std::string out;
+  pbf_writer to(out);
+  switch (said.kind) {
+    case limits::Metadata::Kind::null:
+      to.add_enum(1, 0);
+      break;
+    case limits::Metadata::Kind::boolean:
+      to.add_bool(kBool, said.boolean);
+      break;
+    case limits::Metadata::Kind::number:
+      to.add_double(kNumber, said.number);
+      break;
+    case limits::Metadata::Kind::text:
+      to.add_string(kString, said.text);
+      break;
+    case limits::Metadata::Kind::list: {
+      std::string items;
+      for (const limits::Metadata& each : said.list) add_item(items, value_of(each));
+      return of(kList, items);
+    }
+    case limits::Metadata::Kind::map: {
+      std::string fields;
+      for (const auto& [name, value] : said.fields) add_field(fields, name, value_of(value));
+      return of(kStruct, fields);
+    }
+  }
+  return out;
+}
+
+std::string merged(std::span<const limits::Metadata* const> all) {
+  std::string fields;
+  std::vector<std::string_view> known;
+  for (const limits::Metadata* each : all) {
+    for (const auto& [name, value] : each->fields) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      known.push_back(name);
+      add_field(fields, name, value_of(value));
+    }
+  }
+  return of(kStruct, fields);
+}
+
 }  // namespace
 
-std::string metadata_of(std::string_view message, bool by_fallback) {
+std::string metadata_of(std::string_view message, std::span<const limits::Metadata* const> passed,
+                        bool by_fallback) {
   RateLimitRequest request;
   request.read(message);
   std::string descriptors;
@@ -68,6 +115,7 @@ std::string metadata_of(std::string_view message, bool by_fallback) {
   add_field(fields, "domain", text(request.domain()));
   add_field(fields, "descriptors", of(kList, descriptors));
   if (request.own_hits() != 0) add_field(fields, "hitsAddend", number(request.own_hits()));
+  if (!passed.empty()) add_field(fields, "metadata", merged(passed));
   if (by_fallback) {
     std::string yes;
     pbf_writer(yes).add_bool(kBool, true);

@@ -19,16 +19,6 @@ std::uint32_t cut(std::int64_t number) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kMost));
 }
 
-// Until one more unit is admitted; where no time helps, the window, or the time in which a burst drains.
-nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
-  const Quota& quota = rule.quota;
-  const bool gcra = rule.algorithm == Algorithm::gcra;
-  if (decision.verdict == Verdict::never)
-    return gcra ? quota.burst() * quota.emission_interval() : quota.rate().period;
-  if (!gcra) return decision.retry_after.value_or(decision.reset_after);
-  return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
-}
-
 // That is told where there is no more of two.
 std::uint64_t left(const Status& status) {
   return status.limit ? status.remaining : std::numeric_limits<std::uint64_t>::max();
@@ -41,6 +31,15 @@ bool is_worse(const Status& a, const Status& b) {
 }
 
 }  // namespace
+
+nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
+  const Quota& quota = rule.quota;
+  const bool gcra = rule.algorithm == Algorithm::gcra;
+  if (decision.verdict == Verdict::never)
+    return gcra ? quota.burst() * quota.emission_interval() : quota.rate().period;
+  if (!gcra) return decision.retry_after.value_or(decision.reset_after);
+  return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
+}
 
 void decide_charge(const Question& question) {
   if (question.checks.empty()) return;
@@ -58,11 +57,10 @@ void decide_charge(const Question& question) {
 
 void DescriptorTelling::clear() {
   status = {};
-  undecided = by_fallback = helps = false;
+  undecided = by_fallback = helps = is_quota = false;
 }
 
 void DescriptorTelling::add(const Question& question, const limits::Set& set) {
-  by_fallback = by_fallback || (!question.checks.empty() && question.source == Source::fallback);
   const service::Told told = service::told_of(question, &set);
   if (question.more->matched.outcome == limits::Matched::Outcome::refused)
     return take({.over = true}, {}, false);

@@ -13,13 +13,23 @@
 
 namespace weir::inline v0_1::rls {
 
+struct StatusOf {
+  Status status;
+  bool helps = false;       // it is over, and time helps
+  bool would_deny = false;  // it is over, and its limit in shadow
+};
+
+// Until one more unit is admitted; where no time helps, the window, or the time in which a burst drains.
+std::chrono::nanoseconds until_more(const core::Rule& rule, const Decision& decision);
+
 // Of one descriptor, whose questions come one after the other: the worst of what they are told.
 struct DescriptorTelling {
   Status status;
   std::string name{};  // that the status views
   bool undecided = false;
   bool by_fallback = false;
-  bool helps = false;  // it is over, and time helps
+  bool helps = false;     // it is over, and time helps
+  bool is_quota = false;  // its message may pass though it is over
 
   // As new.
   void clear();

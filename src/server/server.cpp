@@ -227,7 +227,14 @@ class Server::Impl {
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
-    if (!settings_.rls.empty()) rls::add_rows(service_.metrics, rls_counts_);
+    if (!settings_.rls.empty()) {
+      rls::add_rows(service_.metrics, rls_counts_);
+      service_.metrics.add([this](service::Exposition& to) {
+        rls::SeriesCounts::Total total;
+        for (const auto& worker : workers_) worker->series_counts().add_to(total);
+        rls::write_series(to, total);
+      });
+    }
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);

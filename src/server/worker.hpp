@@ -49,6 +49,7 @@ class Worker {
   const service::DecisionCounts& resp_counts() const { return resp_.asker.counts(); }
   const service::DecisionCounts& http_counts() const { return room_.asker.counts(); }
   const service::DecisionCounts& rls_counts() const { return rls_.asker.counts(); }
+  const rls::SeriesCounts& series_counts() const { return rls_.series; }
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
