@@ -12,8 +12,8 @@ namespace {
 
 enum Method : std::uint8_t { kShouldRateLimit, kHealthCheck, kHealthWatch };
 constexpr std::array<std::string_view, 3> kPaths = {
-    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", "/grpc.health.v1.HealthService/Check",
-    "/grpc.health.v1.HealthService/Watch"};
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/Watch"};
 
 // How long a client may take to say that it has understood that it is to go elsewhere.
 constexpr std::chrono::seconds kUnderstands{1};

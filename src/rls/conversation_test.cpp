@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using State = store::Request::State;
 
 constexpr std::string_view kShould = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
-constexpr std::string_view kWatch = "/grpc.health.v1.HealthService/Watch";
+constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
 
 // Answers when the test says so.
 class LateStore final : public store::Store {

@@ -1,4 +1,4 @@
-// gRPC's health: grpc.health.v1.HealthService, Check and Watch, of one connection.
+// gRPC's health: grpc.health.v1.Health, Check and Watch, of one connection.
 //
 // The thread of its loop. Not for: whether the server is ready (http/admin_conversation.hpp).
 #pragma once
