@@ -22,9 +22,10 @@ struct Metadata {
   Kind kind = Kind::null;
   bool boolean = false;
   double number = 0;
-  std::string text;                                      // UTF-8
-  std::vector<Metadata> list;                            // of a list
-  std::vector<std::pair<std::string, Metadata>> fields;  // of a map: in order of the keys, each once
+  std::string text{};              // UTF-8
+  std::string name{};              // of a field of a map
+  std::vector<Metadata> list{};    // of a list
+  std::vector<Metadata> fields{};  // of a map: in order of their names, each once
 };
 
 // `rate_limit` of a descriptor.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "core/printable.hpp"
@@ -341,17 +342,11 @@ class EnvoyReader {
   template <class NameOf>
   void read_fields(Index map, Metadata& into, const NameOf& name_of) {
     lay_fields(map, into, name_of);
-    const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
-    auto& fields = into.fields;
-    std::stable_sort(fields.begin(), fields.end(), before);
     // Of those with one name the last counts.
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (i + 1 < fields.size() && fields[i].first == fields[i + 1].first) continue;
-      if (kept != i) fields[kept] = std::move(fields[i]);
-      ++kept;
-    }
-    fields.resize(kept);
+    std::map<std::string, Metadata> by_name;
+    for (Metadata& each : into.fields) by_name.insert_or_assign(each.name, std::move(each));
+    into.fields.clear();
+    for (auto& [name, field] : by_name) into.fields.push_back(std::move(field));
   }
 
   template <class NameOf>
@@ -362,8 +357,10 @@ class EnvoyReader {
         [&](const Node& key, Index value) {
           if (key.kind != YamlKind::scalar)
             return not_loaded(key.place, "invalid map key: " + printed(key) + "; a key is a text");
-          Metadata& field = into.fields.emplace_back(name_of(key), Metadata{}).second;
+          Metadata field;
           read_any(value, field);
+          field.name = name_of(key);
+          into.fields.push_back(std::move(field));
         },
         [&](Index merged) { lay_fields(merged, into, name_of); });
   }

@@ -147,8 +147,10 @@ class TreeParser {
       const Node& key = tree_.nodes[all[i]];
       if (key.kind == Node::Kind::scalar && !is_merge_key(key)) keys.push_back(&key);
     }
-    const auto before = [](const Node* a, const Node* b) { return a->text < b->text; };
-    std::stable_sort(keys.begin(), keys.end(), before);
+    const auto before = [](const Node* a, const Node* b) {
+      return a->text != b->text ? a->text < b->text : a->place < b->place;
+    };
+    std::sort(keys.begin(), keys.end(), before);
     const auto twice =
         std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return a->text == b->text; });
     if (twice == keys.end()) return true;

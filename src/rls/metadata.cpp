@@ -82,7 +82,7 @@ std::string value_of(const limits::Metadata& said) {
     }
     case limits::Metadata::Kind::map: {
       std::string fields;
-      for (const auto& [name, value] : said.fields) add_field(fields, name, value_of(value));
+      for (const limits::Metadata& each : said.fields) add_field(fields, each.name, value_of(each));
       return of(kStruct, fields);
     }
   }
@@ -93,10 +93,10 @@ std::string merged(std::span<const limits::Metadata* const> all) {
   std::string fields;
   std::vector<std::string_view> known;
   for (const limits::Metadata* each : all) {
-    for (const auto& [name, value] : each->fields) {
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      known.push_back(name);
-      add_field(fields, name, value_of(value));
+    for (const limits::Metadata& field : each->fields) {
+      if (std::find(known.begin(), known.end(), field.name) != known.end()) continue;
+      known.push_back(field.name);
+      add_field(fields, field.name, value_of(field));
     }
   }
   return of(kStruct, fields);
