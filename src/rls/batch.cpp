@@ -16,6 +16,11 @@ using std::chrono::nanoseconds;
 // What is left less than this before its deadline is too late for a store beyond this process.
 constexpr std::chrono::milliseconds kWayBack{2};
 
+// Timers come late by a part of their length.
+nanoseconds patience_of(nanoseconds left) {
+  return std::max<nanoseconds>(left - left / 20 - kWayBack, nanoseconds{1});
+}
+
 }  // namespace
 
 Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std::function<void()> resume)
@@ -45,9 +50,9 @@ void Batch::take(grpc::GrpcCall& call) {
   if (wrong != Wrong::nothing) return refuse(call, wrong);
   if (loop_.asker.limits() == nullptr && trees_ == nullptr)
     return connection_.refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
-  nanoseconds patience{0};
-  if (loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline)
-    patience = std::max<nanoseconds>(call.deadline - when_.now - kWayBack, nanoseconds{1});
+  const nanoseconds patience = loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline
+                                   ? patience_of(call.deadline - when_.now)
+                                   : nanoseconds{0};
   const std::size_t before = loop_.asker.size();
   const std::size_t limits_before = tree_limits_.size();
   wrong = ask(patience);

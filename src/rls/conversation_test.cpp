@@ -270,7 +270,7 @@ TEST_F(RlsConversationTest, a_store_beyond_this_process_has_what_is_left_less_th
   talk.send(message("edge", {{"user", "a"}}), kShould, {{"grpc-timeout", "1m"}});
   talk.send(message("edge", {{"user", "a"}}));
   talk.go_on();
-  EXPECT_EQ(late.patience, (std::vector<std::chrono::nanoseconds>{18ms, 1ns, 0ns}));
+  EXPECT_EQ(late.patience, (std::vector<std::chrono::nanoseconds>{17ms, 1ns, 0ns}));
 }
 
 TEST_F(RlsConversationTest, what_nobody_could_decide_is_an_error_unless_another_denies) {
