@@ -30,8 +30,8 @@ void need_a_store(const CLI::App& app) {
 }
 
 // These say something about `--rls`.
-constexpr std::array kOfRls = {"rls-headers", "rls-dynamic-metadata", "rls-on-bad-request",
-                               "grpc-max-connection-age"};
+constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
+                               "rls-shadow-mode", "rls-quota-mode",       "grpc-max-connection-age"};
 
 void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
   if (flags.rls.empty()) {
@@ -153,6 +153,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                  "tell clients of Envoy: LIMIT,REMAINING,RESET, names of fields")
       ->type_name("NAMES");
   app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
+  app.add_flag("--rls-shadow-mode", s.rls_options.shadow,
+               "deny no request of Envoy's, and tell what would be");
+  app.add_flag("--rls-quota-mode", s.rls_options.quota, "all limits of --rls-config are in quota mode");
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,

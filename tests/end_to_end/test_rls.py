@@ -10,7 +10,7 @@ import urllib.request
 
 import grpc
 from programs import free_port
-from rls import DAY, HOUR, MINUTE, OK, OVER, SECOND, Client, Limit, Status, descriptor, read_answer, request
+from rls import DAY, HOUR, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
 from server import PATIENCE, Folder, OneServerWithLimits, Server, run, until, weir
 from test_tls import Authority
 
@@ -270,6 +270,23 @@ class Ends(unittest.TestCase):
                     break
             # INFO asks by a connection of its own each time.
             self.assertGreaterEqual(int(server.info()["total_connections_received"]) - before - i - 1, 2)
+
+    def test_in_shadow_nobody_is_denied(self):
+        with self.serve("--rls", "127.0.0.1:0", "--rls-shadow-mode") as server, Client(server.ports[1]) as client:
+            answers = [client.ask("edge", descriptor(user="u")) for _ in range(3)]
+            self.assertEqual([(each.code, each.statuses[0].code, each.headers) for each in answers], [(OK, OK, [])] * 2 + [(OK, OVER, [])])
+
+    def test_a_client_that_opens_calls_and_says_no_more_is_closed(self):
+        head = b"\x83\x86\x01\x01w\x04" + bytes([len(SERVICE)]) + SERVICE.encode() + b"\x0f\x10\x10application/grpc"
+        frame = lambda kind, flags, stream, payload: len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+        with self.serve("--rls", "127.0.0.1:0", "--stall-timeout", "1s") as server, Client(server.ports[1]) as other:
+            with socket.create_connection(("127.0.0.1", server.ports[1]), PATIENCE) as wire:
+                wire.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b""))
+                wire.sendall(b"".join(frame(1, 4, 2 * i + 1, head) for i in range(1000)))
+                while wire.recv(65536):
+                    pass
+            self.assertIn("half a command or unread replies", server.stderr())
+            self.assertEqual(other.ask("edge", descriptor(user="u")).code, OK)
 
     def test_flags(self):
         file = ["--limits", self.file]

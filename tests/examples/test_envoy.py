@@ -179,7 +179,7 @@ class OneEnvoy(unittest.TestCase):
                                  stdout=subprocess.DEVNULL)
         self.addCleanup(redis.wait)
         self.addCleanup(redis.kill)
-        # Half a second, and not the example's 20 ms: a busy machine is no slow store.
+        # Half a second, and not the example's 20 ms: a busy machine is not a slow store.
         weir, envoy = self.start(RLS, "--limits", self.limits, "--store", f"redis://127.0.0.1:{port}", "--store-deadline", "60s",
                                  changes=[("timeout: 0.02s", "timeout: 0.5s")])
         until(lambda: weir.info()["store_state"] == "ready", "the store decides")
