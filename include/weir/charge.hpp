@@ -76,6 +76,7 @@ constexpr Outside refund_of(Cost units) noexcept {
 struct Charged {
   std::uint64_t charged = 0;                // units that are owed now and were not; of a refund, given back
   std::uint64_t overdraft = 0;              // units owed beyond the limit, rounded up
+  std::uint64_t remaining = 0;              // units that would be admitted at once now
   std::chrono::nanoseconds wait{0};         // until one more unit is admitted
   std::chrono::nanoseconds reset_after{0};  // until it is as if never used
   std::uint64_t dropped = 0;                // units that would be owed for too long, or had no room

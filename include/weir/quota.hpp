@@ -25,6 +25,10 @@
 
 namespace weir::inline v0_1 {
 
+namespace core {
+struct WindowQuota;
+}
+
 // A length of time in whole nanoseconds, from any duration that is exact in them. chrono itself wraps one
 // that is too long, such as years{600}; here it becomes too_long(), which no quota accepts.
 struct Period : std::chrono::nanoseconds {
@@ -127,6 +131,8 @@ class WEIR_API Quota {
   friend constexpr bool operator==(const Quota&, const Quota&) noexcept = default;
 
  private:
+  friend struct core::WindowQuota;
+
   constexpr Quota(Rate rate, std::int64_t burst, std::chrono::nanoseconds interval) noexcept
       : rate_(rate), burst_(burst), interval_(interval) {}
 

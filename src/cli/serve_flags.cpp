@@ -1,6 +1,7 @@
 #include "cli/serve_flags.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -26,6 +27,40 @@ void need_a_store(const CLI::App& app) {
     if (app.count(std::string("--") + name) > 0)
       throw std::runtime_error(std::string(name) + " needs --store");
   }
+}
+
+// These say something about `--rls`.
+constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
+                               "rls-shadow-mode", "rls-quota-mode",       "grpc-max-connection-age"};
+
+void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
+  if (flags.rls.empty()) {
+    for (const char* name : kOfRls) {
+      if (app.count(std::string("--") + name) > 0)
+        throw std::runtime_error(std::string(name) + " needs --rls");
+    }
+  }
+  rls::RlsOptions& options = settings.rls_options;
+  options.bad_is_error = flags.rls_on_bad_request == "error";
+  options.max_age =
+      parse_time("grpc-max-connection-age", flags.grpc_max_connection_age, std::chrono::seconds{1});
+  if (flags.rls_headers.empty()) return;
+  std::size_t at = 0;
+  std::string_view rest = flags.rls_headers;
+  for (std::string& name : options.headers) {
+    const std::size_t comma = rest.find(',');
+    name = rest.substr(0, comma);
+    at += name.empty() ? 0 : 1;
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  const auto is_name = [](char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_' || c == ',';
+  };
+  if (at != options.headers.size() || !rest.empty() ||
+      !std::all_of(flags.rls_headers.begin(), flags.rls_headers.end(), is_name))
+    throw std::runtime_error(
+        "rls-headers: '" + flags.rls_headers +
+        "' is not three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset");
 }
 
 void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
@@ -81,6 +116,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
+  app.add_option("--rls", flags.rls, "Envoy's rate limit service here; may be repeated; unix:/PATH too")
+      ->type_name("HOST:PORT");
   app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
   app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
@@ -112,6 +149,17 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("FORM")
       ->check(
           CLI::IsMember({"ratelimit-11", "draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"}));
+  app.add_option("--rls-headers", flags.rls_headers,
+                 "tell clients of Envoy: LIMIT,REMAINING,RESET, names of fields")
+      ->type_name("NAMES");
+  app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
+  app.add_flag("--rls-shadow-mode", s.rls_options.shadow,
+               "deny no request of Envoy's, and tell what would be");
+  app.add_flag("--rls-quota-mode", s.rls_options.quota, "all limits of --rls-config are in quota mode");
+  choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
+         "what a message gets that cannot be asked about");
+  time("--grpc-max-connection-age", flags.grpc_max_connection_age,
+       "then a client of gRPC is told to connect again");
   file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   file("--tls-key", s.tls_key, "its private key (PEM)");
   file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
@@ -133,6 +181,11 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
   file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
   file("--limits", s.limits, "limits file, for WEIR.CHECK; read again when it changes");
+  app.add_option("--rls-config", s.rls_config,
+                 "folder of envoyproxy/ratelimit's files; read again on changes")
+      ->type_name("FOLDER");
+  app.add_flag("--rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
+  choice("--rls-algorithm", flags.rls_algorithm, {"fixed_window", "gcra"}, "how their limits are counted");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
@@ -152,6 +205,10 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   for (const std::string& text : flags.http) {
     if (!text.empty()) settings.http.push_back(parse_address("http", text));
+  }
+  judge_rls(flags, app, settings);
+  for (const std::string& text : flags.rls) {
+    if (!text.empty()) settings.rls.push_back(parse_address("rls", text));
   }
   for (const std::string& text : flags.admin) {
     if (!text.empty()) settings.admin.push_back(parse_address("admin", text));
@@ -175,6 +232,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
+  if (flags.rls_algorithm == "gcra") settings.rls_algorithm = Algorithm::gcra;
+  if (settings.rls_config.empty() && (settings.rls_merge_domains || app.count("--rls-algorithm") > 0))
+    throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config");
   judge_store(flags, app, settings);
   if (!settings.store) need_a_store(app);
   return settings;

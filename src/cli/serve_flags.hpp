@@ -17,6 +17,7 @@ namespace weir::inline v0_1::cli {
 struct ServeFlags {
   std::vector<std::string> resp = {"127.0.0.1:6390"};
   std::vector<std::string> http;
+  std::vector<std::string> rls;
   std::vector<std::string> admin;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";
@@ -26,6 +27,9 @@ struct ServeFlags {
   std::string stall_timeout = "30s";
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
+  std::string rls_headers;
+  std::string rls_on_bad_request = "deny";
+  std::string grpc_max_connection_age = "24h";
   std::string log_level = "info";
   std::string log_format = "text";
   std::string config;
@@ -37,6 +41,7 @@ struct ServeFlags {
   bool merge = false;
   std::uint64_t lease = 1;
   std::string lease_for = "1s";
+  std::string rls_algorithm = "fixed_window";
   server::Settings settings;  // those that need no translation
 };
 

@@ -31,6 +31,7 @@ enum class Notice : std::uint8_t {
   wrong_gate_token,
   gate_without_address,  // what a gateway sends names no client
   gate_refused,          // what it sends, or lacks, leaves nothing to count
+  rls_refused,           // what it sends cannot be asked about
   kCount,
 };
 

@@ -31,6 +31,7 @@ void tell_owed(const Rule& rule, nanoseconds now, Overdrawn& told) {
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::uint64_t left = ahead_of(told.next.until, now);
   told.reset_after = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left))};
+  told.remaining = static_cast<std::uint64_t>(decide(rule, told.next, now, Cost{0}, now).remaining);
   if (left == 0) return;
   if (told.next.word != interval || rule.kept.count() != 0) {
     const std::uint64_t units = units_of(left, told.next.word);
@@ -122,6 +123,7 @@ Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, con
     told.next = {open.until, after};
   }
   told.overdraft = after - std::min(after, limit);
+  told.remaining = limit - std::min(after, limit);
   if (after == 0) return told;
   told.reset_after = nanoseconds{static_cast<std::int64_t>(
       at_most_the_longest(rule.calendar != nullptr ? date.left : ahead_of(told.next.until, now)))};

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/address.hpp"
@@ -196,6 +197,7 @@ struct NamedLimit {
   std::vector<By> by;           // in the order of the file; empty: one counter for everybody
   bool required = false;        // a request without an attribute of `by` is an error
   bool refunds = false;         // what was charged may be taken back by those that have no id
+  bool charged_after = false;   // what descriptors report is charged though it is more than is left
   std::vector<Window> windows;  // empty: only deny and allow
   Window slots{core::Rule{Quota::per_second(1)}};  // one of `windows` too, once all is read; line 0: none
   Index within = kNone;                            // File::limits; never in a circle
@@ -269,6 +271,27 @@ struct Gateway {
   Position place{};
 };
 
+// What descriptors of Envoy's rate limit service say, of one domain: each is a request, its entries are
+// attributes.
+struct RlsDomain {
+  struct Mapped {
+    std::string key;  // of an entry
+    std::string attribute;
+  };
+
+  std::string name;
+  std::vector<Mapped> attributes;
+  bool drops_unmapped = false;  // else other keys are attributes by their own names
+  Position place{};
+
+  // What an entry's key is called; empty: it is dropped.
+  std::string_view attribute_of(std::string_view key) const {
+    for (const Mapped& each : attributes)
+      if (each.key == key) return each.attribute;
+    return drops_unmapped ? std::string_view() : key;
+  }
+};
+
 struct Answers {
   int status = 429;
   std::vector<std::string> headers;  // empty: unsaid
@@ -287,6 +310,7 @@ struct File {
   std::vector<NamedLimit> limits;
   std::vector<Route> routes;  // the first that matches; never empty
   std::vector<Gateway> gateways;
+  std::vector<RlsDomain> rls;
   Answers answers;
 };
 

@@ -133,6 +133,15 @@ inline constexpr std::array kTop = {
   "propertyNames": { "$ref": "#/$defs/name" },
   "additionalProperties": { "$ref": "#/$defs/gateway" }
 })"},
+    FileKey{.name = "rls",
+            .unsaid = "none",
+            .meaning = "`DOMAIN: { ... }`, at most 64: what descriptors of Envoy's rate limit service say",
+            .form = R"({
+  "description": "Domains of Envoy's rate limit service: each descriptor is a request, its entries are attributes.",
+  "type": "object",
+  "maxProperties": 64,
+  "additionalProperties": { "$ref": "#/$defs/rls_domain" }
+})"},
     FileKey{.name = "answers",
             .unsaid = "`status: 429`",
             .meaning = "`status`, 400 to 599, and `headers`, of what HTTP answers",
@@ -242,6 +251,25 @@ inline constexpr std::array kGateway = {
             .form = R"({
   "description": "Where a limit has a hold, an allowed request is held: its id is in Weir-Reservation.",
   "enum": [true, false, "true", "false"]
+})"},
+};
+inline constexpr std::array kRlsDomain = {
+    FileKey{.name = "attributes",
+            .unsaid = "none",
+            .meaning = "`KEY: ATTRIBUTE`, at most 64: keys of entries, and the attributes that they are",
+            .form = R"({
+  "description": "Keys of a descriptor's entries, and the attributes that they are.",
+  "type": "object",
+  "maxProperties": 64,
+  "additionalProperties": { "$ref": "#/$defs/attribute" }
+})"},
+    FileKey{.name = "unmapped",
+            .unsaid = "`keep`",
+            .meaning = "whether an entry with another key is an attribute of that name (`keep`; one that no "
+                       "attribute can have is dropped), or says nothing (`drop`)",
+            .form = R"({
+  "description": "An entry with another key is an attribute of that name, or is dropped.",
+  "enum": ["keep", "drop"]
 })"},
 };
 inline constexpr std::array kToken = {

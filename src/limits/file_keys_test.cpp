@@ -77,6 +77,7 @@ TEST(FileKeys, docs_limits_md_has_their_tables) {
   replace(text, "## The top", ruler, "\n", table_of(keys::kTop, false));
   replace(text, "## A limit", ruler + "---|", "\n", table_of(keys_of(limit_keys()), true));
   replace(text, "## Gateways", ruler, "\n", table_of(keys::kGateway, false));
+  replace(text, "## Envoy", ruler, "\n", table_of(keys::kRlsDomain, false));
   std::string rules;
   for (const FileRuleText& each : kFileRules)
     rules += "| " + std::to_string(number_of(each.rule)) + " | " + std::string(each.refused) + " |\n";
@@ -131,6 +132,7 @@ TEST(FileKeys, docs_limits_schema_json_has_them) {
   block("  \"additionalProperties\": false,", 2, keys::kTop);
   block("    \"override\": {", 6, keys_of(override_keys()));
   block("    \"gateway\": {", 6, keys::kGateway);
+  block("    \"rls_domain\": {", 6, keys::kRlsDomain);
   block("    \"limit\": {", 6, keys_of(limit_keys()));
   line("    \"cost\": {", "          ", keys::kCost);
   line("    \"cost\": {", "            ", keys::kCostCase);

@@ -45,6 +45,8 @@ enum class FileRule : std::uint8_t {
   counted_here,
   server_wait,
   penalty,
+  charge_after,
+  rls,
 };
 
 constexpr int number_of(FileRule rule) { return static_cast<int>(rule); }
@@ -104,8 +106,9 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::needs_store,
                  "warning of `weir serve`: `on_store_error` or `lease` without a shared store"},
     FileRuleText{FileRule::shadow_end, "warning: `shadow` without an end"},
-    FileRuleText{FileRule::bounds,
-                 "more than 1,024 limits, 8 windows a limit, 16 checks a request, 64 gateways, 1 MiB"},
+    FileRuleText{
+        FileRule::bounds,
+        "more than 1,024 limits, 8 windows a limit, 16 checks a request, 64 gateways or domains, 1 MiB"},
     FileRuleText{FileRule::of_gcra, "what is GCRA's alone, with another algorithm"},
     FileRuleText{FileRule::gateways,
                  "of gateways: an attribute that cannot be mapped, a header that is never read. Warnings: "
@@ -129,6 +132,12 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::penalty,
                  "a `penalty` above 24h, or beside a `reserve`. Noted only: on a limit whose key many share, "
                  "as one of them makes all wait"},
+    FileRuleText{FileRule::charge_after,
+                 "`charge: after` with another algorithm than `gcra` and fixed windows, beside `in_flight`, "
+                 "`leave`, `reserve`, `guarantee`, `lease` or `penalty`, or in a hierarchy"},
+    FileRuleText{FileRule::rls,
+                 "of `rls`: a route that its descriptors may take meets a limit with `in_flight`, or with "
+                 "`hold` without `charge: after`"},
 };
 
 }  // namespace weir::limits

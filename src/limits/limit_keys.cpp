@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/overdraft.hpp"
 #include "core/reservation.hpp"
 #include "limits/file_keys.hpp"
 #include "limits/file_text.hpp"
@@ -491,6 +492,27 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .of_rate = true,
      .said = [](const File&, const NamedLimit& limit) { return text_of(limit.hold); },
      .place = [](const NamedLimit& limit) { return limit.hold.place; }},
+    {.key = {.name = "charge",
+             .rule = FileRule::charge_after,
+             .unsaid = "when it is asked",
+             .meaning =
+                 "`after`: what descriptors of [Envoy](#envoy) report is charged though it is more than "
+                 "is left",
+             .example = "after",
+             .form = R"({
+  "description": "What descriptors of Envoy's rate limit service report is charged though it is more than is left.",
+  "enum": ["after"]
+})"},
+     .read =
+         [](Context& context, const FileField& field, LimitReading& reading) {
+           if (!is_text(context, field)) return;
+           reading.limit.charged_after = field.text() == "after";
+           if (!reading.limit.charged_after)
+             context.error(FileRule::form, field, quoted(field.text()) + " is none of: after");
+         },
+     .of_rate = true,
+     .said = [](const File&,
+                const NamedLimit& limit) { return limit.charged_after ? std::string("after") : ""; }},
     {.key =
          {.name = "penalty",
           .rule = FileRule::penalty,
@@ -611,6 +633,21 @@ void refuse_hold(Context& context, const Map& map, const NamedLimit& limit) {
   }
 }
 
+// What is charged afterwards stands alone.
+void refuse_beside_charge(Context& context, const Map& map, const NamedLimit& limit) {
+  if (!limit.charged_after) return;
+  for (const char* each : {"in_flight", "within", "leave", "reserve", "guarantee", "lease", "penalty"}) {
+    if (const FileField field = map[each])
+      context.error_at_key(FileRule::charge_after, field, "does not go with charge: after");
+  }
+  for (const Window& each : limit.windows) {
+    if (core::can_overdraw(each.rule.algorithm)) continue;
+    return context.error_at_key(FileRule::charge_after, map["charge"],
+                                "gcra and fixed windows can do this; " + quoted(core::to_text(each.rule)) +
+                                    " counts by " + core::name_of(each.rule.algorithm));
+  }
+}
+
 // What says something about a burst needs one.
 void refuse_without_windows(Context& context, const Map& map) {
   if (const FileField slots = map["in_flight"]) {
@@ -650,6 +687,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const FileField
     context.error_at_key(FileRule::rate, field, "has neither a rate nor deny or allow");
   refuse_with_windows(context, map, limit);
   refuse_hold(context, map, limit);
+  refuse_beside_charge(context, map, limit);
   refuse_without_windows(context, map);
   add_slots(limit);
   return std::move(reading.limit);

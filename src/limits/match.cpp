@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <limits>
 
 #include "core/duration.hpp"
-#include "core/sha256.hpp"
+#include "limits/identity.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
-
-// Longer values are told by their SHA-256, so that no key is long.
-constexpr std::size_t kLongestValue = 128;
 
 std::string shortened(std::string_view text) {
   constexpr std::size_t kShown = 32;
@@ -222,15 +218,6 @@ bool find_cost(const Set& set, const Description& asked, const Work& work, Meeti
   return true;
 }
 
-// The most bytes that append_value() writes: a mark, three digits, a colon.
-constexpr std::size_t kLongestPart = 1 + 3 + 1 + kLongestValue;
-static_assert(kLongestPart > 1 + 2 * sizeof(core::Sha256));
-
-char* write(std::string_view text, char* to) {
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
-}
-
 // A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
 // a value that is long, or for a network, is marked by a first character that is not a digit.
 char* write_value(const AttributeValue& value, core::Prefixes group, std::string& scratch, char* to) {
@@ -244,16 +231,10 @@ char* write_value(const AttributeValue& value, core::Prefixes group, std::string
       if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) *to++ = '/';
     }
   } else if (text.size() > kLongestValue) [[unlikely]] {
-    scratch = '#';
-    core::append_hex(core::sha256(text), scratch);
+    digest_of(text, scratch);
     return write(scratch, to);
   }
-  const std::size_t size = text.size();
-  if (size >= 100) *to++ = static_cast<char>('0' + size / 100);
-  if (size >= 10) *to++ = static_cast<char>('0' + size / 10 % 10);
-  *to++ = static_cast<char>('0' + size % 10);
-  *to++ = ':';
-  return write(text, to);
+  return write_part(text, to);
 }
 
 void append_key(const Set::CompiledLimit& limit, Work& work, Matched& into, Meeting& meeting) {

@@ -26,23 +26,26 @@ void keep(Matched& matched, const Holds& holds) {
   matched.count = left;
 }
 
-// False: there was nothing else. What is said of another check by its place keeps its sense.
-bool drop_slots(Matched& matched) {
-  const auto is_slots = [&](std::size_t i) {
-    return core::counts_slots(matched.checks[i].limit->rule.algorithm);
-  };
+// Those of which that is so are gone. What is said of another check by its place keeps its sense.
+template <class Gone>
+void drop(Matched& matched, const Gone& gone) {
   std::size_t left = 0;
   std::array<std::uint8_t, store::kMostChecks> place{};
   for (std::size_t i = 0; i < matched.count; ++i) {
-    if (is_slots(i)) continue;
+    if (gone(i)) continue;
     place[i] = static_cast<std::uint8_t>(left);
     store::Check& check = matched.checks[left] = matched.checks[i];
     if (check.inside != store::Check::kNoGuarantee) check.inside = place[check.inside];
     matched.limit_of[left++] = matched.limit_of[i];
   }
-  const bool had_others = left > 0 || matched.count == 0;
   matched.count = left;
-  return had_others;
+}
+
+// False: there was nothing else.
+bool drop_slots(Matched& matched) {
+  const bool had_any = matched.count > 0;
+  drop(matched, [&](std::size_t i) { return core::counts_slots(matched.checks[i].limit->rule.algorithm); });
+  return matched.count > 0 || !had_any;
 }
 
 // The names of all, each once, in the order of the request.
@@ -107,6 +110,23 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
     if (count > 0) keep(matched, pauses);
   }
   return std::nullopt;
+}
+
+void move_one(Matched& from, std::size_t which, Matched& into) {
+  into.outcome = Matched::Outcome::meets;
+  into.route = from.route;
+  into.class_of = from.class_of;
+  into.refused_by = kNone;
+  into.skipped_of.clear();
+  into.count = 1;
+  into.limit_of[0] = from.limit_of[which];
+  store::Check& check = into.checks[0] = from.checks[which];
+  into.keys.assign(check.key).append(check.colocate);
+  check.key = std::string_view(into.keys).substr(0, check.key.size());
+  if (!check.colocate.empty()) check.colocate = std::string_view(into.keys).substr(check.key.size());
+  into.own.assign(1, *check.limit);
+  check.limit = into.own.data();
+  drop(from, [which](std::size_t i) { return i == which; });
 }
 
 }  // namespace weir::limits

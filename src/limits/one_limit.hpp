@@ -32,4 +32,8 @@ struct OneLimit {
 // request does not meet it. Of a limit that is left alone its guarantees are gone too.
 std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Matched& matched);
 
+// Takes one check of a request out of it, to be asked alone; no other is inside it. `into` has its key and
+// its limit itself.
+void move_one(Matched& from, std::size_t which, Matched& into);
+
 }  // namespace weir::limits

@@ -20,6 +20,7 @@
 #include "limits/judge.hpp"
 #include "limits/limit_keys.hpp"
 #include "limits/lists.hpp"
+#include "limits/rls_domains.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -40,8 +41,9 @@ void read_version(Context& context, const Map& top) {
   }
 }
 
-// What requests may have: those that are listed, and what gateways give.
-void read_attributes(Context& context, const FileField& attributes, const FileField& gateways) {
+// What requests may have: those that are listed, and what gateways and descriptors give.
+void read_attributes(Context& context, const FileField& attributes, const FileField& gateways,
+                     const FileField& rls) {
   KnownNames known;
   for (const FileField& name : texts_of(context, attributes)) {
     if (std::string wrong = wrong_attribute(name.text()); !wrong.empty()) {
@@ -57,6 +59,7 @@ void read_attributes(Context& context, const FileField& attributes, const FileFi
   };
   for (const std::string& each : kOfGateway) add(each);
   for (const std::string& each : mapped_attributes(gateways)) add(each);
+  for (const std::string& each : rls_attributes(rls)) add(each);
   context.attributes = known;
   context.file.attributes = known.all();
 }
@@ -283,7 +286,8 @@ void read_top(Context& context, const YamlNode& root) {
   const Map top(context, field, keys::kTop);
   File& file = context.file;
   read_version(context, top);
-  if (const FileField attributes = top["attributes"]) read_attributes(context, attributes, top["gateways"]);
+  if (const FileField attributes = top["attributes"])
+    read_attributes(context, attributes, top["gateways"], top["rls"]);
   if (const FileField classes = top["classes"]) read_classes(context, classes);
   if (const FileField ceiling = top["ceiling"]) file.ceiling = find_class(context, ceiling);
   if (const FileField tag = top["hash_tag"]; tag && is_text(context, tag)) {
@@ -296,6 +300,7 @@ void read_top(Context& context, const YamlNode& root) {
     judge_hash_tag(context, tag);
   read_routes(context, top["routes"]);
   if (const FileField gateways = top["gateways"]) read_gateways(context, gateways);
+  if (const FileField rls = top["rls"]) read_rls(context, rls);
   if (const FileField answers = top["answers"]) read_answers(context, answers);
   judge_hierarchy(file, context.findings);
   judge_limits(file, context.findings);
@@ -303,6 +308,7 @@ void read_top(Context& context, const YamlNode& root) {
   judge_routes(file, context.findings);
   judge_gateways(file, context.findings);
   judge_store(file, context.findings);
+  judge_rls(file, context.findings);
   judge_deployment(context);
 }
 

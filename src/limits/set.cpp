@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "core/duration.hpp"
-#include "core/sha256.hpp"
 #include "limits/common_wait.hpp"
 #include "limits/findings.hpp"
+#include "limits/identity.hpp"
 #include "limits/read.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -22,14 +22,6 @@ std::string identity(const NamedLimit& said, std::string_view state) {
 std::string state_of(const core::Rule& rule) {
   if (core::counts_slots(rule.algorithm)) return core::name_of(rule.algorithm);
   return core::period_name(rule) + "|" + core::name_of(rule.algorithm);
-}
-
-// 56 bits, never 0.
-std::uint64_t short_form(std::string_view name) {
-  const core::Sha256 digest = core::sha256(name);
-  std::uint64_t id = 0;
-  for (std::size_t i = 0; i < 7; ++i) id = id << 8 | digest[i];
-  return id == 0 ? 1 : id;
 }
 
 constexpr std::string_view kGuaranteeState = "guarantee|gcra";
@@ -246,6 +238,12 @@ const Set::Gateway* Set::gateway(std::string_view name) const {
   const auto found = std::find_if(gateways_.begin(), gateways_.end(),
                                   [name](const Gateway& each) { return each.said->name == name; });
   return found == gateways_.end() ? nullptr : &*found;
+}
+
+const RlsDomain* Set::rls(std::string_view domain) const {
+  const auto found = std::find_if(file_->rls.begin(), file_->rls.end(),
+                                  [domain](const RlsDomain& each) { return each.name == domain; });
+  return found == file_->rls.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> Set::begins_empty_after(const Set& before) const {

@@ -134,6 +134,7 @@ class Set {
   std::string unknown(std::string_view name) const;
   // Null: the file has none of that name.
   const Gateway* gateway(std::string_view name) const;
+  const RlsDomain* rls(std::string_view domain) const;
   const Candidates& route_candidates() const { return route_candidates_; }
   // Whether what time it is makes a difference.
   bool has_dates() const { return has_dates_; }

@@ -28,7 +28,8 @@ class Conversation {
   virtual std::size_t feed(std::string_view input, std::string& out, Arrival when) = 0;
 
   // Answers are outstanding: feed() would take nothing. When they have come the conversation is busy(), and
-  // calls its `resume` (dispatcher.hpp), once; the session then feeds it in a turn of its own.
+  // calls its `resume` (dispatcher.hpp), once; the session then feeds it in a turn of its own. One that takes
+  // more while answers are outstanding is not waiting, and calls it too.
   virtual bool waiting() const = 0;
   // What it waits for is of use only as long as its peer is there: one that sends nothing more has gone.
   virtual bool ends_with_peer() const { return false; }
@@ -39,6 +40,12 @@ class Conversation {
   virtual bool busy() const = 0;
   // The connection ends when `out` has been written.
   virtual bool closing() const = 0;
+  // Called now and then, at least each second: it may have something to say by that time, and is busy() then.
+  virtual void look_at_time(std::chrono::nanoseconds /*now*/) {}
+  // The program ends: it says so to its peer, is busy() therefore, and closing() when what has come is
+  // answered. False: its protocol has no words for that, and the connection ends when what has arrived is
+  // answered.
+  virtual bool say_goodbye() { return false; }
   // The peer has authenticated, or need not. Until then the stall timeout closes the connection.
   virtual bool trusted() const = 0;
   // The peer has begun something over several messages and has to end it, as it has to end half a message.

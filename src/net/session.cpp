@@ -101,8 +101,14 @@ void Session::on_turn() {
 
 void Session::on_answers() {
   // While writing: what comes next is written when that is done.
-  if (state_ != State::answering || conversation_->waiting()) return;
+  const bool listens = state_ == State::reading && conversation_->busy();
+  if (!listens && (state_ != State::answering || conversation_->waiting())) return;
   state_ = State::reading;
+  speak();
+}
+
+// What it has to say without being asked.
+void Session::speak() {
   const std::chrono::nanoseconds now = loop_.clock();
   converse({}, {now, now});
   if (state_ == State::reading) expect_input();
@@ -114,6 +120,8 @@ void Session::look_at_time(std::chrono::nanoseconds now) {
     if (now - delayed_since_ < kGuessTakes) return;
     end_delay();
   }
+  if (conversation_) conversation_->look_at_time(now);
+  if (state_ == State::reading && conversation_->busy()) speak();
   if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
   const bool ended = state_ == State::ending || state_ == State::lingering;
   if (now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
@@ -136,6 +144,11 @@ void Session::tell_of_stall() {
 void Session::drain() {
   if (state_ == State::closed) return;
   if (state_ == State::handshaking || state_ == State::ending || state_ == State::lingering) return close();
+  says_goodbye_ = conversation_->say_goodbye();
+  if (says_goodbye_) {
+    if (state_ == State::reading) speak();
+    return;
+  }
   draining_ = true;
   left_to_drain_ = socket_->unread();
   if (state_ == State::delaying) end_delay();
@@ -330,7 +343,7 @@ void Session::discard() {
   constexpr int kTurns = 16;
   for (int turn = 0; turn < kTurns; ++turn) {
     const Socket::Outcome got = socket_->receive(loop_.read_buffer);
-    if (got.status == Status::again && !draining_) return watch(got.want);
+    if (got.status == Status::again && !draining_ && !says_goodbye_) return watch(got.want);
     if (got.status != Status::done) return close();
   }
   close();

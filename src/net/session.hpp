@@ -65,6 +65,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void act();
   void ends_or_talks();
   void on_turn();
+  void speak();
 
   void shake_hands();
   void tell_of_refusal();
@@ -108,6 +109,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;
   bool draining_ = false;
+  bool says_goodbye_ = false;    // in place of draining
   bool ends_with_peer_ = false;  // while answering
 };
 

@@ -28,6 +28,7 @@ const std::array kShown = {
           "aof_rewrite_in_progress:0\r\n"},
     Shown{Section::stats, "stats", "Stats", "", ""},
     Shown{Section::limits, "limits", "Limits", "", ""},
+    Shown{Section::rls, "rls", "Rls", "", ""},
     Shown{Section::store, "store", "Store", "", ""},
     Shown{Section::replication, "replication", "Replication", "role:master\r\nconnected_slaves:0\r\n", ""},
     Shown{Section::keyspace, "keyspace", "Keyspace", "", ""},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,32 @@ bool reaches_the_gate(const Settings& settings) {
   });
 }
 
+using Why = std::optional<std::string>;
+
+// Why what counts cannot count by a rule, if it cannot.
+std::function<Why(const core::Rule&)> unsuitable_for(const Settings& settings) {
+  if (settings.store)
+    return
+        [format = settings.store->format](const core::Rule& rule) { return redis::unsuitable(rule, format); };
+  return [](const core::Rule& rule) -> Why {
+    if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm)) return std::nullopt;
+    return core::name_of(rule.algorithm) +
+           " cannot be counted by the table of this process; it needs --store";
+  };
+}
+
+void write_line(bool warns, const std::string& line) {
+  log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
+}
+
+void read_first(service::FilesInForce& files, const std::string& what, const std::string& path) {
+  const std::vector<std::string> errors = files.reload();
+  if (errors.empty()) return;
+  std::string text = what + ": '" + path + "' cannot be used";
+  for (const std::string& each : errors) text += "\n" + each;
+  throw std::runtime_error(text);
+}
+
 }  // namespace
 
 std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
@@ -36,22 +63,13 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
   if (settings.limits == "-")
     throw std::runtime_error(
         "limits: '-' is the standard input; a server needs a file that it can read again");
-  limits::SetOptions setting{
-      .on_store_error = settings.on_store_error,
-      .sharing = service.options().sharing,
-      .wall = service.wall_ahead(),
-      .utc_clock = &service.options().wall_clock,
-      .max_wait = settings.max_wait,
-      .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
-        if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm))
-          return std::nullopt;
-        return core::name_of(rule.algorithm) +
-               " cannot be counted by the table of this process; it needs --store";
-      }};
+  limits::SetOptions setting{.on_store_error = settings.on_store_error,
+                             .sharing = service.options().sharing,
+                             .wall = service.wall_ahead(),
+                             .utc_clock = &service.options().wall_clock,
+                             .max_wait = settings.max_wait,
+                             .unsuitable = unsuitable_for(settings)};
   if (settings.store) {
-    setting.unsuitable = [format = settings.store->format](const core::Rule& rule) {
-      return redis::unsuitable(rule, format);
-    };
     setting.cannot_pause = [format = settings.store->format](const core::Rule& rule) {
       return redis::cannot_reserve(rule, format);
     };
@@ -61,19 +79,31 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
   setting.gate_exposed = reaches_the_gate(settings);
-  auto limits = std::make_unique<service::LimitsInForce>(service::LimitsInForce::Options{
-      .path = settings.limits,
-      .setting = std::move(setting),
-      .shared = settings.store.has_value(),
-      .wall_clock = service.options().wall_clock,
-      .log = [](bool warns, const std::string& line) {
-        log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
-      }});
-  const std::vector<std::string> errors = limits->reload();
-  if (errors.empty()) return limits;
-  std::string text = "limits: '" + settings.limits + "' cannot be used";
-  for (const std::string& each : errors) text += "\n" + each;
-  throw std::runtime_error(text);
+  auto limits = std::make_unique<service::LimitsInForce>(
+      service::LimitsInForce::Options{.path = settings.limits,
+                                      .setting = std::move(setting),
+                                      .shared = settings.store.has_value(),
+                                      .wall_clock = service.options().wall_clock,
+                                      .log = write_line});
+  read_first(*limits, "limits", settings.limits);
+  return limits;
+}
+
+std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& settings,
+                                                              const service::Service& service) {
+  if (settings.rls_config.empty()) return nullptr;
+  auto descriptors = std::make_unique<service::DescriptorsInForce>(
+      service::DescriptorsInForce::Options{.path = settings.rls_config,
+                                           .setting = {.algorithm = settings.rls_algorithm,
+                                                       .merge_domains = settings.rls_merge_domains,
+                                                       .on_store_error = settings.on_store_error,
+                                                       .sharing = service.options().sharing,
+                                                       .wall = service.wall_ahead(),
+                                                       .unsuitable = unsuitable_for(settings)},
+                                           .wall_clock = service.options().wall_clock,
+                                           .log = write_line});
+  read_first(*descriptors, "rls-config", settings.rls_config);
+  return descriptors;
 }
 
 }  // namespace weir::server

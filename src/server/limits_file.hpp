@@ -1,4 +1,5 @@
-// The limits file of a server: opened at the start, and read again when it changes.
+// The limits file of a server, and its folder of Envoy's rate limits: opened at the start, and read again
+// when they change.
 //
 // The main thread; what it makes may be used by any.
 #pragma once
@@ -6,6 +7,7 @@
 #include <memory>
 
 #include "server/settings.hpp"
+#include "service/descriptors_in_force.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/service.hpp"
 
@@ -14,5 +16,9 @@ namespace weir::inline v0_1::server {
 // Null without a limits file. Throws std::runtime_error with all that is wrong with it, a line each.
 std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
                                                     const service::Service& service);
+
+// Null without such a folder. Throws the same.
+std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& settings,
+                                                              const service::Service& service);
 
 }  // namespace weir::server

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,8 @@ constexpr std::string_view kEnds = "the server is shutting down";
 
 }  // namespace
 
-LimitsWatch::LimitsWatch(service::LimitsInForce& limits)
-    : limits_(limits),
+LimitsWatch::LimitsWatch(service::FilesInForce& files)
+    : files_(files),
       inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       thread_([this] { run(); }) {}
@@ -53,7 +54,7 @@ void LimitsWatch::end() {
     asked = std::exchange(asked_, {});
     reading = std::exchange(reading_, {});
   }
-  limits_.give_up();
+  files_.give_up();
   wake();
   for (const auto* each : {&asked.check, &asked.reload, &reading.check, &reading.reload})
     for (const OnRead& told : *each) told({std::string(kEnds)});
@@ -66,18 +67,18 @@ void LimitsWatch::wake() {
 }
 
 void LimitsWatch::run() {
-  using Stamps = service::LimitsInForce::Stamps;
+  using Stamps = service::FilesInForce::Stamps;
   watch_directories();
-  Stamps seen = limits_.stamps();
+  Stamps seen = files_.stamps();
   while (!ends_) {
     // The first look is at once: the file may have changed before it was watched.
-    const Stamps read = limits_.stamps();
-    const Stamps now = service::LimitsInForce::look(read);
+    const Stamps read = files_.stamps();
+    const Stamps now = service::FilesInForce::look(read);
     // Without an event it may be half written: it has to look the same twice.
     const bool changed = now != read && (evented_ || now == seen);
     seen = now;
     evented_ = false;
-    read_if(changed);
+    read_if(changed || files_.is_overdue());
     wait();
   }
 }
@@ -92,10 +93,10 @@ void LimitsWatch::read_if(bool changed) {
     checks = !reading_.check.empty();
   }
   if (reloads) {
-    tell(&Callbacks::reload, limits_.reload());
+    tell(&Callbacks::reload, files_.reload());
     watch_directories();
   }
-  if (checks) tell(&Callbacks::check, limits_.check());
+  if (checks) tell(&Callbacks::check, files_.check());
 }
 
 void LimitsWatch::tell(std::vector<OnRead> Callbacks::* which, const std::vector<std::string>& errors) {
@@ -120,17 +121,22 @@ void LimitsWatch::wait() {
 
 // What is to be watched may be different after a reload; a directory that was replaced has lost its watch.
 void LimitsWatch::watch_directories() {
-  for (const auto& [file, stamp] : limits_.stamps()) {
+  namespace fs = std::filesystem;
+  std::set<std::string> folders;
+  for (const auto& [file, stamp] : files_.stamps()) {
     std::error_code ignored;
-    const std::filesystem::path path(file);
-    const std::filesystem::path real = std::filesystem::canonical(path, ignored);
-    for (const std::filesystem::path& each : {path, real}) {
-      if (each.empty()) continue;
-      const std::string folder = each.has_parent_path() ? each.parent_path().string() : ".";
-      inotify_add_watch(inotify_, folder.c_str(),
-                        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE);
-    }
+    for (const fs::path& each : {fs::path(file), fs::canonical(file, ignored)})
+      if (!each.empty()) folders.insert(each.has_parent_path() ? each.parent_path().string() : ".");
   }
+  std::set<std::string> with_links = folders;
+  for (const std::string& folder : folders) {
+    std::error_code ignored;
+    for (fs::path link = folder; link.has_relative_path(); link = link.parent_path())
+      if (fs::is_symlink(link, ignored)) with_links.insert((link.parent_path() / ".").string());
+  }
+  for (const std::string& each : with_links)
+    inotify_add_watch(inotify_, each.c_str(),
+                      IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE);
 }
 
 bool LimitsWatch::drain_events() const {

@@ -35,43 +35,69 @@ asio::ssl::context make_tls(const Settings& settings) {
   return tls;
 }
 
+// A client that names protocols and not this one is told so; one that names none is taken at its word.
+int choose_h2(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+              unsigned offered_size, void*) {
+  constexpr unsigned char kH2[] = {2, 'h', '2'};
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, size, kH2, sizeof kH2, offered, offered_size) != OPENSSL_NPN_NEGOTIATED)
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
 // `asks_who`: its clients show a password or the like.
 void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoint, bool asks_who,
                  const Settings& settings) {
   if (endpoint.address().is_loopback() || asks_who || !settings.tls_ca.empty()) return;
   const std::string where = net::to_text(endpoint);
-  const std::string secret = flag == "http" ? "--http-token, --password" : "--password";
+  // gRPC has no secret.
+  const std::string secret = flag == "rls"    ? ""
+                             : flag == "http" ? "--http-token, --password or "
+                                              : "--password or ";
   if (settings.tls_cert.empty() && !settings.insecure) {
     throw std::runtime_error(flag + ": " + where + " is not a loopback address: give " + secret +
-                             " or --tls-cert, or --insecure to serve anyone who can reach it");
+                             "--tls-cert, or --insecure to serve anyone who can reach it");
   }
-  spdlog::warn("{}: {}: anyone who can reach it may do everything; {} or --tls-ca restricts that", flag,
-               where, secret);
+  spdlog::warn("{}: {}: anyone who can reach it may do everything; {}--tls-ca restricts that", flag, where,
+               secret);
 }
 
 }  // namespace
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
-                     net::Protocol http, core::Notices& notices)
-    : settings_(settings), notices_(notices), resp_{resp, std::move(resp)}, http_{http, std::move(http)} {
-  if (!settings.tls_cert.empty()) {
-    tls_.emplace(make_tls(settings));
-    resp_.tcp.tls = http_.tcp.tls = &*tls_;
+                     net::Protocol http, net::Protocol rls, core::Notices& notices)
+    : settings_(settings),
+      notices_(notices),
+      tls_(read_tls()),
+      resp_{resp, std::move(resp)},
+      http_{http, std::move(http)},
+      rls_{rls, std::move(rls)} {
+  if (tls_) {
+    resp_.tcp.tls = http_.tcp.tls = &tls_->tls;
+    rls_.tcp.tls = &tls_->h2;
   }
   const bool password = !settings.password.empty();
   for (const HostPort& wanted : settings.resp)
     addresses_.push_back(open_tcp(context, "resp", wanted, password, resp_));
   if (!settings.unix_socket.empty())
     addresses_.push_back(open_unix(context, "unix-socket", settings.unix_socket, resp_));
-  const std::string scheme = tls_ ? "https://" : "http://";
-  const bool asks_who = password || !settings.http_token.empty();
-  for (const ListenAddress& wanted : settings.http) {
-    addresses_.push_back(wanted.unix_socket.empty()
-                             ? scheme + open_tcp(context, "http", wanted.tcp, asks_who, http_)
-                             : "http unix:" + open_unix(context, "http", wanted.unix_socket, http_));
-  }
+  open_all(context, "http", settings.http, tls_ ? "https" : "http", password || !settings.http_token.empty(),
+           http_);
+  open_all(context, "rls", settings.rls, tls_ ? "grpcs" : "grpc", false, rls_);
   if (addresses_.empty())
-    throw std::runtime_error("nothing to listen on: give --resp, --unix-socket or --http");
+    throw std::runtime_error("nothing to listen on: give --resp, --unix-socket, --http or --rls");
+}
+
+void Listeners::open_all(asio::io_context& context, const std::string& flag,
+                         const std::vector<ListenAddress>& wanted, const std::string& scheme, bool asks_who,
+                         const Spoken& spoken) {
+  for (const ListenAddress& each : wanted) {
+    addresses_.push_back(each.unix_socket.empty()
+                             ? scheme + "://" + open_tcp(context, flag, each.tcp, asks_who, spoken)
+                             : scheme.substr(0, 4) +
+                                   " unix:" + open_unix(context, flag, each.unix_socket, spoken));
+  }
 }
 
 std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const HostPort& wanted,
@@ -98,7 +124,9 @@ void Listeners::start(net::Dispatcher& dispatcher) {
 
 Listeners::Tls Listeners::read_tls() const {
   if (settings_.tls_cert.empty()) return std::nullopt;
-  return make_tls(settings_);
+  TlsPair read{make_tls(settings_), make_tls(settings_)};
+  SSL_CTX_set_alpn_select_cb(read.h2.native_handle(), choose_h2, nullptr);
+  return read;
 }
 
 void Listeners::use(Tls tls) {

@@ -20,15 +20,20 @@ class Listeners {
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
   // beyond this machine are served only with a password, TLS or --insecure. The settings must outlive it.
   Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp,
-            net::Protocol http, core::Notices& notices);
+            net::Protocol http, net::Protocol rls, core::Notices& notices);
 
-  // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path".
+  // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path"; of gRPC
+  // "grpc://127.0.0.1:8081" or "grpc unix:/path".
   const std::vector<std::string>& addresses() const { return addresses_; }
   void start(net::Dispatcher& dispatcher);
   void stop();
 
   // Reads the TLS files again, or throws as the constructor does; nothing without such files. Any thread.
-  using Tls = std::optional<boost::asio::ssl::context>;
+  struct TlsPair {
+    boost::asio::ssl::context tls;
+    boost::asio::ssl::context h2;  // the same, for what speaks HTTP/2 alone
+  };
+  using Tls = std::optional<TlsPair>;
   Tls read_tls() const;
   // Connections from then on are shown what was read.
   void use(Tls tls);
@@ -46,6 +51,9 @@ class Listeners {
 
   std::string open_tcp(boost::asio::io_context& context, const std::string& flag, const HostPort& wanted,
                        bool asks_who, const Spoken& spoken);
+  void open_all(boost::asio::io_context& context, const std::string& flag,
+                const std::vector<ListenAddress>& wanted, const std::string& scheme, bool asks_who,
+                const Spoken& spoken);
   std::string open_unix(boost::asio::io_context& context, const std::string& flag, const std::string& path,
                         const Spoken& spoken);
 
@@ -54,6 +62,7 @@ class Listeners {
   Tls tls_;
   Spoken resp_;
   Spoken http_;
+  Spoken rls_;
   std::vector<Open> open_;
   std::vector<std::string> addresses_;
 };

@@ -31,6 +31,7 @@ constexpr std::array<NoticeText, static_cast<std::size_t>(core::Notice::kCount)>
     {"gate_without_address",
      "the gate was asked without a client's address, so limits by ip do not apply; gateway"},
     {"gate_refused", "the gate denied a request that no limit decided; gateway"},
+    {"rls_refused", "a message of Envoy's could not be asked about"},
 }};
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "grpc/connection.hpp"
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "server/admin.hpp"
@@ -97,10 +98,11 @@ class Server::Impl {
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);
     service_.limits = open_limits(settings_, service_);
+    service_.descriptors = open_descriptors(settings_, service_);
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
-                                                  store_status_, house_, connections_));
+                                                  store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
@@ -118,7 +120,8 @@ class Server::Impl {
     if (!settings_.admin.empty()) admin_ = std::make_unique<Admin>(settings_, service_, readiness());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
-    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), http(), service_.notices);
+    listeners_ =
+        std::make_unique<Listeners>(main_context(), settings_, resp(), http(), rls(), service_.notices);
     if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_, service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
@@ -149,6 +152,7 @@ class Server::Impl {
       limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
       service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
     }
+    if (service_.descriptors) descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -161,6 +165,7 @@ class Server::Impl {
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
+    descriptors_watch_.reset();
     aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
@@ -180,7 +185,8 @@ class Server::Impl {
 
   void reload() {
     manager_->reloading();
-    if (limits_watch_) limits_watch_->ask(LimitsWatch::Reading::reload, [](const auto&) {});
+    for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+      if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
       auto read = read_certificates();
       boost::asio::post(main_context(), [this, read = std::move(read)] {
@@ -222,9 +228,18 @@ class Server::Impl {
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
     add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded_.reservations());
+    if (!settings_.rls.empty()) {
+      rls::add_rows(service_.metrics, rls_counts_);
+      service_.metrics.add([this](service::Exposition& to) {
+        rls::SeriesCounts::Total total;
+        for (const auto& worker : workers_) worker->series_counts().add_to(total);
+        rls::write_series(to, total);
+      });
+    }
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
+    if (service_.descriptors) service_.descriptors->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
     for (const auto& worker : workers_) stores.push_back(worker->shared());
@@ -234,12 +249,14 @@ class Server::Impl {
   void write_decisions(service::Exposition& to) {
     service::ProtocolCounts resp{"resp", {}};
     service::ProtocolCounts http{"http", {}};
+    service::ProtocolCounts rls{"rls", {}};
     for (const auto& worker : workers_) {
       resp.loops.push_back(&worker->resp_counts());
       http.loops.push_back(&worker->http_counts());
+      rls.loops.push_back(&worker->rls_counts());
     }
     const auto set = service_.limits ? service_.limits->current() : nullptr;
-    service::write_decisions(to, {resp, http}, set.get());
+    service::write_decisions(to, {resp, http, rls}, set.get());
     if (set) service::write_slot_waiters(to, *set, house_.queues.slot_waiters());
     // With a store they are its own.
     if (set && !settings_.store)
@@ -249,6 +266,7 @@ class Server::Impl {
     to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");
     to.sample({{"protocol", "resp"}}, open_resp_.load(std::memory_order_relaxed));
     to.sample({{"protocol", "http"}}, open_http_.load(std::memory_order_relaxed));
+    to.sample({{"protocol", "rls"}}, open_rls_.load(std::memory_order_relaxed));
     to.sample({{"protocol", "admin"}}, admin_->connections());
   }
 
@@ -309,6 +327,16 @@ class Server::Impl {
             .open = &open_http_};
   }
 
+  net::Protocol rls() {
+    return {.converse =
+                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse_rls(peer, std::move(resume));
+                },
+            .too_many = std::string(grpc::last_words()),
+            .too_large = std::string(grpc::last_words()),
+            .open = &open_rls_};
+  }
+
   Shutdown::Steps shutdown_steps() {
     const auto all = [this](void (Worker::*what)()) {
       for (const auto& worker : workers_) (*worker.*what)();
@@ -320,7 +348,8 @@ class Server::Impl {
                   reload_->stop();
                   watch_->stop();
                   listeners_->stop();
-                  if (limits_watch_) limits_watch_->end();
+                  for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+                    if (each != nullptr) each->end();
                   // The last moments leave their answers the time to get out.
                   const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
                   for (const auto& worker : workers_) worker->drain(until);
@@ -339,9 +368,11 @@ class Server::Impl {
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
   waiting::House house_{settings_.max_waiters};
+  rls::RlsCounts rls_counts_;
   net::LoopCounters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};
+  std::atomic<std::uint64_t> open_rls_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<net::Dispatcher> dispatcher_;
   std::unique_ptr<Listeners> listeners_;
@@ -350,6 +381,7 @@ class Server::Impl {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
+  std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<Aside> aside_;
   std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;

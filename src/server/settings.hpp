@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "redis/shared_store.hpp"
+#include "rls/rls_loop.hpp"
+#include "weir/algorithm.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::inline v0_1::server {
@@ -30,6 +32,8 @@ struct Settings {
   std::vector<HostPort> resp;
   std::string unix_socket;
   std::vector<ListenAddress> http;
+  std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
+  rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;  // metrics and health
   bool ready_needs_store = false;    // /readyz says no while the store does not decide
   unsigned threads = 1;
@@ -66,7 +70,11 @@ struct Settings {
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
 
-  std::string limits;   // the limits file; empty: none
+  std::string limits;  // the limits file; empty: none
+  // A folder of envoyproxy/ratelimit's files; empty: none.
+  std::string rls_config;
+  bool rls_merge_domains = false;
+  Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 
   std::string snapshot;

@@ -5,6 +5,7 @@
 
 #include "http/conversation.hpp"
 #include "resp/conversation.hpp"
+#include "rls/conversation.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -26,7 +27,8 @@ constexpr std::chrono::milliseconds kTrustsFor{500};
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, net::LoopCounters& connections, WorldLinks world)
+               waiting::House& house, rls::RlsCounts& rls_counts, net::LoopCounters& connections,
+               WorldLinks world)
     : service_(service),
       embedded_(embedded),
       shared_(shared_of(settings, service, embedded, memory)),
@@ -37,6 +39,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_, settings.headers),
+      rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
@@ -57,6 +60,10 @@ std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::
 std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
                                                          std::function<void()> resume) {
   return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume));
+}
+
+std::unique_ptr<net::Conversation> Worker::converse_rls(const net::Peer& peer, std::function<void()> resume) {
+  return std::make_unique<rls::Conversation>(service_, rls_, peer, std::move(resume));
 }
 
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }

@@ -19,6 +19,7 @@
 #include "net/timer.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/resp_loop.hpp"
+#include "rls/rls_loop.hpp"
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
@@ -40,15 +41,19 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections, WorldLinks world = {});
+         waiting::House& house, rls::RlsCounts& rls_counts, net::LoopCounters& connections,
+         WorldLinks world = {});
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
   const service::DecisionCounts& resp_counts() const { return resp_.asker.counts(); }
   const service::DecisionCounts& http_counts() const { return room_.asker.counts(); }
+  const service::DecisionCounts& rls_counts() const { return rls_.asker.counts(); }
+  const rls::SeriesCounts& series_counts() const { return rls_.series; }
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
+  std::unique_ptr<net::Conversation> converse_rls(const net::Peer& peer, std::function<void()> resume);
 
   void run();    // returns after let_end() or make_end()
   void start();  // what run() does first; then the loop's context is to be run
@@ -73,6 +78,7 @@ class Worker {
   waiting::AcquiringStore acquiring_;
   resp::RespLoop resp_;
   http::HttpLoop room_;
+  rls::RlsLoop rls_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
   const std::unique_ptr<net::Timer> next_moment_ = loop_.timers->make([this] { advance(); });

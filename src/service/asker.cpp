@@ -38,7 +38,7 @@ void Asker::grow() {
 void Asker::renew_limits() {
   renewed_ = true;
   set_ = limits_.refresh();
-  if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.limits()->now();
+  if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.files()->now();
 }
 
 const store::Limit* Asker::find_rule(std::string_view text) {

@@ -59,11 +59,11 @@ class Asker {
   }
   limits::Time limits_now() const { return limits_now_; }
   limits::MatchMemory& match_memory() { return match_memory_; }
-  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
+  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.made(); }
 
   // Room for what a front end parses, until it asks.
   std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
-  bool has_file() const { return limits_.limits() != nullptr; }
+  bool has_file() const { return limits_.files() != nullptr; }
 
   // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
   // then it is asked; or drop_rules(). It can be explained: its rules are kept.

@@ -75,6 +75,23 @@ class Asking {
     question.silent = silent;
     question.by_file = false;
   }
+  // One that is charged whatever there is room for, whose checks the caller fills.
+  Question& add_charge(const Outside& outside, std::uint8_t form) {
+    Question& question = asker_.add();
+    question.verb = store::Verb::charge;
+    question.form = form;
+    question.silent = question.by_file = question.explains = false;
+    question.reservation = nullptr;
+    question.charge = &question.more_of().charge;
+    *question.charge = {.outside = outside, .client = client_};
+    return question;
+  }
+  // One that was added needs no store: none of its checks is left.
+  void need_no_store(Question& question) {
+    question.checks = {};
+    question.state = store::Request::State::answered;
+    some_answered_ = true;
+  }
   // One that has its answer.
   void add_answered(std::uint8_t form);
   // Whether an acquire may wait: not in a transaction.

@@ -26,6 +26,7 @@ enum class Section : std::uint8_t {
   persistence,
   stats,
   limits,
+  rls,
   store,
   replication,
   keyspace,

@@ -17,6 +17,7 @@
 #include "core/notices.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
+#include "service/descriptors_in_force.hpp"
 #include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
@@ -83,6 +84,7 @@ class Service {
   std::function<void()> save_soon = [] {};
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none
   // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
   std::function<void(LimitsInForce::Reading, LimitsInForce::OnRead)> read_limits =
       [this](LimitsInForce::Reading what, const LimitsInForce::OnRead& told) {

@@ -56,9 +56,12 @@ class Admin(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = Folder()
         cls.file = cls.folder.file("limits.yaml", LIMITS)
+        cls.trees = Folder()
+        cls.addClassCleanup(cls.trees.__exit__)
+        cls.trees.file("a.yaml", "domain: a\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]\n")
         # No Redis is there, so the fallback decides and is told of.
-        cls.server = Server("--threads", 2, "--limits", cls.file, "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0",
-                            "--store", "redis://127.0.0.1:1", "--log-level", "error")
+        cls.server = Server("--threads", 2, "--limits", cls.file, "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rls", "127.0.0.1:0",
+                            "--rls-config", cls.trees.path, "--store", "redis://127.0.0.1:1", "--log-level", "error")
         with cls.server.client() as client:
             for _ in range(5):
                 client.ask("WEIR.CHECK", "user=ada")

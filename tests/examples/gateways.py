@@ -41,6 +41,8 @@ class Backend:
                     return self.echo()
                 self.send_response(200)
                 self.send_header("Content-Length", "7")
+                if tokens := self.headers.get("X-Costs"):
+                    self.send_header("X-Tokens", tokens)
                 self.end_headers()
                 self.wfile.write(b"backend")
 

@@ -80,7 +80,8 @@ class Server {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < plan.loops; ++i) {
       workers_.push_back(std::make_unique<server::Worker>(i, settings_, service, embedded, &memory_, status_,
-                                                          house_, connections_, links_to_world(i)));
+                                                          house_, rls_counts_, connections_,
+                                                          links_to_world(i)));
       loops.push_back(&workers_.back()->loop());
     }
     embedded.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
@@ -225,6 +226,7 @@ class Server {
  private:
   server::StoreStatus status_{settings_.store_text, settings_.threads};
   waiting::House house_{plan_.waiters};
+  rls::RlsCounts rls_counts_;
   net::LoopCounters connections_;
   const net::Protocol resp_{.converse =
                                 [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {

@@ -1,0 +1,212 @@
+#include "rls/batch.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "rls/file_descriptor.hpp"
+#include "rls/form.hpp"
+#include "rls/metadata.hpp"
+
+namespace weir::inline v0_1::rls {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// What is left less than this before its deadline is too late for a store beyond this process.
+constexpr std::chrono::milliseconds kWayBack{2};
+
+// Timers come late by a part of their length.
+nanoseconds patience_of(nanoseconds left) {
+  return std::max<nanoseconds>(left - left / 20 - kWayBack, nanoseconds{1});
+}
+
+}  // namespace
+
+Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std::function<void()> resume)
+    : loop_(loop),
+      connection_(connection),
+      peer_(std::move(peer)),
+      asking_(loop.asker, std::hash<std::string>{}(peer_), [](service::Question&) {}, std::move(resume)) {}
+
+void Batch::begin(store::Arrival when) {
+  when_ = when;
+  asking_.begin(when);
+  loop_.trees.refresh();
+  if (trees_ == loop_.trees.made()) return;
+  trees_ = loop_.trees.made();
+  loop_.series.adopt(trees_);
+}
+
+void Batch::take(grpc::GrpcCall& call) {
+  RlsCounts& counts = loop_.counts;
+  RlsCounts::count(counts.calls);
+  if (when_.now >= call.deadline) {
+    RlsCounts::count(counts.late);
+    return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
+  }
+  RateLimitRequest& request = loop_.request;
+  Wrong wrong = request.read(call.message());
+  if (wrong != Wrong::nothing) return refuse(call, wrong);
+  if (loop_.asker.limits() == nullptr && trees_ == nullptr)
+    return connection_.refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
+  const nanoseconds patience = loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline
+                                   ? patience_of(call.deadline - when_.now)
+                                   : nanoseconds{0};
+  const std::size_t before = loop_.asker.size();
+  const std::size_t limits_before = tree_limits_.size();
+  wrong = ask(patience);
+  if (wrong != Wrong::nothing) {
+    while (loop_.asker.size() > before) loop_.asker.drop_last();
+    tree_limits_.resize(limits_before);
+    return refuse(call, wrong);
+  }
+  call.asked = true;
+  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer())});
+}
+
+// All descriptors, by the limits file where it has the domain, or by the trees.
+Wrong Batch::ask(nanoseconds patience) {
+  const std::string_view domain = loop_.request.domain();
+  const limits::Set* const set = loop_.asker.limits();
+  if (const auto* const by_file = set != nullptr ? set->rls(domain) : nullptr)
+    return ask_file(*by_file, patience);
+  if (const auto* const tree = trees_ ? trees_->find(domain) : nullptr)
+    return ask_by_tree(loop_, asking_, *trees_, *tree, patience, tree_limits_);
+  RlsCounts::count(loop_.counts.unknown_domain);
+  for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i)
+    asking_.add_answered(byte_of(Form::free) | kLast);
+  return Wrong::nothing;
+}
+
+Wrong Batch::ask_file(const limits::RlsDomain& domain, nanoseconds patience) {
+  for (const AskedDescriptor& each : loop_.request.descriptors()) {
+    const Wrong wrong = ask_by_file(loop_, asking_, each, domain, patience);
+    if (wrong != Wrong::nothing) return wrong;
+    loop_.asker[loop_.asker.size() - 1].form |= kLast;
+  }
+  return Wrong::nothing;
+}
+
+// What Envoy's configuration alone can cause is an error; what anybody can, denies.
+void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
+  const std::string_view why = sentence_of(wrong);
+  if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
+  if (!is_bad(wrong)) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  service::Service& service = loop_.asker.service();
+  loop_.counts.count(wrong);
+  service.notices.tell(core::Notice::rls_refused, peer_, why);
+  if (loop_.options.bad_is_error) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  service.counters.count(&service::Counters::denied);
+  RateLimitAnswer answer(call.answer());
+  for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
+  answer.conclude(true);
+  answer.raw_body(why);
+  connection_.reply(call);
+}
+
+bool Batch::settle() {
+  const bool done = asking_.settle([this](const service::Question& question) { tell(question); });
+  if (told_ == messages_.size()) {
+    messages_.clear();
+    tree_limits_.clear();
+    told_ = tree_told_ = 0;
+  }
+  return done;
+}
+
+void Batch::tell(const service::Question& question) {
+  Message& message = messages_[told_];
+  const Form form = form_of(question.form);
+  const bool asked = form == Form::by_file || form == Form::by_tree;
+  telling_.by_fallback =
+      telling_.by_fallback || (asked && !question.checks.empty() && question.source == Source::fallback);
+  if (form == Form::refused) {
+    telling_.deny();
+  } else if (form == Form::unlimited) {
+    telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
+  } else if (asked && question.fault != Fault::none) {
+    telling_.undecided = true;
+    if (form == Form::by_tree) ++tree_told_;
+  } else if (form == Form::by_file) {
+    tell_file(question);
+  } else if (form == Form::by_tree) {
+    tell_tree(question, message);
+  }
+  if ((question.form & kLast) != 0) tell_descriptor(message);
+}
+
+void Batch::tell_file(const service::Question& question) {
+  const limits::Set& set = *asking_.set_of(question);
+  const bool charges = question.verb == store::Verb::charge;
+  if (charges) decide_charge(question);
+  const bool looks =
+      question.looks() || (charges && !question.checks.empty() && question.checks[0].cost.units == 0);
+  if ((question.form & kShadow) != 0) question.checks[0].shadow = true;
+  telling_.add(question, set);
+  if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
+}
+
+void Batch::tell_tree(const service::Question& question, Message& message) {
+  const TreeLimit& limit = tree_limits_[tree_told_++];
+  const auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  telling_.status = status;
+  telling_.helps = helps;
+  // What was told late may be of trees that are not in force any more.
+  if (limit.hits > 0 && trees_ == loop_.trees.made()) {
+    using Said = SeriesCounts::Said;
+    const Said said = status.over ? Said::denied : would_deny ? Said::would_deny : Said::allowed;
+    loop_.series.count(limit.series, said, limit.hits);
+    if (status.over) loop_.asker.service().counters.count(&service::Counters::denied);
+  }
+  telling_.is_quota = limit.quota || loop_.options.quota;
+  if (telling_.is_quota) {
+    message.has_quota = true;
+    message.quota_left = message.quota_left || !status.over;
+  }
+  if (limit.metadata != nullptr && !status.over && loop_.options.metadata)
+    message.metadata.push_back(limit.metadata);
+}
+
+void Batch::tell_descriptor(Message& message) {
+  const Status& status = telling_.status;
+  if (!status.limit && !status.over) RlsCounts::count(loop_.counts.unlimited);
+  message.answer.add(status, telling_.undecided && !status.over);
+  message.tightest.take(status);
+  message.over = message.over || (status.over && !telling_.is_quota);
+  message.undecided = message.undecided || telling_.undecided;
+  message.by_fallback = message.by_fallback || telling_.by_fallback;
+  if (telling_.helps && status.until_reset)
+    message.retry_after = std::max(message.retry_after, *status.until_reset);
+  telling_.clear();
+  if (--message.left > 0) return;
+  ++told_;
+  finish(message);
+}
+
+void Batch::finish(Message& message) {
+  // A message may pass by any of its quotas.
+  message.over = message.over || (message.has_quota && !message.quota_left);
+  if (message.undecided && !message.over)
+    return connection_.refuse(*message.call, grpc::Code::unavailable, "nobody could decide");
+  message.over = message.over && !loop_.options.shadow;
+  message.answer.conclude(message.over);
+  write_headers(message);
+  if (loop_.options.metadata)
+    message.answer.metadata(metadata_of(message.call->message(), message.metadata, message.by_fallback));
+  connection_.reply(*message.call);
+}
+
+void Batch::write_headers(Message& message) const {
+  const auto& names = loop_.options.headers;
+  if (!names[0].empty() && message.tightest.any) {
+    const Tightest& least = message.tightest;
+    message.answer.header(names[0], std::to_string(least.limit));
+    message.answer.header(names[1], std::to_string(least.remaining));
+    message.answer.header(names[2], std::to_string(least.until_reset.count()));
+  }
+  if (message.over && message.retry_after.count() > 0)
+    message.answer.header("Retry-After", std::to_string(message.retry_after.count()));
+}
+
+}  // namespace weir::rls

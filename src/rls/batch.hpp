@@ -1,0 +1,78 @@
+// Messages of a connection that are asked together: the questions of all of their descriptors are one call of
+// the store, and each message is answered when the last of its own is.
+//
+// The thread of its loop. Destroying it cancels what is open; calls that it has not answered are then the
+// connection's alone. Not for: bytes of HTTP/2 (grpc/connection.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpc/connection.hpp"
+#include "rls/answer.hpp"
+#include "rls/rls_loop.hpp"
+#include "rls/status.hpp"
+#include "rls/tree_descriptor.hpp"
+#include "service/asking.hpp"
+
+namespace weir::inline v0_1::rls {
+
+class Batch {
+ public:
+  Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std::function<void()> resume);
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void begin(store::Arrival when);
+  // A ShouldRateLimit: its answer is written now, or by settle().
+  void take(grpc::GrpcCall& call);
+  bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
+  // Asks what was taken, and answers what is answered. False: some of it waits for a store.
+  bool settle();
+  bool waiting() const { return asking_.waiting(); }
+  bool answered() const { return asking_.answered(); }
+  std::size_t kept() const { return asking_.kept() + messages_.capacity() * sizeof(Message); }
+
+ private:
+  struct Message {
+    grpc::GrpcCall* call;
+    std::size_t left;  // descriptors that are not told
+    RateLimitAnswer answer;
+    bool over = false;
+    bool undecided = false;  // nobody could decide one of them
+    bool by_fallback = false;
+    bool has_quota = false;                           // some descriptors are in quota mode
+    bool quota_left = false;                          // and one of them is not over
+    std::vector<const limits::Metadata*> metadata{};  // of limits that let it pass
+    std::chrono::seconds retry_after{0};
+    Tightest tightest{};
+  };
+
+  Wrong ask(std::chrono::nanoseconds patience);
+  Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
+  void refuse(grpc::GrpcCall& call, Wrong wrong);
+  void tell(const service::Question& question);
+  void tell_file(const service::Question& question);
+  void tell_tree(const service::Question& question, Message& message);
+  void tell_descriptor(Message& message);
+  void finish(Message& message);
+  void write_headers(Message& message) const;
+
+  RlsLoop& loop_;
+  grpc::Connection& connection_;
+  std::string peer_;
+  service::Asking asking_;
+  store::Arrival when_{};
+  std::shared_ptr<const limits::Descriptors> trees_;  // of what is open
+  std::vector<TreeLimit> tree_limits_;                // of all messages
+  std::size_t tree_told_ = 0;                         // of them
+  std::vector<Message> messages_;
+  std::size_t told_ = 0;       // of them
+  DescriptorTelling telling_;  // the descriptor that is told now
+};
+
+}  // namespace weir::rls

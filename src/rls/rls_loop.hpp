@@ -1,0 +1,55 @@
+// What the connections of an event loop that speak Envoy's rate limit service share, and how the service is
+// set.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <string>
+
+#include "limits/descriptors.hpp"
+#include "rls/counts.hpp"
+#include "rls/request.hpp"
+#include "rls/series_counts.hpp"
+#include "service/asker.hpp"
+#include "service/descriptors_in_force.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::rls {
+
+struct RlsOptions {
+  bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
+  // The limit, what remains and when it is reset, of the descriptor with the least left; empty: not told.
+  std::array<std::string, 3> headers{};
+  bool metadata = false;  // what was asked, for Envoy's other filters
+  bool shadow = false;    // the overall code is OK, whatever those of the descriptors are
+  bool quota = false;     // all limits of the trees are in quota mode
+  // After that long a connection is told to go elsewhere, one earlier or later than another by a tenth; then
+  // it has the grace.
+  std::chrono::nanoseconds max_age = std::chrono::hours{24};
+  std::chrono::nanoseconds grace = std::chrono::hours{1};
+};
+
+struct RlsLoop {
+  // `store_is_far`: it takes time to answer, so that what has little left is not asked of it. All that is
+  // handed in must outlive this.
+  RlsLoop(service::Service& service, store::Store& store, bool store_is_far, const RlsOptions& said,
+          RlsCounts& counted)
+      : asker(service, store),
+        trees(service.descriptors.get()),
+        is_far(store_is_far),
+        options(said),
+        counts(counted) {}
+
+  service::Asker asker;
+  service::DescriptorsView trees;
+  SeriesCounts series;
+  const bool is_far;
+  const RlsOptions& options;
+  RlsCounts& counts;
+  RateLimitRequest request;                     // that is read now
+  std::deque<limits::DescriptorMatch> matches;  // of its descriptors
+};
+
+}  // namespace weir::rls

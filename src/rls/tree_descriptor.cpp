@@ -1,0 +1,147 @@
+#include "rls/tree_descriptor.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "rls/form.hpp"
+
+namespace weir::inline v0_1::rls {
+namespace {
+
+using limits::DescriptorMatch;
+using service::Question;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using store::Verb;
+using Outcome = limits::DescriptorMeets::Outcome;
+
+bool counts(const DescriptorMatch& match) {
+  return match.outcome == Outcome::limited || match.outcome == Outcome::zero;
+}
+
+// Those whose names another one replaces meet nothing.
+void drop_replaced(RlsLoop& loop, std::size_t count) {
+  auto& matches = loop.matches;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::string& name : matches[i].replaces) {
+      for (std::size_t j = 0; j < count; ++j) {
+        if (counts(matches[j]) && !matches[j].limit_name.empty() && matches[j].limit_name == name)
+          matches[j].outcome = Outcome::none;
+      }
+    }
+  }
+}
+
+// The key and what is the match's own are the next message's when this one waits to be asked.
+void keep(Question& question, const DescriptorMatch& match) {
+  store::Check& check = question.room(1)[0];
+  Question::More& more = question.more_of();
+  more.keys = match.key;
+  check.key = more.keys;
+  check.limit = match.limit;
+  if (!match.is_override) return;
+  more.limits.assign(1, *match.limit);
+  check.limit = more.limits.data();
+}
+
+struct Hits {
+  std::uint64_t units = 1;
+  bool own = false;
+  bool given_back = false;
+};
+
+Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
+  Hits hits{std::min(loop.request.hits(descriptor), limits::kMostUnits), descriptor.hits.has_value(), false};
+  if (!descriptor.gives_back || hits.units == 0) return hits;
+  hits.given_back = loop.asker.service().options().allow_refunds;
+  if (!hits.given_back) {
+    RlsCounts::count(loop.counts.ignored_refunds);
+    hits = {0, true, false};
+  }
+  return hits;
+}
+
+// A fixed window counts what it denies; gcra what is reported alone.
+void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, const Hits& hits,
+         nanoseconds patience) {
+  const bool gcra = match.limit->rule.algorithm == Algorithm::gcra;
+  const Outside outside{hits.given_back ? Outside::Form::refund : Outside::Form::cost, hits.units,
+                        loop.asker.service().options().max_overdraft};
+  Question& question = asking.add_charge(outside, byte_of(Form::by_tree));
+  if (gcra && !hits.own) question.verb = Verb::check;
+  keep(question, match);
+  question.checks[0].cost = Cost{hits.units};
+  question.patience = patience;
+}
+
+TreeLimit told_of(const DescriptorMatch& match, std::uint64_t hits) {
+  return {.requests_per_unit = match.requests_per_unit,
+          .unit = match.unit,
+          .name = match.limit_name,
+          .unit_text = std::string(match.is_override ? match.unit_text : std::string_view()),
+          .series = match.series,
+          .metadata = match.metadata,
+          .hits = hits,
+          .shadow = match.shadow_mode,
+          .quota = match.quota_mode};
+}
+
+}  // namespace
+
+Wrong ask_by_tree(RlsLoop& loop, service::Asking& asking, const limits::Descriptors& trees,
+                  const limits::Descriptors::Tree& domain, nanoseconds patience,
+                  std::vector<TreeLimit>& told) {
+  const RateLimitRequest& request = loop.request;
+  const auto descriptors = request.descriptors();
+  while (loop.matches.size() < descriptors.size()) loop.matches.emplace_back();
+  bool some_replace = false;
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    const auto& limit = descriptors[i].limit;
+    trees.match(domain, request.entries(descriptors[i]), limit ? &*limit : nullptr, loop.matches[i]);
+    if (loop.matches[i].outcome == Outcome::bad_override) return Wrong::unit;
+    some_replace = some_replace || !loop.matches[i].replaces.empty();
+  }
+  if (some_replace) drop_replaced(loop, descriptors.size());
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    const DescriptorMatch& match = loop.matches[i];
+    if (!counts(match)) {
+      asking.add_answered(byte_of(match.outcome == Outcome::unlimited ? Form::unlimited : Form::free) |
+                          kLast);
+      continue;
+    }
+    const Hits hits = hits_of(loop, descriptors[i]);
+    ask(loop, asking, match, hits, patience);
+    loop.asker[loop.asker.size() - 1].form |= kLast;
+    told.push_back(told_of(match, hits.given_back ? 0 : hits.units));
+  }
+  return Wrong::nothing;
+}
+
+StatusOf tree_status_of(const Question& question, const TreeLimit& limit, nanoseconds now) {
+  if (question.verb == Verb::charge) decide_charge(question);
+  const store::Check& check = question.checks[0];
+  const Decision& decision = check.decision;
+  StatusOf made;
+  Status& status = made.status;
+  // A limit of 0 counts as one of 1, so that what was used shows.
+  status.over = limit.requests_per_unit == 0 ? decision.remaining == 0 : !decision.allowed();
+  status.limit = {limit.requests_per_unit, limit.unit,
+                  limit.unit_text.empty() ? limit.name : limit.unit_text};
+  nanoseconds until = status.over ? until_more(check.limit->rule, decision) : decision.reset_after;
+  // A window that nobody has used ends, too.
+  if (until.count() == 0 && check.limit->rule.algorithm != Algorithm::gcra)
+    until = core::decide(check.limit->rule, {}, now, Cost{1}, now).decision().reset_after;
+  status.until_reset = std::chrono::ceil<seconds>(until);
+  made.helps = status.over && decision.verdict != Verdict::never && limit.requests_per_unit != 0;
+  if (status.over) {
+    status.until_reset = std::max(*status.until_reset, seconds{1});
+  } else if (limit.requests_per_unit != 0) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    status.remaining = static_cast<std::uint32_t>(std::clamp<std::int64_t>(decision.remaining, 0, kMost));
+  }
+  made.would_deny = limit.shadow && status.over;
+  if (limit.shadow) status.over = made.helps = false;
+  return made;
+}
+
+}  // namespace weir::rls

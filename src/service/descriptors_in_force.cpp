@@ -1,0 +1,54 @@
+#include "service/descriptors_in_force.hpp"
+
+#include "limits/envoy_file.hpp"
+
+namespace weir::inline v0_1::service {
+
+DescriptorsInForce::Compiled DescriptorsInForce::compile(const std::shared_ptr<const void>& before) const {
+  Compiled compiled;
+  const auto looks = [&compiled](const std::string& at) { compiled.stamps.emplace(at, stamp_of(at)); };
+  const limits::OpenFile open = [this](const std::string& at,
+                                       std::size_t most) -> tl::expected<std::string, std::string> {
+    if (given_up().load(std::memory_order_relaxed)) return tl::unexpected(std::string(kGivenUp));
+    return options_.open(at, most);
+  };
+  limits::EnvoyFolder folder =
+      limits::read_envoy_folder(path(), {.compiling = options_.setting, .open = open, .looks = looks});
+  for (const limits::Finding& each : folder.findings)
+    (each.severity == limits::Severity::error ? compiled.errors : compiled.warnings)
+        .push_back(limits::envoy_text(each));
+  if (!folder.set) return compiled;
+  if (folder.files == 0) {
+    const std::string none = path() + ": there is no file";
+    const bool had_some = before && static_cast<const limits::Descriptors*>(before.get())->domains() > 0;
+    if (had_some) {
+      compiled.errors.push_back(none);
+      return compiled;
+    }
+    compiled.warnings.push_back(none + ", so no domain is known and nothing is limited");
+  }
+  compiled.text = std::move(folder.text);
+  compiled.counts =
+      std::to_string(folder.set->domains()) + " domains, " + std::to_string(folder.set->limits()) + " limits";
+  compiled.made = std::move(folder.set);
+  return compiled;
+}
+
+void DescriptorsInForce::add_rows(Metrics& metrics) const {
+  using Type = Metric::Type;
+  FilesInForce::add_rows(metrics, Section::rls, "folder of Envoy's rate limits");
+  const auto count = [this](auto read) {
+    return [this, read] {
+      const auto made = current();
+      return Metric::Value{static_cast<std::uint64_t>(made ? read(*made) : 0)};
+    };
+  };
+  metrics.add({Section::rls, Type::gauge, "rls_domains", "Domains in force",
+               count([](const limits::Descriptors& made) { return made.domains(); })});
+  metrics.add({Section::rls, Type::gauge, "rls_limits", "Limits in force",
+               count([](const limits::Descriptors& made) { return made.limits(); })});
+  metrics.add(
+      [this](Exposition& to) { write_families(to, "weir_rls_config", "folder of Envoy's rate limits"); });
+}
+
+}  // namespace weir::service
