@@ -75,9 +75,9 @@
 --   10^15 + number  number                  the same, by its number
 --   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
--- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt is recounted, drained and
--- charged again, or forgotten. Then nothing of before can be taken back. A state that is gone though it still owed
--- (it was evicted, or a failover has lost it) takes its line and its ids with it.
+-- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt
+-- is recounted, drained and charged again, or forgotten. Then nothing of before can be taken back. A state that is
+-- gone though it still owed (it was evicted, or a failover has lost it) takes its line and its ids with it.
 
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min

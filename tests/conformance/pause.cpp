@@ -124,7 +124,7 @@ void the_last_of_a_line_shortens_no_pause(Trial& trial) {
               "retry_after");
 }
 
-// One unit at its end and then the pace, by the numbers of whoever asks, and as long as they ask later.
+// One unit at its end and then the pace, by the asker's numbers, and as long as they ask later.
 void other_numbers_do_not_move_the_end_of_a_pause(Trial& trial) {
   const Limit before = trial.limit("1/s burst 3", 1);
   for (const char* const rule :
