@@ -67,7 +67,7 @@ struct Settings {
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
 
-  std::string limits;   // the limits file; empty: none
+  std::string limits;  // the limits file; empty: none
   // A folder of envoyproxy/ratelimit's files; empty: none.
   std::string rls_config;
   bool rls_merge_domains = false;

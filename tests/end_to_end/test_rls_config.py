@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from server import Folder, Server, main, until, weir
+from server import Folder, Server, run, until, weir
 
 SHOP = """\
 domain: shop
@@ -94,4 +94,4 @@ class TestServe(WithFolder):
 
 
 if __name__ == "__main__":
-    main()
+    run()
