@@ -57,7 +57,9 @@ class Admin(unittest.TestCase):
         cls.folder = Folder()
         cls.file = cls.folder.file("limits.yaml", LIMITS)
         # No Redis is there, so the fallback decides and is told of.
-        cls.server = Server("--threads", 2, "--limits", cls.file, "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0",
+        descriptors = cls.folder.file("rls")
+        os.mkdir(descriptors)
+        cls.server = Server("--threads", 2, "--limits", cls.file, "--rls-config", descriptors, "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0",
                             "--store", "redis://127.0.0.1:1", "--log-level", "error")
         with cls.server.client() as client:
             for _ in range(5):
