@@ -87,6 +87,9 @@ std::string text_of(const limits::DescriptorMatch& met) {
 
 // Which limit of a folder of envoyproxy/ratelimit's files a descriptor meets.
 int explain_descriptor(const ExplainFlags& flags) {
+  if (flags.domain.empty()) throw std::runtime_error("rls-config needs domain");
+  if (flags.json || !(flags.cost + flags.class_of + flags.now).empty())
+    throw std::runtime_error("cost, class, now and json are for a limits file, not for rls-config");
   const limits::EnvoyFolder folder =
       limits::read_envoy_folder(flags.rls_config, {.compiling = {.merge_domains = flags.rls_merge_domains}});
   if (!folder.set) {
@@ -160,9 +163,8 @@ void add_explain(CLI::App& app, int& result) {
   explain_app->add_option("--now", flags->now, "moment that is meant, as in 2026-12-01T12:00:00Z [now]")
       ->type_name("TIME");
   explain_app
-      ->add_option(
-          "--rls-config", flags->rls_config,
-          "folder of envoyproxy/ratelimit's files, of which the attributes are a descriptor's entries")
+      ->add_option("--rls-config", flags->rls_config,
+                   "folder of envoyproxy/ratelimit's files, for the words of a descriptor")
       ->type_name("FOLDER");
   explain_app->add_flag("--rls-merge-domains", flags->rls_merge_domains,
                         "several of them may say one domain");

@@ -70,7 +70,7 @@ TEST(Descriptors, meet_the_limit_that_says_most_of_them) {
       {{{"plan", "trial"}, {"path", "/"}, {"more", "x"}}, "none"},
       {{}, "none"},
       {{{"nothing", "x"}}, "none"},
-      // A value before a pattern; the first pattern; all of the text; a star is none too.
+      // A value before a pattern; the first pattern; all of the text; a star may be nothing.
       {{{"file", "img/logo.png"}}, "7/DAY shop.file_img/logo.png 4:shop4:file12:img/logo.png"},
       {{{"file", "img/a.css"}}, "100/DAY shop.file_img/* 4:shop4:file5:img/*"},
       {{{"file", "img/"}}, "100/DAY shop.file_img/* 4:shop4:file5:img/*"},

@@ -54,7 +54,7 @@ TEST_F(Folder, a_name_is_the_path_with_dots) {
             "a.b.c.yaml: config error, unknown key 'domian'; did you mean domain? (line 1, column 1)\n");
 }
 
-TEST_F(Folder, what_is_no_file_holds_nobody_up) {
+TEST_F(Folder, a_pipe_or_a_broken_link_holds_nobody_up) {
   write("one.yaml", "domain: one");
   ASSERT_EQ(mkfifo((path_ + "/pipe").c_str(), 0600), 0);
   EXPECT_EQ(told(), "pipe: cannot read it: Not a regular file\n");

@@ -33,7 +33,7 @@ class InForce : public testing::Test {
                                  }}};
 };
 
-TEST_F(InForce, an_empty_folder_is_no_domain_and_is_warned_of) {
+TEST_F(InForce, an_empty_folder_has_no_domain_and_is_warned_of) {
   EXPECT_EQ(files_.reload(), Lines());
   EXPECT_EQ(files_.current()->domains(), 0U);
   EXPECT_EQ(warned_, Lines{path_ + ": there is no file, so no domain is known and nothing is limited"});

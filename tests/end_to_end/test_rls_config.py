@@ -59,6 +59,9 @@ class TestTools(WithFolder):
         self.assertEqual(explain("plan=gold"),
                          (0, "shop.plan_g*: 16 per HOUR, shadow_mode\ncounted under 4:shop4:plan2:g*\n", ""))
         self.assertEqual(explain("plan=gold", "path=/"), (0, "no limit\n", ""))
+        self.assertEqual(weir("explain", "--rls-config", self.path, "a=b"), (2, "", "weir: rls-config needs domain\n"))
+        self.assertEqual(explain("a=b", "--json")[2],
+                         "weir: cost, class, now and json are for a limits file, not for rls-config\n")
         self.assertEqual(weir("explain", "--rls-config", self.path, "--domain", "x", "a=b")[2],
                          "weir: unknown domain 'x'\n")
 
