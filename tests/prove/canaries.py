@@ -289,7 +289,7 @@ plant("charge_drops_all_that_does_not_fit", OVERDRAFT, "      after += room;\n",
 plant("charge_forgives_a_part_of_a_unit", OVERDRAFT,
       "  const std::uint64_t units = units_of(ahead, state.word);\n  return units > most",
       "  const std::uint64_t units = ahead / state.word;\n  return units > most", "charge.other_T")
-plant("charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next", "  if (after != owed + 1) {\n    told.next",
+plant("charge_lowers_a_tat", OVERDRAFT, "  if (after > owed || recounts) {", "  if (after != owed + 1 || recounts) {",
       "charge.other_T")
 plant("charge_of_what_remains_is_one_less", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
       ": std::max(owed, (burst - std::min(outside.units + 1, burst)) * interval);", "charge.remaining")
