@@ -127,7 +127,7 @@ struct Connection::Callbacks {
   }
 
   static nghttp2_session_callbacks* all() {
-    static nghttp2_session_callbacks* const made = [] {
+    static nghttp2_session_callbacks* const kMade = [] {
       nghttp2_session_callbacks* callbacks = nullptr;
       if (nghttp2_session_callbacks_new(&callbacks) != 0) throw std::bad_alloc();
       nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
@@ -138,10 +138,10 @@ struct Connection::Callbacks {
       nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
       return callbacks;
     }();
-    return made;
+    return kMade;
   }
   static nghttp2_option* options() {
-    static nghttp2_option* const made = [] {
+    static nghttp2_option* const kMade = [] {
       nghttp2_option* option = nullptr;
       if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
       nghttp2_option_set_no_closed_streams(option, 1);
@@ -150,7 +150,7 @@ struct Connection::Callbacks {
       nghttp2_option_set_stream_reset_rate_limit(option, 100'000, 10'000);
       return option;
     }();
-    return made;
+    return kMade;
   }
 };
 

@@ -284,7 +284,7 @@ const std::vector<std::string>& Descriptors::series() const { return parts_->ser
 void Descriptors::append_text(std::string& out) const {
   const auto switched = [](bool on) { return on ? "true" : "false"; };
   for (const Node& each : parts_->nodes) {
-    if (each.series == kNone) continue;
+    if (each.series == kNone || !each.said->limit) continue;
     out += parts_->series[each.series] + ": unit=" + std::string(name_of(each.unit)) +
            " requests_per_unit=" + std::to_string(each.said->limit->requests_per_unit) +
            ", shadow_mode: " + switched(each.said->shadow_mode) +
@@ -335,6 +335,7 @@ void Descriptors::Parts::write_key(const Tree& domain, std::span<const Descripto
 }
 
 void Descriptors::Parts::meet(const Node& node, DescriptorMeets& into) const {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a node that is met has one
   const DescriptorLimit& rate_limit = *node.said->limit;
   into.shadow_mode = node.said->shadow_mode;
   into.quota_mode = node.said->quota_mode;
@@ -350,7 +351,7 @@ void Descriptors::Parts::meet(const Node& node, DescriptorMeets& into) const {
   into.unit = node.unit;
   into.requests_per_unit = rate_limit.requests_per_unit;
   into.period = period_of(node.unit);
-  into.limit = &*node.limit;
+  into.limit = &*node.limit;  // NOLINT(bugprone-unchecked-optional-access): made with it
 }
 
 void Descriptors::Parts::meet_override(const Tree& domain, const DescriptorOverride& asked,
