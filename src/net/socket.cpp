@@ -6,8 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
+
+#include "net/announced_hello.hpp"
 
 namespace weir::inline v0_1::net {
 namespace {
@@ -80,8 +83,9 @@ class PlainSocket : public Socket {
 constexpr std::size_t kRecord = 16384;
 
 // What OpenSSL 3 keeps for a connection (tests/end_to_end/test_client_memory.py measures it): 15 KiB for one
-// that is idle, whose buffers are released; in a handshake 42 KiB and what has been read of it, half as much
-// again; and a buffer for half a record.
+// that is idle, whose buffers are released; in a handshake 32 KiB, the record that it reads, and the whole of
+// a message as soon as its length is known, or half as much again as has been read; and a buffer for half a
+// record.
 constexpr std::size_t kTlsAtRest = std::size_t{16} << 10;
 constexpr std::size_t kTlsHandshake = std::size_t{32} << 10;
 constexpr std::size_t kTlsBuffer = std::size_t{18} << 10;
@@ -102,6 +106,8 @@ class TlsSocket final : public PlainSocket {
     // takes its replies. Nothing is cut short unseen: what messages need, their own lengths say.
     SSL_set_options(ssl_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    BIO_set_callback_arg(input(), reinterpret_cast<char*>(&hello_));
+    BIO_set_callback_ex(input(), look_at_hello);
   }
 
   Outcome handshake() override {
@@ -162,12 +168,27 @@ class TlsSocket final : public PlainSocket {
 
   std::size_t at_rest() const override { return kTlsAtRest; }
   std::size_t kept() const override {
-    if (shaking_) return kTlsHandshake + read_so_far() * 3 / 2;
+    if (shaking_) {
+      const std::uint64_t read = read_so_far();
+      return kTlsHandshake +
+             std::max(read * 3 / 2, hello_.bytes() + std::min<std::uint64_t>(read, kTlsBuffer));
+    }
     return (SSL_has_pending(ssl_.get()) == 1 ? kTlsBuffer : 0) + (half_written_ ? kTlsBuffer : 0);
   }
 
  private:
-  std::uint64_t read_so_far() const { return BIO_number_read(SSL_get_rbio(ssl_.get())); }
+  BIO* input() const { return SSL_get_rbio(ssl_.get()); }
+  std::uint64_t read_so_far() const { return BIO_number_read(input()); }
+
+  // Of OpenSSL, after each read of the socket.
+  static long look_at_hello(BIO* bio, int what, const char* bytes, std::size_t /*most*/, int, long,
+                            int result, std::size_t* count) {
+    if (what != (BIO_CB_READ | BIO_CB_RETURN) || result <= 0) return result;
+    auto& hello = *reinterpret_cast<AnnouncedHello*>(BIO_get_callback_arg(bio));
+    hello.feed({bytes, *count});
+    if (hello.is_known()) BIO_set_callback_ex(bio, nullptr);
+    return result;
+  }
 
   Outcome after(int result) {
     if (result == 1) return {};
@@ -183,9 +204,10 @@ class TlsSocket final : public PlainSocket {
     }
   }
 
-  std::unique_ptr<SSL, FreeSsl> ssl_;
-  bool shaking_ = true;        // the handshake is under way
-  bool half_written_ = false;  // a record
+  AnnouncedHello hello_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;  // it looks at what is said there
+  bool shaking_ = true;                // the handshake is under way
+  bool half_written_ = false;          // a record
   unsigned long reason_ = 0;
   bool refused_ = false;  // the handshake has failed: an alert may be on its way, and nothing else is
 };

@@ -209,7 +209,9 @@ class TestTls(unittest.TestCase):
     @unittest.skipIf(sanitized(), "its memory is not the program's")
     def test_what_is_charged_is_at_least_what_it_costs(self):
         for what, data, count in (("a handshake of which nothing has come", b"", 500),
-                                  ("half a hello", self.HELLO[:300], 500), ("the first record", self.HELLO[:16389], 500),
+                                  ("half a hello", self.HELLO[:300], 500),
+                                  ("nine bytes of a long hello", b"\x16\x03\x01\x00\x04\x01\x01\xf0\x00", 500),
+                                  ("the first record", self.HELLO[:16389], 500),
                                   ("six records", self.HELLO, 200), ("idle", None, 300)):
             with self.subTest(what), Server("--threads", "1", "--client-memory", "1GiB", *self.flags) as server:
                 with server.client(tls=self.trust()) as other:
