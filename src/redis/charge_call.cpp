@@ -175,9 +175,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
   const Outside::Form form = request.charge->outside.form;
-  const bool pauses = form == Outside::Form::pause;
-  // A pause of no length moves nobody: one unit remains, as in a store of this process.
-  const bool moves = pauses && request.charge->outside.length.count() > 0;
+  const bool moves = store::moves(request.charge->outside);
   // By slot; a refund of gcra's states is asked of another script.
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
@@ -199,9 +197,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
       call->add(i);
     }
     its->each.push_back({std::move(kept), std::nullopt});
-    if (guarantee) continue;
-    its->each.back().outside =
-        pauses && !moves ? Outside(Remaining{1}) : store::outside_of(*request.charge, check);
+    if (!guarantee) its->each.back().outside = store::outside_of(*request.charge, check);
   }
   its->open = calls.size();
   for (auto& [where, call] : calls) call->send(std::move(call), now);

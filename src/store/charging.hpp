@@ -18,9 +18,15 @@
 
 namespace weir::inline v0_1::store {
 
+// Whether it moves those who wait. A pause of no length moves nobody: one unit remains.
+inline bool moves(const Outside& outside) {
+  return outside.form == Outside::Form::pause && outside.length.count() > 0;
+}
+
 // What is told of the outside at a check.
 inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
   Outside outside = terms.outside;
+  if (outside.form == Outside::Form::pause && !moves(outside)) outside = Remaining{1};
   if (outside.form == Outside::Form::cost || outside.form == Outside::Form::refund)
     outside.units = check.cost.units;
   return outside;

@@ -174,7 +174,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   }
   if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
   if (auto why = cannot_charge(request.checks, terms.outside)) return refuse(request, *std::move(why));
-  if (terms.outside.form == Outside::Form::pause) return reservations_.pause(request, when.now);
+  if (moves(terms.outside)) return reservations_.pause(request, when.now);
   if (terms.outside.form == Outside::Form::refund) return reservations_.refund(request, when.now);
   Charging charging{terms};
   table_.charge_all(request.checks, when.now, charging);
