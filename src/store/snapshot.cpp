@@ -26,7 +26,7 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 
 struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
-  std::uint32_t version = 5;
+  std::uint32_t version = 6;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
   Stamp stamp;

@@ -124,7 +124,7 @@ void the_last_of_a_line_shortens_no_pause(Trial& trial) {
               "retry_after");
 }
 
-// One unit at its end and then the pace, by the numbers of whoever asks, and as long as they ask later.
+// One unit at its end and then the pace, by the numbers of who asks, and as long as they ask later.
 void other_numbers_do_not_move_the_end_of_a_pause(Trial& trial) {
   const Limit before = trial.limit("1/s burst 3", 1);
   for (const char* const rule :
@@ -169,6 +169,31 @@ void a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end(Trial& trial) {
   pause(trial, rate, "k", 20s);
   trial.world.advance(25s);
   trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "the slot is free 5 s after the new moment");
+}
+
+// It came after one that waits longer, for another limit, and so its units move with that one's.
+void a_hold_that_is_over_does_not_come_back_by_a_pause(Trial& trial) {
+  const Limit rate = trial.limit("1/s burst 20", 1);
+  const Limit slow = trial.limit("1/10s burst 1", 2);
+  const Limit slots = trial.limit("in_flight=1", 3);
+  trial.ask(slow, "k");
+  const Booked waits = reserve(trial, {{rate, "k"}, {slow, "k"}}, 60s);
+  trial.equal(waits.wait.count(), nanoseconds{10s}.count(), "one waits");
+  const Booked held = reserve(trial, {{rate, "k"}, {slots, "k"}}, 0s, 1s);
+  trial.expect(held.granted, "another acts now");
+  trial.world.advance(5s);
+  pause(trial, rate, "k", 20s);
+  trial.equal(moment(trial, waits.id).count(), nanoseconds{20s}.count(), "who waits has moved");
+  trial.equal(moment(trial, held.id).count(), -1, "the moment of what is over");
+  trial.equal(settle(trial, held.id, 0).count(), -1, "nothing is left to settle");
+  trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "its slot is free");
+}
+
+void units_that_were_taken_ahead_are_not_spent_in_a_pause(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 100", 1);
+  for (int i = 0; i < 3; ++i) trial.expect(trial.ask(limit, "k").allowed(), "before it");
+  pause(trial, limit, "k", 30s);
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{30s}.count(), "in it");
 }
 
 void windows_are_not_paused(Trial& trial) {
@@ -341,6 +366,10 @@ std::vector<Property> pause_properties() {
           {"other_numbers_do_not_move_the_end_of_a_pause", other_numbers_do_not_move_the_end_of_a_pause},
           {"a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end",
            a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end},
+          {"a_hold_that_is_over_does_not_come_back_by_a_pause",
+           a_hold_that_is_over_does_not_come_back_by_a_pause},
+          {"units_that_were_taken_ahead_are_not_spent_in_a_pause",
+           units_that_were_taken_ahead_are_not_spent_in_a_pause},
           {"windows_are_not_paused", windows_are_not_paused},
           {"whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds",
            whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds}};
