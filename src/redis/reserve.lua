@@ -68,12 +68,12 @@
 --                   change left it
 --                   After a move: a pause's end; ns that pauses have moved all units; `shift`, ns that all moments that
 --                   are ahead have moved: they are kept less it; the last of the moments that nothing moves up
---   -12 x 10^15 + number  'number ns time'  ns that a pause has moved the units from that number on, and when
 --   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
 --   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
 --   -3 x 10^15 + us 'm' id number moment    a moment that somebody has, less `shift`
 --   10^12 + ms      'o' id number units until moved   what may still be settled, by until; by then pauses had moved it
 --   10^15 + number  number                  the same, by its number
+--   2 x 10^15 + number  'number ns time'    ns that a pause has moved the units from that number on, and when
 --   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
 -- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt is
@@ -114,7 +114,8 @@ local function less(as, an, bs, bn) return as < bs or as == bs and an < bn end
 
 -- include windows.lua
 
-local PAUSES, HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -12e15, -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
+-- No score is beyond 2^53: there a double has no odd numbers.
+local HOLES, ENDS, AHEAD, UNTIL, NUMBERS, PAUSES, WORDS = -9e15, -6e15, -3e15, 1e12, 1e15, 2e15, 3e15
 local MOST_PAUSES = 64
 local MOST_MOVED = 1024  -- holes that a pause moves; others are lost
 local LOOKED = 64       -- holes that are looked at, and holds
@@ -981,14 +982,14 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   end
   -- Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
   local function fold_moves(line, number)
-    if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) < MOST_PAUSES / 2 then return end
-    local hold = by_score(line, int(NUMBERS), '(' .. int(WORDS), 1)[1]
+    if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(WORDS)) < MOST_PAUSES / 2 then return end
+    local hold = by_score(line, int(NUMBERS), '(' .. int(PAUSES), 1)[1]
     local upto = int(PAUSES + min(number, hold and hold + 0 or number))
     for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+) ') end
     remove_scores(line, int(PAUSES), upto)
   end
   local function add_move(line, number, by)
-    local full = call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) >= MOST_PAUSES
+    local full = call('ZCOUNT', line.key, int(PAUSES), '(' .. int(WORDS)) >= MOST_PAUSES
     if full then
       local before = call('ZREVRANGEBYSCORE', line.key, int(PAUSES + number), int(PAUSES), 'LIMIT', 0, 1)[1]
       local from, sum = match(before or '', '^(%d+) (%d+) ')
@@ -1002,7 +1003,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     end
     -- In order, those of one microsecond too.
     local time = digits_of(0)
-    for _, member in ipairs(by_score(line, int(PAUSES), '(' .. int(HOLES))) do
+    for _, member in ipairs(by_score(line, int(PAUSES), '(' .. int(WORDS))) do
       local other = match(member, ' (%d+)$')
       if other >= time then time = digits_of(from_now(other) + 1) end
     end
