@@ -531,7 +531,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     {.key = {.name = "lease",
              .unsaid = "none",
              .meaning = "`units` that a server takes from a shared store at a time and spends without asking "
-                        "it, `for` (`1s`) at the longest: [redis.md](redis.md#leases)",
+                        "it, `for` (`1s`, the most) at the longest: [redis.md](redis.md#leases)",
              .example = "{ units: 100, for: 1s }",
              .form = R"({
   "description": "Units that a server takes from a shared store at a time, and spends without asking it.",

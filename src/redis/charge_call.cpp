@@ -124,6 +124,8 @@ class ChargeCall final : public StoreCall {
       charge_->told[of_[i]] = told[i];
       const KeptCheck& check = charge_->each[of_[i]].check;
       in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
+      // And again: a lease that was asked for meanwhile may be of before the pause.
+      if (length) in_.known.forget(check.hash);
     }
   }
 
@@ -175,11 +177,12 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
   const Outside::Form form = request.charge->outside.form;
-  const bool moves = store::moves(request.charge->outside);
+  const bool moves = store::pauses(request.charge->outside);
   // By slot; a refund of gcra's states is asked of another script.
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
+    if (moves) in.known.forget(hash_of(check.limit->id, check.key));
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
     const bool scheduled = check.limit->rule.algorithm == Algorithm::gcra && (refunds || moves);

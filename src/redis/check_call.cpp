@@ -280,9 +280,10 @@ void CheckCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds n
 
 // The units of the call are a lease.
 void CheckCall::grant(nanoseconds charged_at, nanoseconds now) {
+  const nanoseconds until = asked_ + std::min(check_.limit.sharing.lease_for, Lease::kLongest);
   const auto rest = in_.known.grant(
       check_.hash, Lease{check_.name, check_.limit.rule.quota, lease_, ahead_ ? 0 : check_.cost.units, asked_,
-                         charged_at, asked_ + check_.limit.sharing.lease_for, check_.resets});
+                         charged_at, until, check_.resets});
   if (rest) give_back(in_, check_.hash, *rest, now);
 }
 

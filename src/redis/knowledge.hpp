@@ -45,7 +45,7 @@ class Knowledge {
   Knowledge(const Knowledge&) = delete;
   Knowledge& operator=(const Knowledge&) = delete;
 
-  // How often the key has been reset, and that it is now.
+  // How often the key has been reset, or paused, and that it is now: leases of before are not spent after it.
   std::uint32_t resets_of(std::uint64_t hash) const { return memory_.resets.of(hash).load(); }
   void forget(std::uint64_t hash);
 

@@ -13,6 +13,9 @@
 //
 // So in a span W no more than burst x T + W of it can be added.
 //
+// No process hears of a pause that another has asked for, so a lease lasts for a second at most: in a pause
+// nothing is spent after that. The process that asked ends the key's leases at once (Knowledge::forget()).
+//
 // The price: while a lease lasts it may keep others waiting for units that nobody spends, and when its
 // process is killed, until they have drained.
 //
@@ -35,6 +38,8 @@ namespace weir::inline v0_1::redis {
 
 struct Lease {
   using nanoseconds = std::chrono::nanoseconds;
+
+  static constexpr nanoseconds kLongest = std::chrono::seconds{1};
 
   std::string key;
   Quota quota;

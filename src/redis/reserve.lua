@@ -50,7 +50,8 @@
 -- '+', of the calendar an '@', and then its number is the window's. The words: limit's id, lengths of key and of name,
 -- T, burst, units, end, low, number, moved and generation (those of OwnUnits in src/store/schedule.hpp), whether it is
 -- held, settles (2: not by an actual without a name), is a shadow's, the epoch of its line, how far pauses had moved
--- its units, and `shift` (see below) then. One without a hold stays for a minute after its moment.
+-- its units, and `shift` (see below) then; and how far they had when UNTIL was last said. One without a hold stays for
+-- a minute after its moment.
 --
 -- Slots are a sorted set in place of a state: of each open hold 'weir1s ID', its score the us at which it ends, as those
 -- of a line. A pause may have moved that, by other limits' lines: one that seems to be over is looked up.
@@ -67,17 +68,17 @@
 --                   change left it
 --                   After a move: a pause's end; ns that pauses have moved all units; `shift`, ns that all moments that
 --                   are ahead have moved: they are kept less it; the last of the moments that nothing moves up
---   -12 x 10^15 + number  number ' ' ns     ns that a pause has moved the units from that number on
 --   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
 --   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
 --   -3 x 10^15 + us 'm' id number moment    a moment that somebody has, less `shift`
 --   10^12 + ms      'o' id number units until moved   what may still be settled, by until; by then pauses had moved it
 --   10^15 + number  number                  the same, by its number
+--   2 x 10^15 + number  'number ns time'    ns that a pause has moved the units from that number on, and when
 --   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
--- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt
--- is recounted, drained and charged again, or forgotten. Then nothing of before can be taken back. A state that is
--- gone though it still owed (it was evicted, or a failover has lost it) takes its line and its ids with it.
+-- A state that has a line says so: ' @EPOCH' at its end (check.lua has what may follow), which is lost when the debt is
+-- recounted, drained and charged again, or forgotten. Then nothing of before can be taken back. A state that is gone
+-- though it still owed (it was evicted, or a failover has lost it) takes its line and its ids with it.
 
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -113,7 +114,8 @@ local function less(as, an, bs, bn) return as < bs or as == bs and an < bn end
 
 -- include windows.lua
 
-local PAUSES, HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -12e15, -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
+-- No score is beyond 2^53: there a double has no odd numbers.
+local HOLES, ENDS, AHEAD, UNTIL, NUMBERS, PAUSES, WORDS = -9e15, -6e15, -3e15, 1e12, 1e15, 2e15, 3e15
 local MOST_PAUSES = 64
 local MOST_MOVED = 1024  -- holes that a pause moves; others are lost
 local LOOKED = 64       -- holes that are looked at, and holds
@@ -231,7 +233,7 @@ local function moved_to(line, number)
   local sum = line.all
   if line.pause == '0' then return sum end
   for _, member in ipairs(by_score(line, int(PAUSES), int(PAUSES + number))) do
-    sum = sum + match(member, ' (%d+)$')
+    sum = sum + match(member, ' (%d+) ')
   end
   return sum
 end
@@ -247,11 +249,11 @@ local function read_record(key)
   local at = string.find(record, '\n', 1, true) + 1
   for i = 1, parts_count do
     local stop = string.find(record, '\n', at, true)
-    local part = {}
+    local part = {words = sub(record, at, stop - 1)}
     part.size, part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
-      part.settles, part.shadow, part.epoch, part.paused, part.shift =
-      match(sub(record, at, stop - 1),
-            '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%-?%d+)$')
+      part.settles, part.shadow, part.epoch, part.paused, part.shift, part.then_paused =
+      match(part.words, '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) ..
+                        '(%d) (%d) (%d) (%S+) (%d+) (%-?%d+) (%d+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
     part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
     part.is_dated = part.T == '0' and sub(part.epoch, 1, 1) == '@'
@@ -260,10 +262,39 @@ local function read_record(key)
     part.is_rate = part.T ~= '0'
     its.parts[i], at = part, stop + 1
   end
+  its.names = at
   for _, part in ipairs(its.parts) do
     part.name, at = sub(record, at, at + part.size - 1), at + part.size
   end
   return its
+end
+
+-- When the hold of a record ends, ns from now; `line_of` gives the line of a part, nil when it is not there any more.
+-- It moves by a pause with its units, at the key where they move furthest, unless it was over before that.
+local function end_of_record(its, line_of)
+  local moved, moves, before = {}, {}, 0
+  for i, part in ipairs(its.parts) do
+    local line = part.is_rate and line_of(part)
+    if line then
+      moved[i] = line.all
+      before = max(before, part.then_paused - part.paused)
+      for _, member in ipairs(line.pause ~= '0' and by_score(line, int(PAUSES), int(PAUSES + part.number)) or {}) do
+        local by, time = match(member, ' (%d+) (%d+)$')
+        moves[#moves + 1] = {i = i, by = by + 0, at = from_now(time)}
+      end
+    end
+  end
+  local function ends()
+    local by = 0
+    for i, sum in pairs(moved) do by = max(by, sum - its.parts[i].paused) end
+    return from_now(its.last) - before + by
+  end
+  table.sort(moves, function(a, b) return a.at < b.at end)
+  for _, move in ipairs(moves) do
+    if moved[move.i] >= its.parts[move.i].then_paused + 0 and ends() <= move.at then break end
+    moved[move.i] = moved[move.i] + move.by
+  end
+  return ends()
 end
 
 local function slot_of(id) return 'weir1s ' .. id end
@@ -279,19 +310,18 @@ local function line_of(stem, name)
 end
 -- Those of a key whose time is over; one that a pause has moved stays until its new end.
 local function free_ended(key, stem)
+  local function find_line(part)
+    local line = line_of(stem, part.name)
+    local text = call('ZRANGEBYSCORE', line, 0, 0)[1]
+    local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
+    if epoch ~= part.epoch then return nil end
+    local pause, all = match(more, '^ (%d+) (%d+) ')
+    return {key = line, pause = pause or '0', all = (all or 0) + 0}
+  end
   for _, member in ipairs(call('ZRANGEBYSCORE', key, '-inf', int(now_us), 'LIMIT', 0, MOST_ENDED)) do
     local id = sub(member, 8)
-    local its, by = read_record(stem .. id), 0
-    for _, part in ipairs(its and its.parts or {}) do
-      local line = part.is_rate and line_of(stem, part.name)
-      local text = line and call('ZRANGEBYSCORE', line, 0, 0)[1]
-      local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
-      if epoch == part.epoch then
-        local pause, all = match(more, '^ (%d+) (%d+) ')
-        by = max(by, moved_to({key = line, pause = pause or '0', all = (all or 0) + 0}, part.number) - part.paused)
-      end
-    end
-    local left = its and from_now(its.last) + by or 0
+    local its = read_record(stem .. id)
+    local left = its and end_of_record(its, find_line) or 0
     if left > 0 then take_slot(key, id, left) else call('ZREM', key, member) end
   end
 end
@@ -816,15 +846,15 @@ if reserves then
       local longer = keep_until(line, longest)
       write_line(line)
       if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
-      words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s %d %d', its.id, its.key_size,
+      words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s %d %d %d', its.id, its.key_size,
         #KEYS[2 * i], its.T, its.burst, its.units, part.stop, part.low, part.number, part.moved, part.generation,
-        held and 1 or 0, its.settles, its.shadow and 1 or 0, line.epoch, part.paused, line.shift)
+        held and 1 or 0, its.settles, its.shadow and 1 or 0, line.epoch, part.paused, line.shift, part.paused)
       names[#names + 1] = KEYS[2 * i]
     end
     for _, i in ipairs(slots) do
       local its = limits[i]
       take_slot(KEYS[2 * i], id, moment + hold)
-      words[#words + 1] = format('%s %s %d 0 %s 1 0 0 0 0 0 0 2 %d - 0 0', its.id, its.key_size, #KEYS[2 * i],
+      words[#words + 1] = format('%s %s %d 0 %s 1 0 0 0 0 0 0 2 %d - 0 0 0', its.id, its.key_size, #KEYS[2 * i],
                                  its.burst, its.shadow and 1 or 0)
       names[#names + 1] = KEYS[2 * i]
     end
@@ -832,7 +862,7 @@ if reserves then
       local its, key, dated = limits[i], KEYS[2 * i + 1], states[i].dated
       local epoch = call('GET', key) or id
       call('SET', key, epoch, 'PXAT', expiry(pair(states[i].stop)))
-      words[#words + 1] = format('%s %s %d 0 %s %d %s 0 %s 0 0 0 %d %d %s%s 0 0', its.id, its.key_size, #KEYS[2 * i],
+      words[#words + 1] = format('%s %s %d 0 %s %d %s 0 %s 0 0 0 %d %d %s%s 0 0 0', its.id, its.key_size, #KEYS[2 * i],
                                  its.burst, its.units, states[i].stop, dated and dated.id or '0', its.settles,
                                  its.shadow and 1 or 0, dated and '@' or '+', epoch)
       names[#names + 1] = KEYS[2 * i]
@@ -952,25 +982,32 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   end
   -- Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
   local function fold_moves(line, number)
-    if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) < MOST_PAUSES / 2 then return end
-    local hold = by_score(line, int(NUMBERS), '(' .. int(WORDS), 1)[1]
+    if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(WORDS)) < MOST_PAUSES / 2 then return end
+    local hold = by_score(line, int(NUMBERS), '(' .. int(PAUSES), 1)[1]
     local upto = int(PAUSES + min(number, hold and hold + 0 or number))
-    for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+)$') end
+    for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+) ') end
     remove_scores(line, int(PAUSES), upto)
   end
   local function add_move(line, number, by)
-    local before = call('ZREVRANGEBYSCORE', line.key, int(PAUSES + number), int(PAUSES), 'LIMIT', 0, 1)[1]
-    local from, sum = match(before or '', '^(%d+) (%d+)$')
-    local full = call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) >= MOST_PAUSES
-    if full and (not from or from + 0 ~= number) then lose(line) end
-    if from and (full or from + 0 == number) then
+    local full = call('ZCOUNT', line.key, int(PAUSES), '(' .. int(WORDS)) >= MOST_PAUSES
+    if full then
+      local before = call('ZREVRANGEBYSCORE', line.key, int(PAUSES + number), int(PAUSES), 'LIMIT', 0, 1)[1]
+      local from, sum = match(before or '', '^(%d+) (%d+) ')
+      if not from or from + 0 ~= number then lose(line) end
+      if not from then
+        line.all = line.all + by
+        return
+      end
       call('ZREM', line.key, before)
       number, by = from + 0, by + sum
-    elseif full then
-      line.all = line.all + by
-      return
     end
-    call('ZADD', line.key, int(PAUSES + number), format('%d %d', number, by))
+    -- In order, those of one microsecond too.
+    local time = digits_of(0)
+    for _, member in ipairs(by_score(line, int(PAUSES), '(' .. int(WORDS))) do
+      local other = match(member, ' (%d+)$')
+      if other >= time then time = digits_of(from_now(other) + 1) end
+    end
+    call('ZADD', line.key, int(PAUSES + number), format('%d %d %s', number, by, time))
   end
   -- Those from that number on; what then could be taken before the pause's end is lost.
   local function move_holes(line, number, by)
@@ -985,10 +1022,16 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
       put_hole(line, hole)
     end
   end
-  -- Their records have to stay for as much longer.
-  local function keep_records(ahead, by)
-    for _, member in ipairs(ahead) do
-      local key = stem .. match(member, '^m(%S+)')
+  -- Their records have to stay for as much longer, and those of the open holds that move with them.
+  local function keep_records(line, ahead, number, by)
+    local ids = {}
+    for _, member in ipairs(ahead) do ids[match(member, '^m(%S+)')] = true end
+    for _, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS))) do
+      local id, its = match(member, '^o(%S+) (%d+) ')
+      if its + 0 >= number then ids[id] = true end
+    end
+    for id in pairs(ids) do
+      local key = stem .. id
       local left = call('PTTL', key)
       if left > 0 then
         call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1))
@@ -1031,7 +1074,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     if by > 0 then
       fold_moves(line, number)
       add_move(line, number, by)
-      keep_records(ahead, by)
+      keep_records(line, ahead, number, by)
       line.shift = line.shift + by
       if from_now(line.told) > 0 then line.told = digits_of(from_now(line.told) + by) end
       keep_until(line, from_now(line.last) + by)
@@ -1135,9 +1178,8 @@ local function live_parts()
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
       part.knows = part.generation + 0 == line.generation
-      part.member = format('o%s %d %d %s %d', id, part.number, part.units, last, part.paused)
+      part.member = format('o%s %d %d %s %s', id, part.number, part.units, last, part.then_paused)
       part.ahead = format('m%s %d %s', id, part.number, digits_of(from_now(moment) - part.shift))
-      part.by = moved_to(line, part.number) - part.paused
     end
   end
   return live
@@ -1150,21 +1192,20 @@ local function take_holds(live)
     if part.open then line.held = line.held - part.units end
   end
 end
--- Where its moment is by now, the latest of its keys', ns from now; 0 when it has come.
+-- Where its moment is by now at one of its keys, ns from now; at most 0 when it has come.
+local function moment_at(part)
+  if not call('ZSCORE', part.line.key, part.ahead) then return 0 end
+  return from_now(moment) - part.shift + part.line.shift
+end
+-- The latest of its keys'.
 local function moment_of(live)
   local latest = 0
-  for _, part in ipairs(live) do
-    if call('ZSCORE', part.line.key, part.ahead) then
-      latest = max(latest, from_now(moment) - part.shift + part.line.shift)
-    end
-  end
+  for _, part in ipairs(live) do latest = max(latest, moment_at(part)) end
   return latest
 end
--- Until when it may be settled, ns from now.
-local function ends(live)
-  local by = 0
-  for _, part in ipairs(live) do by = max(by, part.by) end
-  return from_now(last) + by
+-- Whether it may not be settled any more.
+local function is_over()
+  return end_of_record(record, function(part) return part.line end) <= 0
 end
 
 -- The line's end has moved back; holes that are now the last go back too.
@@ -1201,7 +1242,7 @@ if ARGV[1] == 'cancel' then
 
   -- The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
   local function take_back(part)
-    local line = part.line
+    local line, at = part.line, moment_at(part)
     call('ZREM', line.key, part.ahead)
     local stop = digits_of(end_of(line, part))
     if part.open then close_hold(line, part.number, 0) end
@@ -1212,7 +1253,8 @@ if ARGV[1] == 'cancel' then
       if from_now(stop) > least_tat(part.i, line) then move_back(part, low) end
       return true
     end
-    if part.T ~= line.T or part.burst ~= line.burst then return false end
+    -- A pause of another key may have kept it waiting beyond its moment here.
+    if part.T ~= line.T or part.burst ~= line.burst or at <= 0 then return false end
     add_hole(line, {moment = digits_of(at), stop = stop, low = low, units = part.units, many = 1,
                     number = part.number, lasts = false})
     return true
@@ -1229,46 +1271,45 @@ if ARGV[1] == 'cancel' then
   return {given_back, time[1], time[2]}
 end
 
+local live = moment and live_parts() or {}
+local is_there = live[1] or has_slots[1] or has_windows or #parts == 0 and moment
+-- By now, ns from then; of one that nothing was charged for as it was granted.
+local acts_at = #parts == 0 and moment and max(from_now(moment), 0) or moment_of(live)
+
 if ARGV[1] == 'moment' then
-  local live = moment and live_parts() or {}
-  local at = (live[1] or has_slots[1] or has_windows) and moment_of(live) or -1
-  local is_over = at == 0 and record.held and ends(live) <= 0
-  if moment and #parts == 0 and from_now(last) > 0 then at = max(from_now(moment), 0) end
-  return {1, time[1], time[2], is_over and '-1' or int(at)}
+  local is_gone = not is_there or acts_at == 0 and record.held and is_over()
+  return {1, time[1], time[2], is_gone and '-1' or int(acts_at)}
 end
 
-local live = moment and live_parts() or {}
-local is_there = live[1] or has_slots[1] or has_windows
-
 if ARGV[1] == 'extend' then
-  if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end
-  local by = ends(live) - from_now(last)
-  local stop = max(moment_of(live), 0) + min(ARGV[3] + 0, record.longest + 0)
-  local words = digits_of(stop - by)
+  if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end
+  local stop = acts_at + min(ARGV[3] + 0, record.longest + 0)
+  local words = digits_of(stop)
   for _, part in ipairs(live) do
     local line = part.line
+    part.then_paused = int(moved_to(line, part.number))
     if part.held and call('ZREM', line.key, part.member) == 1 then
       call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + stop) / 1e6)),
-           format('o%s %d %d %s %d', id, part.number, part.units, words, part.paused))
+           format('o%s %d %d %s %s', id, part.number, part.units, words, part.then_paused))
     end
     local longer = keep_until(line, stop)
     write_line(line)
     if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
-  local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
-  call('SET', KEYS[1], format('weir1r %s %s %d 1 %s', moment, words, #parts, record.longest) .. rest, 'PXAT',
-       expiry(pair(digits_of(max(stop, 0)))))
+  local text = {format('weir1r %s %s %d 1 %s', moment, words, #parts, record.longest)}
+  for i, part in ipairs(parts) do text[1 + i] = string.gsub(part.words, '%d+$', part.then_paused) end
+  text[#text + 1] = sub(record.text, record.names, -1)
+  call('SET', KEYS[1], table.concat(text, '\n'), 'PXAT', expiry(pair(digits_of(max(stop, 0)))))
   return {1, time[1], time[2], int(stop)}
 end
 
 -- settle
 
-if not moment or ends(live) <= 0 then return {0, time[1], time[2]} end
-if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end
+if not moment or is_over() then return {0, time[1], time[2]} end
+if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end
 free_slots()
 take_holds(live)
-local acts_at = moment_of(live)
 for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {(has_slots[1] or has_windows) and 1 or 0, time[1], time[2]}

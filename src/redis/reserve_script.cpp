@@ -170,7 +170,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   }
 }
 
-ReservationRecord read_record(std::string_view text) {
+std::optional<ReservationRecord> read_record(std::string_view text) {
   ReservationRecord record;
   std::vector<RecordPart>& parts = record.parts;
   const auto line = [&] {
@@ -185,26 +185,26 @@ ReservationRecord read_record(std::string_view text) {
   };
   constexpr std::string_view kMark = "weir1r ";
   std::string_view first = line();
-  if (!first.starts_with(kMark)) return {};
+  if (!first.starts_with(kMark)) return std::nullopt;
   first.remove_prefix(kMark.size());
   word(first);  // its moment
   word(first);  // until when
   const auto count = number_in<std::size_t>(word(first));
   record.is_held = word(first) == "1";
-  if (!count || *count > store::kMostChecks) return {};
+  if (!count || *count > store::kMostChecks) return std::nullopt;
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < *count; ++i) {
     std::string_view rest = line();
     const auto limit = number_in<std::uint64_t>(word(rest));
     const auto key_size = number_in<std::size_t>(word(rest));
     const auto size = number_in<std::size_t>(word(rest));
-    if (!limit || !key_size || !size || *key_size > *size) return {};
+    if (!limit || !key_size || !size || *key_size > *size) return std::nullopt;
     word(rest);  // T
     word(rest);  // burst
     const auto units = number_in<std::uint64_t>(word(rest));
     for (int left = 6; left > 0; --left) word(rest);
     const std::string_view settles = word(rest);
-    if (!units || settles.empty()) return {};
+    if (!units || settles.empty()) return std::nullopt;
     parts.push_back({.limit_id = *limit,
                      .key_size = *key_size,
                      .name = {},
@@ -215,7 +215,7 @@ ReservationRecord read_record(std::string_view text) {
     sizes.push_back(*size);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (text.size() < sizes[i]) return {};
+    if (text.size() < sizes[i]) return std::nullopt;
     parts[i].name = text.substr(0, sizes[i]);
     text.remove_prefix(sizes[i]);
   }

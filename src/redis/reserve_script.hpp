@@ -75,8 +75,8 @@ struct ReservationRecord {
   bool is_held = false;
   std::vector<RecordPart> parts{};
 };
-// Without parts for anything else.
-ReservationRecord read_record(std::string_view text);
+// Nothing for anything else.
+std::optional<ReservationRecord> read_record(std::string_view text);
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});

@@ -21,14 +21,15 @@ class UndoCall final : public StoreCall {
     nanoseconds patience;             // for each of the two
     std::string record;               // its name
     store::ReservationTerms asked{};  // of a settlement what it says that each limit cost, of extend the hold
-    std::vector<RecordPart> parts{};  // none yet: the record is not known
+    std::vector<RecordPart> parts{};
+    bool knows_parts = false;
   };
   UndoCall(StoreParts& in, Ticket ticket, What what)
       : StoreCall(in), ticket_(std::move(ticket)), its_(std::move(what)) {}
 
   void send(std::unique_ptr<Call> self, nanoseconds now) {
     std::string command;
-    if (its_.parts.empty()) {
+    if (!its_.knows_parts) {
       resp::Writer to(command);
       to.array(2);
       to.bulk("GET");
@@ -55,9 +56,13 @@ class UndoCall final : public StoreCall {
     // answered nobody knows.
     forget_denials();
     if (result.cause != Cause::none) return fail(result.cause, result.error);
-    if (its_.parts.empty()) {
-      if (result.value->type == resp::Value::Type::string) take_parts(read_record(result.value->text));
-      if (!its_.parts.empty()) return send(std::move(self), now);
+    if (!its_.knows_parts) {
+      auto record =
+          result.value->type == resp::Value::Type::string ? read_record(result.value->text) : std::nullopt;
+      if (record) {
+        take_parts(*std::move(record));
+        return send(std::move(self), now);
+      }
       // As the embedded store says it of one that is not there.
       return finish_with([this](Request& request) {
         request.reservation->given_back = 0;
@@ -72,6 +77,7 @@ class UndoCall final : public StoreCall {
   // What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
   void take_parts(ReservationRecord record) {
     its_.parts = std::move(record.parts);
+    its_.knows_parts = true;
     if (its_.verb != store::Verb::settle || its_.parts.empty()) return;
     if (!record.is_held) {
       why_ = store::without_hold();
@@ -162,7 +168,8 @@ void undo(StoreParts& in, Request& request, nanoseconds now) {
 
 void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks, bool is_held,
                nanoseconds now) {
-  UndoCall::What what{.verb = store::Verb::cancel, .patience = in.options.deadline, .record = record};
+  UndoCall::What what{
+      .verb = store::Verb::cancel, .patience = in.options.deadline, .record = record, .knows_parts = true};
   for (const KeptCheck& check : checks) {
     // As it was charged, without those that cost nothing.
     if (check.cost.units > 0) what.parts.push_back({check.limit.id, check.size, check.name});

@@ -18,15 +18,15 @@
 
 namespace weir::inline v0_1::store {
 
-// Whether it moves those who wait. A pause of no length moves nobody: one unit remains.
-inline bool moves(const Outside& outside) {
+// A pause of no length moves nobody: one unit remains.
+inline bool pauses(const Outside& outside) {
   return outside.form == Outside::Form::pause && outside.length.count() > 0;
 }
 
 // What is told of the outside at a check.
 inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
   Outside outside = terms.outside;
-  if (outside.form == Outside::Form::pause && !moves(outside)) outside = Remaining{1};
+  if (outside.form == Outside::Form::pause && !pauses(outside)) return Outside(Remaining{1});
   if (outside.form == Outside::Form::cost || outside.form == Outside::Form::refund)
     outside.units = check.cost.units;
   return outside;
@@ -58,7 +58,7 @@ struct Charging {
   // A guarantee is charged as by a check inside it; what was charged to it is not known, so it stays.
   bool refunds() const { return terms.outside.form == Outside::Form::refund; }
   // Its key's schedule is to be told of whatever is charged to the key from then on.
-  bool keeps() const { return terms.outside.form == Outside::Form::pause; }
+  bool keeps() const { return pauses(terms.outside); }
   // The request has its answer.
   void tell(Request& request) const;
 };

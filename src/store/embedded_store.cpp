@@ -163,7 +163,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   const core::Rule& rule = first.limit->rule;
   ChargeTerms& terms = *request.charge;
   if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm) &&
-      terms.outside.form != Outside::Form::pause && terms.outside.form != Outside::Form::refund) {
+      !pauses(terms.outside) && terms.outside.form != Outside::Form::refund) {
     const auto told =
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {
@@ -174,7 +174,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   }
   if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
   if (auto why = cannot_charge(request.checks, terms.outside)) return refuse(request, *std::move(why));
-  if (moves(terms.outside)) return reservations_.pause(request, when.now);
+  if (pauses(terms.outside)) return reservations_.pause(request, when.now);
   if (terms.outside.form == Outside::Form::refund) return reservations_.refund(request, when.now);
   Charging charging{terms};
   table_.charge_all(request.checks, when.now, charging);

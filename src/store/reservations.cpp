@@ -492,6 +492,10 @@ bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) 
 
 void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   ReservationTerms& reservation = *request.reservation;
+  if (!slots_fit(request, when.now)) {
+    request.charged = false;
+    return;
+  }
   const Schedules schedules = find_schedules(request.checks);
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     if (schedules[i] == nullptr) continue;
@@ -501,7 +505,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
     used.state(numbers, when.now);
     used->count_by(numbers);
   }
-  if (!slots_fit(request, when.now) || !holds_fit(request, when.now, schedules)) {
+  if (!holds_fit(request, when.now, schedules)) {
     request.charged = false;
     return;
   }

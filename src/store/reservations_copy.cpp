@@ -204,10 +204,11 @@ void Schedule::transfer(Archive& archive) {
   archive.time(pause_end_);
   archive.tat(paused_tat_);
   moves_.transfer(archive);
-  std::vector<std::pair<std::uint64_t, nanoseconds>> ahead;
-  ahead_.each([&](std::uint64_t number, nanoseconds moment) { ahead.emplace_back(number, moment); });
+  std::vector<std::pair<MomentsAhead::Whose, nanoseconds>> ahead;
+  ahead_.each([&](MomentsAhead::Whose whose, nanoseconds moment) { ahead.emplace_back(whose, moment); });
   store::transfer(archive, ahead, [&](auto& each) {
-    archive.number(each.first);
+    archive.number(each.first.number);
+    archive.number(each.first.grant);
     archive.time(each.second);
     if (Archive::kReads) ahead_.add(each.first, each.second);
   });

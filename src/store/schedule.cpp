@@ -65,7 +65,7 @@ OwnUnits Schedule::append(const core::Charge& charge, std::uint64_t units, const
 
 void Schedule::add_moment(const OwnUnits& own, nanoseconds moment, nanoseconds now) {
   ahead_.drop_passed(now);
-  ahead_.add(own.number, moment);
+  ahead_.add(whose(own), moment);
 }
 
 bool Schedule::is_anybody_ahead(nanoseconds now) {
@@ -75,7 +75,7 @@ bool Schedule::is_anybody_ahead(nanoseconds now) {
 
 std::optional<nanoseconds> Schedule::moment_of(const OwnUnits& own, nanoseconds now) {
   ahead_.drop_passed(now);
-  return ahead_.find(own.number);
+  return ahead_.find(whose(own));
 }
 
 std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) const {
@@ -422,20 +422,27 @@ nanoseconds Schedule::until_hold_fits(std::uint64_t units, std::uint64_t at_most
   if (units > at_most) return nanoseconds{-1};
   drop_ended(now, holds_.size());
   unsigned __int128 held = held_units_;
+  if (held + units <= at_most) return nanoseconds{0};
+  // A pause may have moved them.
+  std::vector<std::pair<nanoseconds, std::uint64_t>> open;
+  for (auto at = by_until_.begin(); !by_until_.is_end(at) && open.size() < kLooked; at = by_until_.next(at)) {
+    const Hold& hold = holds_[holds_.find_from({.number = by_until_[at].second})];
+    const std::uint64_t moved = moves_.of(hold.number) - hold.paused;
+    open.emplace_back(hold.until + nanoseconds{static_cast<std::int64_t>(moved)}, hold.units);
+  }
+  std::sort(open.begin(), open.end());
   nanoseconds wait{0};
-  std::size_t looked = 0;
-  for (auto at = by_until_.begin(); !by_until_.is_end(at); at = by_until_.next(at)) {
-    if (held + units <= at_most || ++looked > kLooked) break;
-    const auto& [until, number] = by_until_[at];
-    held -= holds_[holds_.find_from({.number = number})].units;
+  for (const auto& [until, its] : open) {
+    held -= its;
     wait = until - now;
+    if (held + units <= at_most) break;
   }
   return wait;
 }
 
 bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
                       core::TwoWords& state) {
-  if (const auto moved = ahead_.take(own.number)) moment = *moved;
+  if (const auto moved = ahead_.take(whose(own))) moment = *moved;
   const std::uint64_t end = end_of(own);
   const std::uint64_t low = own.low + (end - own.end);
   end_hold(own);
@@ -472,7 +479,7 @@ bool Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   const bool lives = own.generation == generation_;
   const std::uint64_t end = lives ? end_of(own) : 0;
   const std::uint64_t interval = own.numbers.interval;
-  if (const auto moved = ahead_.find(own.number)) moment = std::max(moment, *moved);
+  if (const auto moved = ahead_.find(whose(own))) moment = std::max(moment, *moved);
   std::uint64_t back = core::undrained(end, less, interval, now);
   if (is_paused(now) && state.until == end && moment <= now)
     back = std::min(back, core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(now))}));

@@ -221,6 +221,7 @@ class Schedule {
   };
   using Holds = SortedChunks<Hold>;
 
+  static MomentsAhead::Whose whose(const OwnUnits& own) { return {own.number, own.grant}; }
   std::uint64_t length(const Hole& hole) const { return hole.count * hole.units * numbers_.interval; }
   nanoseconds step(const Hole& hole) const {
     return nanoseconds{static_cast<std::int64_t>(hole.units * numbers_.interval)};

@@ -46,6 +46,10 @@ struct Asked {
   std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
 };
 
+bool is_of_id(Verb verb) {
+  return verb == Verb::cancel || verb == Verb::settle || verb == Verb::extend || verb == Verb::moment;
+}
+
 std::string told(const Decision& each) {
   return std::to_string(static_cast<int>(each.verdict)) + "/" + std::to_string(each.limit) + "/" +
          std::to_string(each.remaining) + "/" +
@@ -79,9 +83,7 @@ class Subject {
                                         .hold = nanoseconds{asked.hold},
                                         .actual = asked.actual,
                                         .actuals = asked.actuals};
-    const bool is_of_id = asked.verb == Verb::cancel || asked.verb == Verb::settle ||
-                          asked.verb == Verb::extend || asked.verb == Verb::moment;
-    if (is_of_id) reservation.id = ids_.at(asked.id);
+    if (is_of_id(asked.verb)) reservation.id = ids_.at(asked.id);
     Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
     request.charge = &charging;
     request.take = &taking;
@@ -94,12 +96,9 @@ class Subject {
     if (answer.failed) return answer;
     // How many it has forgotten is not compared: by this time no key expires in Redis.
     if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
-    const bool is_busy = std::any_of(checks.begin(), checks.end(), [](const Check& each) {
-      return each.decision.verdict == Verdict::busy;
-    });
-    if ((is_of_id && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
+    if ((is_of_id(asked.verb) && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
       answer.wait = reservation.wait.count();
-      if (!is_busy) answer.text += " wait " + std::to_string(answer.wait);
+      answer.text += " wait " + std::to_string(answer.wait);
     }
     if (asked.verb == Verb::charge) {
       const weir::Charged& told = charging.told;
@@ -109,23 +108,13 @@ class Subject {
     }
     if (asked.verb == Verb::take) answer.text += " units " + std::to_string(taking.granted);
     answer.units = taking.granted;
-    if (is_of_id || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
+    if (is_of_id(asked.verb) || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
     answer.granted = request.charged;
     answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();
     if (answer.has_id) ids_.push_back(reservation.id);
-    // The ends of slots are whole us in Redis, so what is told of their times is not compared.
-    answer.text += std::string(answer.granted ? " granted"
-                               : is_busy      ? " busy"
-                                              : " denied") +
-                   (answer.has_id ? " id" : "");
-    if (!is_busy) answer.text += " by " + std::to_string(request.by);
-    for (const Check& each : checks) {
-      if (!core::counts_slots(each.limit->rule.algorithm)) {
-        answer.text += " " + told(each.decision);
-      } else {
-        answer.text += " slots " + std::to_string(each.decision.remaining);
-      }
-    }
+    answer.text += std::string(answer.granted ? " granted" : " denied") + (answer.has_id ? " id" : "") +
+                   " by " + std::to_string(request.by);
+    for (const Check& each : checks) answer.text += " " + told(each.decision);
     return answer;
   }
   std::size_t ids() const { return ids_.size(); }
@@ -198,10 +187,8 @@ class Trace {
     first_id_ = redis.ids();
     limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
     accounts_.resize(limits_.size());
-    // Not yet: what is told of busy slots, extensions, and those that a pause moves once they have acted,
-    // differ.
-    has_slots_ = std::getenv("WEIR_WITH_SLOTS") != nullptr && limits_.size() > 1;
-    pauses_ = std::getenv("WEIR_WITH_PAUSES") != nullptr;
+    has_slots_ = limits_.size() > 1 && chance.up_to(1) == 0;
+    pauses_ = std::getenv("WEIR_WITH_PAUSES") != nullptr && chance.up_to(1) == 0;
     refunds_ = chance.up_to(3) == 0;
     for (std::size_t i = 0; i < limits_.size(); ++i) change(i);
     most_wait_ = chance.up_to(200) * kUs;
@@ -219,8 +206,8 @@ class Trace {
       return;
     }
     if (what < 11) {
-      asked.max_wait = chance_.up_to(most_wait_);
-      asked.hold = chance_.up_to(2) == 0 ? chance_.up_to(100 * kUs) : 0;
+      asked.max_wait = time_up_to(most_wait_);
+      asked.hold = chance_.up_to(2) == 0 ? time_up_to(100 * kUs) : 0;
       fill(asked);
       if (takes_slots(asked)) asked.hold += kUs;
       const Answer answer = ask(asked);
@@ -240,7 +227,7 @@ class Trace {
     } else if (what == 18) {
       if (chance_.up_to(7) == 0) return reset(asked);
       charge(asked);
-    } else if (pauses_ && what == 19 && chance_.up_to(1) == 0) {
+    } else if (what == 19 && chance_.up_to(1) == 0) {
       if (ids > 0) extend(asked);
     } else if (chance_.up_to(3) == 0) {
       change(any());
@@ -271,6 +258,12 @@ class Trace {
     return !asked.checks.empty() && core::counts_slots(asked.checks.back().limit->rule.algorithm);
   }
 
+  // Slots end by whole us in Redis.
+  std::int64_t time_up_to(std::int64_t most) {
+    const std::int64_t time = chance_.up_to(most);
+    return has_slots_ ? time / kUs * kUs : time;
+  }
+
   // Few intervals, so that a key comes back to one that it had before.
   void change(std::size_t i) {
     if (is_slots(i)) {
@@ -280,12 +273,12 @@ class Trace {
       return;
     }
     const std::int64_t burst = 1 + chance_.up_to(5);
-    const std::int64_t interval = (1 + chance_.up_to(4)) * 3'700;
+    const std::int64_t interval = (1 + chance_.up_to(4)) * (has_slots_ ? 4'000 : 3'700);
     store::Limit limit{.rule = {Quota::make({1, nanoseconds{interval}}, burst).value()}, .id = 1 + i};
     limit.name = std::array{"first", "second", "third"}[i];
     if (embedded_ != nullptr && chance_.up_to(5) == 0)
-      limit.rule.kept = nanoseconds{chance_.up_to(burst * interval / 2)};
-    if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{chance_.up_to(burst * interval)};
+      limit.rule.kept = nanoseconds{time_up_to(burst * interval / 2)};
+    if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{time_up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
     if (pauses_ && chance_.up_to(2) == 0) limit.penalty = nanoseconds{(1 + chance_.up_to(50)) * kUs};
@@ -325,17 +318,25 @@ class Trace {
 
   Answer ask(const Asked& asked) {
     const std::size_t process = chance_() % kProcesses;
-    said += std::to_string(now_) + ": verb " + std::to_string(static_cast<int>(asked.verb)) + " max_wait " +
-            std::to_string(asked.max_wait) + " hold " + std::to_string(asked.hold) + " id " +
-            std::to_string(asked.id - first_id_) + " actual " +
-            (asked.actual ? std::to_string(*asked.actual) : "unsaid");
+    constexpr std::array kForms{"cost", "remaining", "pause", "refund"};
+    constexpr std::array kVerbs{"check",   "look",   "reset",  "charge", "take",
+                                "reserve", "moment", "cancel", "settle", "extend"};
+    said += std::to_string(now_) + ": " + kVerbs.at(static_cast<std::size_t>(asked.verb));
+    if (asked.verb == Verb::reserve) said += " max_wait " + std::to_string(asked.max_wait);
+    if (asked.hold != 0) said += " hold " + std::to_string(asked.hold);
+    if (is_of_id(asked.verb)) said += " id " + std::to_string(asked.id - first_id_);
+    if (asked.actual) said += " actual " + std::to_string(*asked.actual);
+    if (asked.verb == Verb::charge)
+      said += " " + std::string(kForms.at(static_cast<std::size_t>(asked.outside.form))) + " " +
+              std::to_string(asked.outside.units) + " for " + std::to_string(asked.outside.length.count()) +
+              " overdraft " + std::to_string(asked.outside.overdraft.count());
     for (const store::Actual& each : asked.actuals)
       said += " " + each.name + "=" + std::to_string(each.units);
     for (std::size_t i = 0; i < asked.checks.size(); ++i)
       said += ", " + std::to_string(asked.checks[i].cost.units) + " of " +
               std::string(asked.checks[i].limit->name) + (asked.checks[i].shadow ? " shadow" : "") +
-              (asked.checks[i].inside == 0 ? " inside" : "") + " with " +
-              std::to_string(asked.checks[i].waits_with);
+              (asked.checks[i].inside == 0 ? " inside" : "") +
+              (asked.checks[i].waits_with != 0 ? " with " + std::to_string(asked.checks[i].waits_with) : "");
     Answer answer = redis_.ask(asked, process);
     said += "\n   " + answer.text + "\n";
     if (embedded_ == nullptr) return answer;
@@ -358,7 +359,7 @@ class Trace {
     asked.verb = Verb::charge;
     const std::size_t i = any();
     const auto units = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(5) == 0 ? 30 : 6));
-    const nanoseconds overdraft{chance_.up_to(2) == 0 ? chance_.up_to(50 * kUs) : 1'000'000'000};
+    const nanoseconds overdraft{chance_.up_to(2) == 0 ? time_up_to(50 * kUs) : 1'000'000'000};
     which_ = {i};
     asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{units}});
     switch (chance_.up_to(3)) {
@@ -385,7 +386,7 @@ class Trace {
   }
   void extend(Asked& asked) {
     asked.verb = Verb::extend;
-    asked.hold = chance_.up_to(100 * kUs);
+    asked.hold = time_up_to(100 * kUs);
     ask(asked);
   }
   // Of those who have yet to act: a pause has moved them.
@@ -442,6 +443,8 @@ class Trace {
   }
   // What was granted before it is forgotten, and with it what it promised.
   void reset(Asked& asked) {
+    // How long one lasts that a pause has moved at a limit that is then forgotten is nobody's promise.
+    if (pauses_ && limits_.size() > 1) return;
     const std::size_t i = any();
     asked.verb = Verb::reset;
     asked.checks.push_back({.limit = &limits_[i], .key = key_});

@@ -533,7 +533,7 @@ TEST_F(WithRedis, what_is_left_of_a_lease_is_given_back) {
       EXPECT_TRUE(brief.check("brief").allowed());
     }
     EXPECT_EQ(remaining("brief", 97), 97) << "when its time is over";
-    EXPECT_EQ(remaining("slow", 0), 50);
+    EXPECT_GE(remaining("slow", 0), 50) << "it lasts for a second at most";
     EXPECT_TRUE(slow.check("slow", Cost{48}).allowed());
     EXPECT_EQ(remaining("slow", 47), 47) << "the former lease had too little left, which went back";
   }

@@ -209,6 +209,26 @@ nanoseconds extend(Trial& trial, const std::string& id, nanoseconds time) {
   return question.booking.wait;
 }
 
+// A shadow that denies is not charged.
+void a_hold_that_charged_nothing_is_held_all_the_same(Trial& trial) {
+  Limit limit = trial.limit("1/s burst 1", 1);
+  limit.holding.longest = 30s;
+  trial.ask(limit, "k");
+  const auto ask = [&](const std::string& key) {
+    Part part{.limit = limit, .key = key};
+    part.shadow = true;
+    return reserve(trial, {part}, 0s, 10s).id;
+  };
+  const std::string id = ask("k");
+  trial.equal(extend(trial, id, 20s).count(), nanoseconds{20s}.count(), "what it has now");
+  trial.world.advance(20s);
+  trial.equal(extend(trial, id, 20s).count(), 0, "over");
+  trial.ask(limit, "k");
+  const std::string other = ask("k");
+  trial.equal(settle(trial, other, 0).count(), -1, "nothing was charged");
+  trial.equal(extend(trial, other, 20s).count(), 0, "it has been settled");
+}
+
 void an_extended_hold_ends_later_or_earlier(Trial& trial) {
   Limit limit = trial.limit("in_flight=1", 1);
   limit.holding.longest = 30s;
@@ -374,6 +394,7 @@ std::vector<Property> slot_properties() {
           WEIR_PROPERTY(a_shadow_of_slots_stops_nobody),
           WEIR_PROPERTY(a_pause_keeps_a_slot_for_as_much_longer),
           WEIR_PROPERTY(a_reset_forgets_the_holds_that_were_open),
+          WEIR_PROPERTY(a_hold_that_charged_nothing_is_held_all_the_same),
           WEIR_PROPERTY(an_extended_hold_ends_later_or_earlier),
           WEIR_PROPERTY(an_extension_counts_from_the_moment_and_holds_what_is_settled),
           WEIR_PROPERTY(who_waits_for_a_slot_comes_first_that_came_first),
