@@ -168,6 +168,7 @@ class TreeMaker {
   }
 
   void refuse(Position place, std::string text) {
+    if (wrong_.size() >= Findings::kMost) return;
     wrong_.push_back({.rule = FileRule::form,
                       .file = file_ != nullptr ? *file_ : "",
                       .place = place,

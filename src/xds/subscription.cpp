@@ -10,6 +10,8 @@ namespace weir::inline v0_1::xds {
 namespace {
 
 constexpr std::size_t kMostRefusal = 4096;  // bytes of a reason
+// More help nobody, and a resource may be two bytes.
+constexpr std::size_t kMostErrors = 1000;
 
 // As any program that knows the type reads it: its name is what follows the last slash.
 bool is_rate_limit_config(std::string_view type_url) {
@@ -95,7 +97,9 @@ std::string Subscription::judge(const DiscoveryResponse& response, const std::st
     update.errors.push_back(other_type(response.type_url));
   } else {
     std::size_t number = 0;
-    for (const Resource& each : response.resources) read_resource(each, ++number, update);
+    for (const Resource& each : response.resources) {
+      if (update.errors.size() < kMostErrors) read_resource(each, ++number, update);
+    }
   }
   std::string refusal = joined(use_(std::move(update)));
   (refusal.empty() ? good_ : bad_) = {text, response.version, refusal};

@@ -52,8 +52,10 @@ struct World {
   std::chrono::nanoseconds now = 100s;
   std::vector<std::string> used;  // versions
   std::vector<std::string> refuses;
+  std::size_t errors = 0;  // of the last
   Subscription its{{.id = "me", .metadata = {{"k", "v"}}}, [this](const Update& update) {
-                     if (!update.errors.empty()) return update.errors;
+                     errors = update.errors.size();
+                     if (errors > 0) return update.errors;
                      used.push_back(update.version + ":" + std::to_string(update.domains.size()));
                      return refuses;
                    }};
@@ -174,6 +176,8 @@ TEST(Subscription, cuts_reasons_that_are_long) {
   const std::string said = world.say(response("1", "a", {domain("x")}));
   EXPECT_LT(said.size(), 4200U);
   EXPECT_TRUE(said.starts_with("|a|3 x: 1000; x: 1001; "));
+  world.say(response("2", "b", std::vector<std::string>(3000, "\x0A")));
+  EXPECT_EQ(world.errors, 1000U);
 }
 
 }  // namespace

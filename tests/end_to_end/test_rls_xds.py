@@ -4,9 +4,12 @@ import time
 import unittest
 import urllib.request
 
+import grpc
+
 from rls import OK, OVER, Client, Limit
 from rls import descriptor as asked
 from server import PATIENCE, Folder, Server, run, until, weir
+from test_tls import Authority
 from xds import DAY, HEAD, HOUR, SETTINGS, TYPE, Deaf, Xds, config, descriptor, frame, rate_limit, response
 
 FAST = ("--rls-xds-retry", "100ms,200ms")
@@ -37,6 +40,15 @@ class Weir(Server):
 
 
 class FromXds(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # It takes 10 s until it is given up: meanwhile there are the other tests.
+        cls.deaf, folder = Deaf(), Folder()
+        limits = folder.file("limits.yaml", "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 5/h } }\nrls: { edge: {} }\n")
+        cls.beside_deaf = Weir(cls.deaf, "--limits", limits)
+        for each in (folder, cls.deaf, cls.beside_deaf):
+            cls.addClassCleanup(each.__exit__, None)
+
     def test_what_the_server_sends_is_in_force(self):
         with Xds() as xds, Weir(xds, "--rls-xds-node", "envoy-ratelimit", "--rls-xds-metadata", "zone=a", "--rls-xds-metadata", "team=b=c",
                                 "--rls-xds-header", "X-Token=secret") as server:
@@ -150,15 +162,6 @@ class FromXds(unittest.TestCase):
                 until(lambda: deaf.accepted > 1, "it is tried again")
                 self.assertEqual(server.info()["rls_xds_state"] in ("down", "connecting"), True)
 
-    def test_a_server_that_never_answers_keeps_nobody_waiting(self):
-        with Deaf() as deaf, Folder() as folder:
-            limits = folder.file("limits.yaml", "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 5/h } }\nrls: { edge: {} }\n")
-            with Weir(deaf, "--limits", limits) as server:
-                until(lambda: deaf.accepted, "it is connected")
-                self.assertEqual(server.rls.ask("edge", asked(user="u")).code, OK)
-                self.assertEqual(server.info()["rls_xds_state"], "connecting")
-                until(lambda: "it has not answered for 10 s" in server.stderr(), "it is given up", 2 * PATIENCE)
-
     def test_flags_that_do_not_go_together(self):
         with Folder() as folder:
             for flags, why in ((("--rls-xds", "a:1", "--rls-config", folder.path), "rls-config and rls-xds cannot be given together: one of them has the limits"),
@@ -172,6 +175,37 @@ class FromXds(unittest.TestCase):
                 code, _, errors = weir("serve", "--resp", "127.0.0.1:0", *RLS, *flags)
                 self.assertEqual(code, 2, errors)
                 self.assertIn(why, errors)
+
+    def test_while_a_server_never_answers_nobody_waits(self):
+        server = self.beside_deaf
+        until(lambda: self.deaf.accepted, "it is connected")
+        self.assertEqual(server.rls.ask("edge", asked(user="u"), timeout=PATIENCE).code, OK)
+        until(lambda: "it has not answered for 10 s" in server.stderr(), "it is given up", 2 * PATIENCE)
+        until(lambda: self.deaf.accepted > 1, "it is tried again")
+        self.assertEqual(server.info()["rls_xds_connects"], "0")
+
+
+class OverTls(unittest.TestCase):
+    def test_both_show_certificates(self):
+        with Folder() as folder:
+            ours, other = Authority(folder, "ours"), Authority(folder, "other")
+            read = lambda path: open(path, "rb").read()
+            certificate, key = ours.issue("localhost")
+            mine, my_key = ours.issue("weir")
+            tls = grpc.ssl_server_credentials([(read(key), read(certificate))], read(ours.certificate), True)
+            trusted = folder.file("trusted.pem", read(other.certificate))
+            with Xds(tls=tls) as xds:
+                xds.current = ("1", [shop(2)], {})
+                with Weir(xds, "--rls-xds-tls-ca", trusted, "--rls-xds-tls-cert", mine, "--rls-xds-tls-key", my_key) as server:
+                    until(lambda: "TLS: certificate verify failed: no trusted authority has signed it" in server.stderr(), "it is not trusted")
+                    folder.file("trusted.pem", read(ours.certificate))
+                    until(lambda: server.info()["rls_domains"] == "1", "the files are read again")
+                    self.assertEqual(server.limit(), Limit(2, DAY, ""))
+                with Weir(xds, "--rls-xds-tls-ca", trusted, "--rls-xds-tls-name", "elsewhere") as server:
+                    until(lambda: "TLS: certificate verify failed: it is not for 'elsewhere'" in server.stderr(), "another name")
+                with Weir(xds, "--rls-xds-tls-ca", trusted) as server:
+                    until(lambda: "next attempt" in server.stderr(), "it shows no certificate")
+                    self.assertEqual(server.info()["rls_xds_connects"], "0")
 
 
 if __name__ == "__main__":
