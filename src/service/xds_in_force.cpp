@@ -72,14 +72,14 @@ void XdsInForce::add_rows(Metrics& metrics) const {
                  .read = std::move(read),
                  .exported = std::move(exported)});
   };
-  const auto text = [this](std::string XdsInForce::* which) {
-    return [this, which] {
+  const auto locked = [this](auto read) {
+    return [this, read] {
       const detail::Held lock(mutex_);
-      return Value{this->*which};
+      return Value{read()};
     };
   };
   add(Type::text, "rls_xds_version", "The version in force, as the xDS server calls it",
-      text(&XdsInForce::version_));
+      locked([this]() WEIR_REQUIRES(mutex_) { return version_; }));
   add(Type::text, "rls_xds_state", "The connection to the xDS server: down, connecting or up", [this] {
     const Link link = link_;
     return Value{std::string(link == Link::up ? "up" : link == Link::down ? "down" : "connecting")};
@@ -93,7 +93,8 @@ void XdsInForce::add_rows(Metrics& metrics) const {
   add(
       Type::counter, "rls_xds_failures", "Connections to the xDS server that failed or ended",
       [this] { return Value{failures_.load()}; }, "weir_rls_xds_failures_total");
-  add(Type::text, "rls_xds_last_failure", "Why the last of them did", text(&XdsInForce::why_));
+  add(Type::text, "rls_xds_last_failure", "Why the last of them did",
+      locked([this]() WEIR_REQUIRES(mutex_) { return why_; }));
 }
 
 }  // namespace weir::service
