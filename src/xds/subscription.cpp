@@ -23,18 +23,20 @@ std::string other_type(std::string_view type_url) {
   return "the type is '" + core::printable(type_url) + "' and not " + std::string(kRateLimitConfig);
 }
 
-// What was sent, but for its version and nonce.
+// What was sent, but for its version and nonce. A server keeps resources in no order of its own, and sends
+// the same ones in another.
 std::string digest_of(const DiscoveryResponse& response) {
-  std::string text;
-  const auto add = [&text](std::string_view bytes) {
-    core::append_hex(core::sha256(bytes), text);
-    text += '\n';
+  const auto digest = [](std::string_view bytes) {
+    std::string hex;
+    core::append_hex(core::sha256(bytes), hex);
+    return hex;
   };
-  add(response.type_url);
-  for (const Resource& each : response.resources) {
-    add(each.type_url);
-    add(each.value);
-  }
+  std::vector<std::string> resources;
+  for (const Resource& each : response.resources)
+    resources.push_back("\n" + digest(each.type_url) + digest(each.value));
+  std::sort(resources.begin(), resources.end());
+  std::string text = digest(response.type_url);
+  for (const std::string& each : resources) text += each;
   return text;
 }
 
@@ -66,7 +68,7 @@ void read_resource(const Resource& resource, std::size_t number, Update& into) {
 }  // namespace
 
 std::string Subscription::begin() {
-  last_text_.reset();
+  last_.reset();
   nonce_.clear();
   due_.reset();
   delay_ = std::chrono::seconds{0};
@@ -81,10 +83,11 @@ bool Subscription::take(std::string_view message, std::chrono::nanoseconds now) 
   std::string text = digest_of(*response);
   refusal_ = judge(*response, text);
   nonce_ = response->nonce;
-  delay_ = last_text_ != text ? std::chrono::seconds{0}
-                              : std::clamp(delay_ * 2, std::chrono::seconds{1}, kMostDelay);
+  const bool again = last_ && (last_->text == text || (last_->version == response->version &&
+                                                       !last_->refusal.empty() && !refusal_.empty()));
+  delay_ = again ? std::clamp(delay_ * 2, std::chrono::seconds{1}, kMostDelay) : std::chrono::seconds{0};
   due_ = now + delay_;
-  last_text_ = std::move(text);
+  last_ = {std::move(text), response->version, refusal_};
   return true;
 }
 

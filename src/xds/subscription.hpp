@@ -60,10 +60,10 @@ class Subscription {
 
   const XdsNode node_;
   const Use use_;
-  std::string accepted_;                  // version
-  std::optional<Judged> good_;            // the last that was accepted
-  std::optional<Judged> bad_;             // the last that was refused
-  std::optional<std::string> last_text_;  // of this stream
+  std::string accepted_;        // version
+  std::optional<Judged> good_;  // the last that was accepted
+  std::optional<Judged> bad_;   // the last that was refused
+  std::optional<Judged> last_;  // of this stream
   std::string nonce_;
   std::string refusal_;
   std::chrono::seconds delay_{0};

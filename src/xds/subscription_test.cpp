@@ -121,6 +121,20 @@ TEST(Subscription, answers_the_same_again_later_and_later) {
   EXPECT_EQ(world.say(response("1", "d", {domain("x")})), "2|d|3 bad") << "refused long ago";
 }
 
+TEST(Subscription, knows_what_is_the_same_in_another_order_or_by_its_version) {
+  World world;
+  world.its.begin();
+  world.refuses = {"bad"};
+  EXPECT_EQ(world.say(response("1", "a", {domain("x"), domain("y")})), "|a|3 bad");
+  EXPECT_EQ(world.say(response("1", "b", {domain("y"), domain("x")})), "nothing");
+  EXPECT_EQ(world.used.size(), 1U);
+  EXPECT_EQ(world.say(response("1", "c", {domain("z")})), "nothing");
+  EXPECT_EQ(world.its.due(), world.now + 2s);
+  EXPECT_EQ(world.used.size(), 2U) << "it may have been mended";
+  world.refuses = {};
+  EXPECT_EQ(world.say(response("1", "d", {domain("y")})), "1|d");
+}
+
 TEST(Subscription, answers_the_latest_when_two_wait) {
   World world;
   world.its.begin();
