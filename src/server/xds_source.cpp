@@ -26,6 +26,7 @@
 #include "net/tls.hpp"
 #include "redis/dial.hpp"
 #include "redis/lookup.hpp"
+#include "xds/retry.hpp"
 #include "xds/subscription.hpp"
 
 namespace weir::inline v0_1::server {
@@ -277,7 +278,7 @@ class XdsSource::Impl {
     if (!stream_) return;
     if (const auto answer = subscription_.answer(now())) {
       stream_->write(*answer);
-      attempts_ = 0;
+      pace_.succeeded();
     }
     flush();
     if (const auto due = subscription_.due()) answer_->set(std::max(*due - now(), nanoseconds{0}));
@@ -318,7 +319,7 @@ class XdsSource::Impl {
     answer_->stop();
     deadline_->stop();
     rates_.note_failure(why);
-    const nanoseconds delay = next_delay();
+    const nanoseconds delay = pace_.next(std::uniform_real_distribution<double>()(chance_));
     retry_->set(delay);
     const nanoseconds at = now();
     if (why == said_ && at - said_at_ < kSayAgain) return;
@@ -326,17 +327,6 @@ class XdsSource::Impl {
     said_at_ = at;
     spdlog::warn("rls-xds: {}: {}; what is in force stays, next attempt in {:.1f} s", settings_.text, why,
                  std::chrono::duration<double>(delay).count());
-  }
-
-  // By chance between the first delay and twice as much with each attempt, so that servers that lost one
-  // together do not come back together.
-  nanoseconds next_delay() {
-    const auto first = settings_.retry_first;
-    const int doublings = std::min(++attempts_, 30);
-    const auto most =
-        first > settings_.retry_most / (1 << doublings) ? settings_.retry_most : first * (1 << doublings);
-    std::uniform_int_distribution<nanoseconds::rep> between(first.count(), most.count());
-    return nanoseconds{between(chance_)};
   }
 
   std::vector<std::string> use(xds::Update update) {
@@ -357,8 +347,8 @@ class XdsSource::Impl {
   std::unique_ptr<net::Timer> answer_;
   std::shared_ptr<XdsConnection> connection_;
   std::optional<grpc::ClientStream> stream_;
+  xds::Retry pace_{settings_.retry_first, settings_.retry_most};
   std::mt19937_64 chance_{std::random_device{}()};
-  int attempts_ = 0;
   bool malformed_ = false;
   bool heard_ = false;
   bool quiet_said_ = false;
