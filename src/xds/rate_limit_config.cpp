@@ -1,7 +1,7 @@
 #include "xds/rate_limit_config.hpp"
 
-#include <algorithm>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "limits/descriptors.hpp"
@@ -153,12 +153,10 @@ class ConfigReader {
       }
     }
     // In order, and of one name the last.
-    auto& fields = into.fields;
-    std::stable_sort(fields.begin(), fields.end(),
-                     [](const Metadata& a, const Metadata& b) { return a.name < b.name; });
-    const auto kept = std::unique(fields.rbegin(), fields.rend(),
-                                  [](const Metadata& a, const Metadata& b) { return a.name == b.name; });
-    fields.erase(fields.begin(), kept.base());
+    std::map<std::string, Metadata> by_name;
+    for (Metadata& each : into.fields) by_name.insert_or_assign(each.name, std::move(each));
+    into.fields.clear();
+    for (auto& [name, field] : by_name) into.fields.push_back(std::move(field));
   }
 
   void read_entry(std::string_view message, Metadata& into) {
