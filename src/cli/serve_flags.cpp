@@ -29,6 +29,60 @@ void need_a_store(const CLI::App& app) {
   }
 }
 
+// These say something about `--rls-xds`.
+constexpr std::array kOfXds = {
+    "rls-xds-node", "rls-xds-metadata", "rls-xds-header",   "rls-xds-retry",   "rls-xds-max-message",
+    "rls-xds-tls",  "rls-xds-tls-ca",   "rls-xds-tls-cert", "rls-xds-tls-key", "rls-xds-tls-name"};
+
+std::pair<std::string, std::string> parse_pair(const std::string& flag, const std::string& text) {
+  const std::size_t at = text.find('=');
+  // What follows may be a secret.
+  if (at == std::string::npos || at == 0)
+    throw std::runtime_error(flag + ": '" + text.substr(0, at) + "' is not NAME=VALUE");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::pair<std::string, std::string> parse_header(const std::string& flag, const std::string& text) {
+  auto [name, value] = parse_pair(flag, text);
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 32);
+    const bool known = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    if (!known) throw std::runtime_error(flag + ": '" + name + "' is not the name of a header");
+  }
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; }))
+    throw std::runtime_error(flag + ": the value of '" + name + "' is not printable ASCII");
+  return {name, value};
+}
+
+void judge_xds(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
+  if (flags.rls_xds.empty()) {
+    for (const char* name : kOfXds) {
+      if (app.count(std::string("--") + name) > 0)
+        throw std::runtime_error(std::string(name) + " needs --rls-xds");
+    }
+    return;
+  }
+  if (!settings.rls_config.empty())
+    throw std::runtime_error("rls-config and rls-xds cannot be given together: one of them has the limits");
+  server::XdsSettings xds = flags.xds;
+  xds.text = flags.rls_xds;
+  xds.server = parse_endpoint("rls-xds", flags.rls_xds);
+  for (const std::string& each : flags.rls_xds_metadata)
+    xds.metadata.push_back(parse_pair("rls-xds-metadata", each));
+  for (const std::string& each : flags.rls_xds_headers)
+    xds.headers.push_back(parse_header("rls-xds-header", each));
+  const std::size_t comma = std::min(flags.rls_xds_retry.find(','), flags.rls_xds_retry.size());
+  const std::chrono::milliseconds least{100};
+  xds.retry_first = parse_time("rls-xds-retry", flags.rls_xds_retry.substr(0, comma), least);
+  xds.retry_most = comma < flags.rls_xds_retry.size()
+                       ? parse_time("rls-xds-retry", flags.rls_xds_retry.substr(comma + 1), xds.retry_first)
+                       : xds.retry_first;
+  xds.most_message = parse_bytes("rls-xds-max-message", flags.rls_xds_max_message, 1);
+  xds.tls = flags.rls_xds_tls || !xds.tls_ca.empty() || !xds.tls_cert.empty() || !xds.tls_key.empty() ||
+            !xds.tls_name.empty();
+  settings.rls_xds = std::move(xds);
+}
+
 // These say something about `--rls`.
 constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
                                "rls-shadow-mode", "rls-quota-mode",       "grpc-max-connection-age"};
@@ -155,7 +209,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
   app.add_flag("--rls-shadow-mode", s.rls_options.shadow,
                "deny no request of Envoy's, and tell what would be");
-  app.add_flag("--rls-quota-mode", s.rls_options.quota, "all limits of --rls-config are in quota mode");
+  app.add_flag("--rls-quota-mode", s.rls_options.quota,
+               "all limits of --rls-config or --rls-xds are in quota mode");
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,
@@ -184,6 +239,25 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--rls-config", s.rls_config,
                  "folder of envoyproxy/ratelimit's files; read again on changes")
       ->type_name("FOLDER");
+  app.add_option("--rls-xds", flags.rls_xds, "xDS server that has Envoy's rate limits")
+      ->type_name("HOST:PORT");
+  app.add_option("--rls-xds-node", flags.xds.node, "the node that it knows")
+      ->type_name("ID")
+      ->capture_default_str();
+  app.add_option("--rls-xds-metadata", flags.rls_xds_metadata, "metadata of that node; may be repeated")
+      ->type_name("KEY=VALUE");
+  app.add_option("--rls-xds-header", flags.rls_xds_headers, "header for the server; may be repeated")
+      ->type_name("NAME=VALUE");
+  app.add_option("--rls-xds-retry", flags.rls_xds_retry, "connect again after this long, and at most that")
+      ->type_name("TIME,TIME")
+      ->capture_default_str();
+  size("--rls-xds-max-message", flags.rls_xds_max_message, "the longest message that is taken of it");
+  app.add_flag("--rls-xds-tls", flags.rls_xds_tls, "speak TLS to it; the next four do too");
+  file("--rls-xds-tls-ca", flags.xds.tls_ca, "CA of its certificate (PEM) [the system's]");
+  file("--rls-xds-tls-cert", flags.xds.tls_cert, "certificate chain for it (PEM)");
+  file("--rls-xds-tls-key", flags.xds.tls_key, "its private key (PEM)");
+  app.add_option("--rls-xds-tls-name", flags.xds.tls_name, "whom its certificate names [its host]")
+      ->type_name("NAME");
   app.add_flag("--rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
   choice("--rls-algorithm", flags.rls_algorithm, {"fixed_window", "gcra"}, "how their limits are counted");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
@@ -233,8 +307,10 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
   if (flags.rls_algorithm == "gcra") settings.rls_algorithm = Algorithm::gcra;
-  if (settings.rls_config.empty() && (settings.rls_merge_domains || app.count("--rls-algorithm") > 0))
-    throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config");
+  judge_xds(flags, app, settings);
+  if (settings.rls_config.empty() && !settings.rls_xds &&
+      (settings.rls_merge_domains || app.count("--rls-algorithm") > 0))
+    throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config or rls-xds");
   judge_store(flags, app, settings);
   if (!settings.store) need_a_store(app);
   return settings;

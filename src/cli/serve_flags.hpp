@@ -42,6 +42,13 @@ struct ServeFlags {
   std::uint64_t lease = 1;
   std::string lease_for = "1s";
   std::string rls_algorithm = "fixed_window";
+  std::string rls_xds;
+  std::vector<std::string> rls_xds_metadata;
+  std::vector<std::string> rls_xds_headers;
+  std::string rls_xds_retry = "10s,60s";
+  std::string rls_xds_max_message = "4MiB";
+  bool rls_xds_tls = false;
+  server::XdsSettings xds;
   server::Settings settings;  // those that need no translation
 };
 

@@ -34,6 +34,15 @@ Character character_at(std::string_view bytes) {
   return whole ? Character{size, point} : Character{};
 }
 
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t size = character_at(bytes).size;
+    if (size == 0) return false;
+    bytes.remove_prefix(size);
+  }
+  return true;
+}
+
 std::size_t shown_as_it_is(std::string_view bytes) {
   const Character character = character_at(bytes);
   return controls(character.point) ? 0 : character.size;

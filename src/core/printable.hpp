@@ -21,6 +21,7 @@ struct Character {
 
 // The one at the start of `bytes`, which is not empty.
 Character character_at(std::string_view bytes);
+bool is_utf8(std::string_view bytes);
 
 // How many bytes at the start of `bytes` are one character that is shown as it is; 0: what is there is not
 // UTF-8 or would control a terminal. `bytes` is not empty.

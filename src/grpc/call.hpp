@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "grpc/message_prefix.hpp"
+
 namespace weir::inline v0_1::grpc {
 
 // Those of the codes of gRPC that are sent.
@@ -28,9 +30,6 @@ enum class Code : std::uint8_t {
   internal = 13,
   unavailable = 14,
 };
-
-// A message is written after these: whether it is compressed, and its size.
-constexpr std::size_t kPrefix = 5;
 
 struct GrpcCall {
   static constexpr std::chrono::nanoseconds kNoDeadline = std::chrono::nanoseconds::max();

@@ -48,18 +48,6 @@ std::string encoded(std::string_view text) {
   return out;
 }
 
-std::uint32_t size_of_message(std::string_view prefix) {
-  std::uint32_t size = 0;
-  for (std::size_t i = 1; i < kPrefix; ++i) size = size << 8 | static_cast<unsigned char>(prefix[i]);
-  return size;
-}
-
-void write_prefix(std::string& message, std::size_t at) {
-  const auto size = static_cast<std::uint32_t>(message.size() - at - kPrefix);
-  message[at] = 0;
-  for (std::size_t i = 0; i < 4; ++i) message[at + 1 + i] = static_cast<char>(size >> (24 - 8 * i));
-}
-
 }  // namespace
 
 std::string_view last_words() {

@@ -65,8 +65,10 @@ void append_part(std::string_view text, DescriptorMatch& into) {
   into.key.append(part.data(), write_part(text, part.data()));
 }
 
+// Empty where there are no lines.
 std::string at(Position place) {
-  return "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
+  if (place.line == 0) return {};
+  return ", line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
 }
 
 }  // namespace
@@ -166,6 +168,7 @@ class TreeMaker {
   }
 
   void refuse(Position place, std::string text) {
+    if (wrong_.size() >= Findings::kMost) return;
     wrong_.push_back({.rule = FileRule::form,
                       .file = file_ != nullptr ? *file_ : "",
                       .place = place,
@@ -186,7 +189,7 @@ class TreeMaker {
     if (known != parts_.by_domain.end() && !parts_.options.merge_domains) {
       const Domain& first = *parts_.trees[known->second].said;
       return refuse(said.place, "duplicate domain '" + core::printable(said.domain) +
-                                    "' in config file; it is in " + first.file + " already");
+                                    "' in config file; it is in " + core::printable(first.file) + " already");
     }
     if (known == parts_.by_domain.end()) {
       parts_.by_domain.emplace(said.domain, static_cast<Index>(parts_.trees.size()));
@@ -213,7 +216,7 @@ class TreeMaker {
     if (!fresh && !said.key.empty()) {
       const Descriptors::Node& first = parts_.nodes[known->second];
       refuse(said.place, "duplicate descriptor composite key '" + core::printable(name) +
-                             "'; the first is in " + *first.file + ", " + at(first.said->place));
+                             "'; the first is in " + core::printable(*first.file) + at(first.said->place));
     }
     Descriptors::Node& node = parts_.nodes[number];
     node.said = &said;

@@ -30,15 +30,6 @@ std::string_view view_of(pbf_reader& reader) {
   return {view.data(), view.size()};
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t size = core::character_at(text).size;
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
 // Of a wrapper (UInt64Value and its like); of several the last.
 template <class Number>
 Number read_wrapped(std::string_view message, Number value) {
@@ -138,7 +129,7 @@ Wrong RateLimitRequest::read(std::string_view message) {
   } catch (const std::exception&) {
     return Wrong::malformed;
   }
-  if (!is_utf8(domain_)) find(Wrong::utf8);
+  if (!core::is_utf8(domain_)) find(Wrong::utf8);
   if (domain_.empty()) return Wrong::no_domain;
   if (descriptors_.empty()) return Wrong::no_descriptors;
   return wrong_;
@@ -197,7 +188,7 @@ void RateLimitRequest::read_entry(std::string_view message) {
   if (entry.key.empty()) find(Wrong::empty_key);
   if (entry.key.size() > kLongestKey) find(Wrong::key_size);
   if (entry.value.size() > kLongestValue) find(Wrong::value_size);
-  if (!is_utf8(entry.key) || !is_utf8(entry.value)) find(Wrong::utf8);
+  if (!core::is_utf8(entry.key) || !core::is_utf8(entry.value)) find(Wrong::utf8);
   entries_.push_back(entry);
 }
 

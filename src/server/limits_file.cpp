@@ -47,6 +47,20 @@ void write_line(bool warns, const std::string& line) {
   log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
 }
 
+service::DescriptorsInForce::Options descriptor_options(const Settings& settings,
+                                                        const service::Service& service,
+                                                        const std::string& path) {
+  return {.path = path,
+          .setting = {.algorithm = settings.rls_algorithm,
+                      .merge_domains = settings.rls_merge_domains,
+                      .on_store_error = settings.on_store_error,
+                      .sharing = service.options().sharing,
+                      .wall = service.wall_ahead(),
+                      .unsuitable = unsuitable_for(settings)},
+          .wall_clock = service.options().wall_clock,
+          .log = write_line};
+}
+
 void read_first(service::FilesInForce& files, const std::string& what, const std::string& path) {
   const std::vector<std::string> errors = files.reload();
   if (errors.empty()) return;
@@ -93,17 +107,14 @@ std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& se
                                                               const service::Service& service) {
   if (settings.rls_config.empty()) return nullptr;
   auto descriptors = std::make_unique<service::DescriptorsInForce>(
-      service::DescriptorsInForce::Options{.path = settings.rls_config,
-                                           .setting = {.algorithm = settings.rls_algorithm,
-                                                       .merge_domains = settings.rls_merge_domains,
-                                                       .on_store_error = settings.on_store_error,
-                                                       .sharing = service.options().sharing,
-                                                       .wall = service.wall_ahead(),
-                                                       .unsuitable = unsuitable_for(settings)},
-                                           .wall_clock = service.options().wall_clock,
-                                           .log = write_line});
+      descriptor_options(settings, service, settings.rls_config));
   read_first(*descriptors, "rls-config", settings.rls_config);
   return descriptors;
+}
+
+std::unique_ptr<service::XdsInForce> open_xds(const Settings& settings, const service::Service& service) {
+  if (!settings.rls_xds) return nullptr;
+  return std::make_unique<service::XdsInForce>(descriptor_options(settings, service, settings.rls_xds->text));
 }
 
 }  // namespace weir::server

@@ -10,6 +10,7 @@
 #include "service/descriptors_in_force.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/service.hpp"
+#include "service/xds_in_force.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -20,5 +21,8 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
 // Null without such a folder. Throws the same.
 std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& settings,
                                                               const service::Service& service);
+
+// Null without an xDS server. Nothing is in force before it has sent something.
+std::unique_ptr<service::XdsInForce> open_xds(const Settings& settings, const service::Service& service);
 
 }  // namespace weir::server

@@ -32,6 +32,7 @@
 #include "server/snapshots.hpp"
 #include "server/watch.hpp"
 #include "server/worker.hpp"
+#include "server/xds_source.hpp"
 #include "service/decision_metrics.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
@@ -99,6 +100,10 @@ class Server::Impl {
     give_memory_back(settings_.threads);
     service_.limits = open_limits(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
+    if (auto xds = open_xds(settings_, service_)) {
+      xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
+      service_.descriptors = std::move(xds);
+    }
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
@@ -152,7 +157,11 @@ class Server::Impl {
       limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
       service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
     }
-    if (service_.descriptors) descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
+    if (xds_source_) {
+      xds_source_->start();
+    } else if (service_.descriptors) {
+      descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
+    }
     SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -166,6 +175,7 @@ class Server::Impl {
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
     descriptors_watch_.reset();
+    xds_source_.reset();
     aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
@@ -382,6 +392,7 @@ class Server::Impl {
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
+  std::unique_ptr<XdsSource> xds_source_;
   std::unique_ptr<Aside> aside_;
   std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "redis/shared_store.hpp"
@@ -25,6 +26,23 @@ struct HostPort {
 struct ListenAddress {
   HostPort tcp;
   std::string unix_socket;  // its path; empty: TCP
+};
+
+// Where Envoy's rate limits come from, when an xDS server has them.
+struct XdsSettings {
+  HostPort server;
+  std::string text;  // the same, as it was given
+  std::string node = "default";
+  std::vector<std::pair<std::string, std::string>> metadata;  // of the node
+  std::vector<std::pair<std::string, std::string>> headers;   // of the stream; they may be secrets
+  std::chrono::nanoseconds retry_first = std::chrono::seconds{10};
+  std::chrono::nanoseconds retry_most = std::chrono::seconds{60};
+  std::size_t most_message = 4_MiB;
+  bool tls = false;
+  std::string tls_ca;
+  std::string tls_cert;  // and key: what we show it
+  std::string tls_key;
+  std::string tls_name;  // of the certificate; empty: the host
 };
 
 struct Settings {
@@ -73,6 +91,7 @@ struct Settings {
   std::string limits;  // the limits file; empty: none
   // A folder of envoyproxy/ratelimit's files; empty: none.
   std::string rls_config;
+  std::optional<XdsSettings> rls_xds;  // in its place
   bool rls_merge_domains = false;
   Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says

@@ -28,15 +28,18 @@ DescriptorsInForce::Compiled DescriptorsInForce::compile(const std::shared_ptr<c
     compiled.warnings.push_back(none + ", so no domain is known and nothing is limited");
   }
   compiled.text = std::move(folder.text);
-  compiled.counts =
-      std::to_string(folder.set->domains()) + " domains, " + std::to_string(folder.set->limits()) + " limits";
+  compiled.counts = counts_of(*folder.set);
   compiled.made = std::move(folder.set);
   return compiled;
 }
 
-void DescriptorsInForce::add_rows(Metrics& metrics) const {
+std::string DescriptorsInForce::counts_of(const limits::Descriptors& made) {
+  return std::to_string(made.domains()) + " domains, " + std::to_string(made.limits()) + " limits";
+}
+
+void DescriptorsInForce::add_rows(Metrics& metrics, const std::string& source) const {
   using Type = Metric::Type;
-  FilesInForce::add_rows(metrics, Section::rls, "folder of Envoy's rate limits");
+  FilesInForce::add_rows(metrics, Section::rls, source);
   const auto count = [this](auto read) {
     return [this, read] {
       const auto made = current();
@@ -47,8 +50,7 @@ void DescriptorsInForce::add_rows(Metrics& metrics) const {
                count([](const limits::Descriptors& made) { return made.domains(); })});
   metrics.add({Section::rls, Type::gauge, "rls_limits", "Limits in force",
                count([](const limits::Descriptors& made) { return made.limits(); })});
-  metrics.add(
-      [this](Exposition& to) { write_families(to, "weir_rls_config", "folder of Envoy's rate limits"); });
+  metrics.add([this, source](Exposition& to) { write_families(to, "weir_rls_config", source); });
 }
 
 }  // namespace weir::service

@@ -16,7 +16,7 @@
 
 namespace weir::inline v0_1::service {
 
-class DescriptorsInForce final : public FilesInForce {
+class DescriptorsInForce : public FilesInForce {
  public:
   using Made = limits::Descriptors;
   struct Options {
@@ -28,19 +28,26 @@ class DescriptorsInForce final : public FilesInForce {
   };
 
   // Nothing is in force before the first reload.
-  explicit DescriptorsInForce(Options options)
-      : FilesInForce("rls-config", options.path, options.wall_clock, options.log),
-        options_(std::move(options)) {}
+  explicit DescriptorsInForce(Options options) : DescriptorsInForce("rls-config", std::move(options)) {}
+  virtual ~DescriptorsInForce() = default;
 
   std::shared_ptr<const limits::Descriptors> current() const {
     return std::static_pointer_cast<const limits::Descriptors>(in_force());
   }
 
-  void add_rows(Metrics& metrics) const;
+  virtual void add_rows(Metrics& metrics) const { add_rows(metrics, "folder of Envoy's rate limits"); }
+
+ protected:
+  DescriptorsInForce(std::string what, Options options)
+      : FilesInForce(std::move(what), options.path, options.wall_clock, options.log),
+        options_(std::move(options)) {}
+
+  Compiled compile(const std::shared_ptr<const void>& before) const override;
+  void add_rows(Metrics& metrics, const std::string& source) const;
+  static std::string counts_of(const limits::Descriptors& made);
+  const Options& options() const { return options_; }
 
  private:
-  Compiled compile(const std::shared_ptr<const void>& before) const override;
-
   const Options options_;
 };
 
