@@ -47,10 +47,16 @@ void write_line(bool warns, const std::string& line) {
   log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
 }
 
-void read_first(service::FilesInForce& files, const std::string& what, const std::string& path) {
+void read_first(service::FilesInForce& files, const std::string& what, const std::string& path,
+                bool or_later) {
   const std::vector<std::string> errors = files.reload();
   if (errors.empty()) return;
   std::string text = what + ": '" + path + "' cannot be used";
+  if (or_later) {
+    write_line(true, text + " yet");
+    for (const std::string& each : errors) write_line(true, each);
+    return;
+  }
   for (const std::string& each : errors) text += "\n" + each;
   throw std::runtime_error(text);
 }
@@ -85,7 +91,7 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
                                       .shared = settings.store.has_value(),
                                       .wall_clock = service.options().wall_clock,
                                       .log = write_line});
-  read_first(*limits, "limits", settings.limits);
+  read_first(*limits, "limits", settings.limits, false);
   return limits;
 }
 
@@ -102,7 +108,7 @@ std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& se
                                                        .unsuitable = unsuitable_for(settings)},
                                            .wall_clock = service.options().wall_clock,
                                            .log = write_line});
-  read_first(*descriptors, "rls-config", settings.rls_config);
+  read_first(*descriptors, "rls-config", settings.rls_config, settings.rls_config_later);
   return descriptors;
 }
 

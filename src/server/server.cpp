@@ -117,7 +117,9 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
-    if (!settings_.admin.empty()) admin_ = std::make_unique<Admin>(settings_, service_, readiness());
+    if (!settings_.admin.empty() || settings_.ratelimit)
+      admin_ =
+          std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ =
@@ -269,7 +271,7 @@ class Server::Impl {
     to.sample({{"protocol", "admin"}}, admin_->connections());
   }
 
-  http::AdminConversation::Readiness readiness() {
+  http::Readiness readiness() {
     return {.started = [this] { return stage_.load(std::memory_order_acquire) != Stage::starting; },
             .why_not = [this] { return why_not_ready(); },
             .why_ill = [this] { return why_ill(); }};
@@ -301,6 +303,16 @@ class Server::Impl {
     const redis::Health::View store = store_status_.worst();
     if (store.state == redis::Health::State::ready) return {};
     return "the store: " + (store.why.empty() ? std::string(name_of(store.state)) : store.why);
+  }
+
+  // The health check of envoyproxy/ratelimit. Any thread.
+  std::string why_not_healthy() const {
+    if (stage_.load(std::memory_order_acquire) == Stage::draining) return "draining";
+    const auto made = service_.descriptors ? service_.descriptors->current() : nullptr;
+    if (settings_.ratelimit->needs_domain && (!made || made->domains() == 0))
+      return "no domain is configured";
+    const bool ready = store_status_.worst().state == redis::Health::State::ready;
+    return settings_.ratelimit->needs_store && !ready ? "the store does not decide" : "";
   }
 
   net::Protocol resp() {

@@ -27,6 +27,17 @@ struct ListenAddress {
   std::string unix_socket;  // its path; empty: TCP
 };
 
+// What a server in the place of envoyproxy/ratelimit shows beside its gRPC, each page on an address of its
+// own.
+struct RatelimitPages {
+  ListenAddress health;
+  ListenAddress config;                  // what is in force
+  std::optional<ListenAddress> metrics;  // at `metrics_path`
+  std::string metrics_path;
+  bool needs_domain = false;  // it is not healthy before there is one
+  bool needs_store = false;   // nor while the store does not decide
+};
+
 struct Settings {
   std::string commit;  // of the sources, to be told
   std::vector<HostPort> resp;
@@ -35,7 +46,8 @@ struct Settings {
   std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
   rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;  // metrics and health
-  bool ready_needs_store = false;    // /readyz says no while the store does not decide
+  std::optional<RatelimitPages> ratelimit;
+  bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
   WhenFull when_full = WhenFull::deny;
@@ -51,6 +63,7 @@ struct Settings {
   bool allow_refunds = false;   // of limits that do not say so, too
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket
   bool insecure = false;        // allows a listener beyond loopback without password and TLS
+  bool warn_of_reach = true;    // of each such listener
 
   std::string user = "default";
   std::string password;
@@ -58,7 +71,8 @@ struct Settings {
 
   std::string tls_cert;
   std::string tls_key;
-  std::string tls_ca;  // with it, clients must show a certificate that it signed
+  std::string tls_ca;           // with it, clients must show a certificate that it signed
+  std::string tls_client_name;  // and that names this host
 
   // A Redis or Valkey that counts, shared with others; empty: the embedded store counts.
   std::optional<redis::Endpoint> store;
@@ -74,6 +88,7 @@ struct Settings {
   // A folder of envoyproxy/ratelimit's files; empty: none.
   std::string rls_config;
   bool rls_merge_domains = false;
+  bool rls_config_later = false;  // it starts, and answers UNKNOWN, while the folder cannot be used
   Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 
