@@ -269,6 +269,30 @@ class Listeners(WithFolder):
                     self.assertEqual(client.refused(ask)[0], "UNAVAILABLE")
 
 
+    @unittest.skipUnless(os.environ.get("WEIR_LONG"), "up to ten seconds: WEIR_LONG=1")
+    def test_certificates_that_are_renewed(self):
+        first, second = Authority(self.folder, "first"), Authority(self.folder, "second")
+        old, new = first.issue("localhost"), second.issue("localhost")
+        server = self.start(GRPC_SERVER_USE_TLS="true", GRPC_SERVER_TLS_CERT=old[0], GRPC_SERVER_TLS_KEY=old[1])
+
+        def trusted(authority):
+            with open(authority.certificate, "rb") as file:
+                tls = grpc.ssl_channel_credentials(file.read())
+            with server.client(tls=tls, options=[("grpc.ssl_target_name_override", "localhost")]) as client:
+                try:
+                    return client.ask("shop", descriptor(user="u")).code == OK
+                except grpc.RpcError:
+                    return False
+
+        self.assertEqual([trusted(first), trusted(second)], [True, False])
+        os.rename(new[0], old[0])
+        until(lambda: "[error] new files: tls" in server.stderr(), "a pair that does not fit is refused", 20)
+        self.assertTrue(trusted(first))
+        os.rename(new[1], old[1])
+        until(lambda: trusted(second), "the new pair is shown", 20)
+        self.assertFalse(trusted(first))
+
+
 class Health(WithFolder):
     def test_it_drains(self):
         server = self.start()
