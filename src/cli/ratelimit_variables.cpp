@@ -163,9 +163,9 @@ class Variables {
 };
 
 // Fills the flags that nobody has given.
-class Flags {
+class GivenFlags {
  public:
-  explicit Flags(CLI::App& app) : app_(app) {}
+  explicit GivenFlags(CLI::App& app) : app_(app) {}
 
   void give(const std::string& name, const std::string& value) {
     CLI::Option* const option = app_.get_option("--" + name);
@@ -272,7 +272,7 @@ class StoreUrl {
   std::string who_;
 };
 
-void use_store(const Variables& variables, Flags& flags) {
+void use_store(const Variables& variables, GivenFlags& flags) {
   const std::string url = StoreUrl(variables).text();
   flags.give("store", url);
   if (url.empty()) return;
@@ -285,7 +285,7 @@ void use_store(const Variables& variables, Flags& flags) {
 
 // ------------------------------------------------------------------------------------------------ the rest
 
-void use_listeners(const Variables& variables, Flags& flags) {
+void use_listeners(const Variables& variables, GivenFlags& flags) {
   const std::string path = variables.text("GRPC_UDS");
   const server::HostPort grpc = variables.host_port("GRPC_HOST", "GRPC_PORT", "8081");
   const bool v6 = grpc.host.find(':') != std::string::npos;
@@ -317,7 +317,7 @@ void use_pages(const Variables& variables, server::RatelimitPages& pages) {
   pages.metrics_path = variables.text("PROMETHEUS_PATH", "/metrics");
 }
 
-void use_limits(const Variables& variables, Flags& flags) {
+void use_limits(const Variables& variables, GivenFlags& flags) {
   std::string folder = variables.text("RUNTIME_ROOT", "/srv/runtime_data/current");
   for (const std::string& each :
        {variables.text("RUNTIME_SUBDIRECTORY"), variables.text("RUNTIME_APPDIRECTORY", "config")})
@@ -333,7 +333,7 @@ void use_limits(const Variables& variables, Flags& flags) {
                                   variables.text("LIMIT_RESET_HEADER", "RateLimit-Reset"));
 }
 
-void use_log(const Variables& variables, Flags& flags) {
+void use_log(const Variables& variables, GivenFlags& flags) {
   const std::string level =
       variables.one_of("LOG_LEVEL", {"WARN", "WARNING", "PANIC", "FATAL", "ERROR", "INFO", "DEBUG", "TRACE"});
   flags.give("log-level", level == "INFO"                         ? "info"
@@ -349,7 +349,7 @@ std::span<const RatelimitVariable> ratelimit_variables() { return kVariables; }
 
 void use_environment(CLI::App& app, ServeFlags& flags, const Environment& environment) {
   const Variables variables(environment);
-  Flags given(app);
+  GivenFlags given(app);
   refuse_what_is_not_here(variables);
   use_log(variables, given);
   use_listeners(variables, given);

@@ -116,7 +116,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
-  app.add_option("--rls", flags.rls, "Envoy's rate limit service here; may be repeated; unix:/PATH too")
+  app.add_option("--rls", flags.rls, "Envoy's rate limit service here; repeatable; unix:/PATH too")
       ->type_name("HOST:PORT");
   app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");

@@ -8,52 +8,12 @@
 #include <vector>
 
 #include "store/embedded_store.hpp"
+#include "store/late_store_test.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
 
 using namespace std::chrono_literals;
-using State = store::Request::State;
-
-// Answers when the test says so.
-class LateStore final : public store::Store {
- public:
-  explicit LateStore(store::Store& inner) : inner_(inner) {}
-  void submit(std::span<store::Request* const> batch, store::Arrival) override {
-    for (store::Request* each : batch) {
-      each->state = State::submitted;
-      kept.push_back(each);
-      // The keys' bytes are the asker's again when this returns.
-      keys.emplace_back();
-      for (const store::Check& check : each->checks) keys.back().emplace_back(check.key);
-    }
-  }
-  void cancel(store::Request& pending) override {
-    pending.state = State::idle;
-    std::erase(kept, &pending);
-    ++cancelled;
-  }
-  void give_back(const store::Request&, std::chrono::nanoseconds) override {}
-
-  void answer(std::size_t i, Fault fault = Fault::none) {
-    store::Request& request = *kept[i];
-    for (std::size_t n = 0; n < request.checks.size(); ++n) request.checks[n].key = keys[i][n];
-    store::Request* one[] = {&request};
-    inner_.submit(one, {1000s, 1000s});
-    if (fault != Fault::none) {
-      request.fault = fault;
-      request.why = "gone \x1b";
-    }
-    request.on_answer(request);
-  }
-
-  std::vector<store::Request*> kept;
-  std::vector<std::vector<std::string>> keys;
-  int cancelled = 0;
-
- private:
-  store::Store& inner_;
-};
 
 class HttpConversationTest : public ::testing::Test {
  protected:
@@ -125,7 +85,7 @@ TEST_F(HttpConversationTest, a_body_that_is_all_wrong_is_told_thirty_two_times_a
 }
 
 TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is_resumed_once) {
-  LateStore late(embedded);
+  store::LateStore late(embedded);
   HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input =
@@ -158,7 +118,7 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
 }
 
 TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
-  LateStore late(embedded);
+  store::LateStore late(embedded);
   HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [] {});
   std::string input = post(R"({"key":"a","limit":"2/s"})");
@@ -173,7 +133,7 @@ TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
 }
 
 TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
-  LateStore late(embedded);
+  store::LateStore late(embedded);
   HttpLoop late_room{service, late};
   {
     Conversation conversation(service, late_room, peer, [this] { ++resumed; });
@@ -194,7 +154,7 @@ TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
 }
 
 TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {
-  LateStore late(embedded);
+  store::LateStore late(embedded);
   HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input = post(R"({"key":"a","limit":"2/s"})");

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "limits/envoy_test.hpp"
 #include "limits/world_test.hpp"
 
 namespace {
@@ -57,6 +58,32 @@ routes:
   const auto all = [&] {
     for (const auto& request : requests)
       EXPECT_TRUE(match(*set, {request, 2, "bulk"}, Time(), memory, matched));
+  };
+  all();
+  const std::uint64_t before = allocations.load();
+  for (int i = 0; i < 100; ++i) all();
+  EXPECT_EQ(allocations.load(), before);
+}
+
+TEST(Descriptors, are_matched_without_allocating_once_their_memory_has_grown) {
+  const MadeOfTexts made = made_of({{"d", R"(
+domain: d
+descriptors:
+- { key: a, rate_limit: { unit: minute, requests_per_unit: 5 }, descriptors: [{ key: b, rate_limit: { unit: day, requests_per_unit: 1 } }] }
+- { key: p, value: "x*y*z", share_threshold: true, rate_limit: { unit: minute, requests_per_unit: 5 } }
+)"}});
+  ASSERT_NE(made.set, nullptr);
+  const Descriptors::Tree* const tree = made.set->find("d");
+  const std::string long_value(1000, 'v');
+  const std::vector<Entries> asked = {
+      {{"a", "1"}}, {{"a", long_value}, {"b", ""}}, {{"p", "x1y1z"}}, {{"q", ""}}};
+  const DescriptorOverride override{7, RateUnit::hour, 1};
+  DescriptorMatch match;
+  const auto all = [&] {
+    for (const Entries& each : asked) {
+      made.set->match(*tree, each, nullptr, match);
+      made.set->match(*tree, each, &override, match);
+    }
   };
   all();
   const std::uint64_t before = allocations.load();

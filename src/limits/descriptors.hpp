@@ -100,7 +100,7 @@ struct DescriptorMeets {
   bool is_override = false;  // then there is no shadow or quota mode, no limit_name, no replaces, no metadata
   bool shadow_mode = false;
   bool quota_mode = false;
-  RateUnit unit = RateUnit::unknown;  // for the answer; unknown when the period is no unit's, or unlimited
+  RateUnit unit = RateUnit::unknown;  // for the answer; unknown when no unit has the period, or unlimited
   std::uint32_t requests_per_unit = 0;
   Index series = kNone;                // of `name`, in Descriptors::series()
   std::chrono::nanoseconds period{0};  // 0 of unlimited

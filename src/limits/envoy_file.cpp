@@ -283,7 +283,7 @@ class EnvoyReader {
     });
   }
 
-  // A list and a map are no scalar of any type that is taken.
+  // What stands for a list or a map has none of the types that are taken.
   static YamlScalar scalar_or_text(const Node& value) {
     return value.kind == YamlKind::scalar ? scalar_of(value) : YamlScalar(std::string_view());
   }

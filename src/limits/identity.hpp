@@ -38,7 +38,7 @@ inline char* write_part(std::string_view text, char* to) {
   return write(text, to);
 }
 
-// What stands for one that is longer: its first character is no digit.
+// What stands for one that is longer: it does not begin with a digit.
 void digest_of(std::string_view text, std::string& into);
 
 }  // namespace weir::limits

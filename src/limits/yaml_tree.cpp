@@ -23,7 +23,9 @@ Position position_of(const yaml_mark_t& mark) {
 
 class TreeParser {
  public:
-  explicit TreeParser(std::string_view text) {
+  explicit TreeParser(std::string_view text)
+      : lines_(static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n')) +
+               (text.empty() || text.back() != '\n' ? 1 : 0)) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
@@ -48,7 +50,9 @@ class TreeParser {
  private:
   using Node = YamlTree::Node;
 
+  // What is missing at the end of a text is missing on its last line.
   bool refuse(Position place, std::string text) {
+    if (place.line > lines_) place = {lines_, 1};
     wrong_ = YamlError{place, std::move(text)};
     return false;
   }
@@ -158,6 +162,7 @@ class TreeParser {
                                        std::to_string(twice[0]->place.line));
   }
 
+  const std::uint32_t lines_;
   yaml_parser_t parser_{};
   yaml_event_t event_{};
   YamlTree tree_;

@@ -405,6 +405,41 @@ TEST_F(SessionTest, draining_answers_what_had_arrived_in_every_state) {
   }
 }
 
+TEST_F(SessionTest, a_conversation_that_takes_more_while_answers_are_outstanding_speaks_when_they_come) {
+  start();
+  receives("two\n");
+  wire.sent.clear();
+  talk.busy = true;
+  talk.resume();
+  run();
+  EXPECT_EQ(wire.sent, "answer\n");
+  EXPECT_EQ(state(), State::reading);
+  EXPECT_EQ(wire.watching, Want::input);
+}
+
+TEST_F(SessionTest, a_conversation_says_by_itself_what_it_has_to_say_by_a_time) {
+  start();
+  talk.due = now + seconds{5};
+  sweep_after(seconds{4});
+  EXPECT_EQ(wire.sent, "");
+  sweep_after(seconds{1});
+  EXPECT_EQ(wire.sent, "answer\n");
+  EXPECT_EQ(state(), State::reading);
+}
+
+TEST_F(SessionTest, a_conversation_that_says_goodbye_ends_when_it_is_done) {
+  talk.has_words = true;
+  start();
+  loop.drain();
+  EXPECT_TRUE(talk.said_goodbye);
+  EXPECT_EQ(wire.sent, "answer\n");
+  EXPECT_EQ(state(), State::reading) << "its peer may have said something before it heard that";
+  receives("two\n");
+  EXPECT_EQ(wire.sent, "answer\ntwo\n");
+  receives("quit\n");
+  EXPECT_EQ(state(), State::closed) << "a peer that does not close its side is not waited for";
+}
+
 TEST_F(SessionTest, draining_does_not_answer_what_comes_later) {
   start();
   wire.incoming = "one\ntwo\nthr";

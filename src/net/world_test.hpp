@@ -129,6 +129,9 @@ struct Talk {
   bool ends_with_peer = false;
   bool busy = false;
   bool closing = false;
+  bool has_words = false;  // for a goodbye
+  bool said_goodbye = false;
+  std::chrono::nanoseconds due = std::chrono::nanoseconds::max();  // when it has something to say by itself
   std::vector<Arrival> fed;
   std::function<void()> resume;
 
@@ -168,6 +171,15 @@ class FakeConversation final : public Conversation {
   bool ends_with_peer() const override { return talk_.ends_with_peer; }
   std::size_t kept() const override { return talk_.kept; }
   void describe(ClientInfo& client) const override { client.name = "talker"; }
+  void look_at_time(std::chrono::nanoseconds now) override {
+    if (now < talk_.due) return;
+    talk_.due = std::chrono::nanoseconds::max();
+    talk_.busy = true;
+  }
+  bool say_goodbye() override {
+    if (talk_.has_words) talk_.said_goodbye = talk_.busy = true;
+    return talk_.has_words;
+  }
 
  private:
   void run(std::string_view line, std::string& out) {

@@ -12,55 +12,15 @@
 
 #include "grpc/client_test.hpp"
 #include "store/embedded_store.hpp"
+#include "store/late_store_test.hpp"
 
 namespace weir::inline v0_1::rls {
 namespace {
 
 using namespace std::chrono_literals;
-using State = store::Request::State;
 
 constexpr std::string_view kShould = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
-
-// Answers when the test says so.
-class LateStore final : public store::Store {
- public:
-  explicit LateStore(store::Store& inner) : inner_(inner) {}
-  void submit(std::span<store::Request* const> batch, store::Arrival) override {
-    ++batches;
-    for (store::Request* each : batch) {
-      each->state = State::submitted;
-      kept.push_back(each);
-      patience.push_back(each->patience);
-      // The keys' bytes are the asker's again when this returns.
-      keys.emplace_back();
-      for (const store::Check& check : each->checks) keys.back().emplace_back(check.key);
-    }
-  }
-  void cancel(store::Request& pending) override {
-    pending.state = State::idle;
-    ++cancelled;
-  }
-  void give_back(const store::Request&, std::chrono::nanoseconds) override {}
-
-  void answer(std::size_t i, Fault fault = Fault::none) {
-    store::Request& request = *kept[i];
-    for (std::size_t n = 0; n < request.checks.size(); ++n) request.checks[n].key = keys[i][n];
-    store::Request* one[] = {&request};
-    inner_.submit(one, {1000s, 1000s});
-    request.fault = fault;
-    request.on_answer(request);
-  }
-
-  std::vector<store::Request*> kept;
-  std::vector<std::vector<std::string>> keys;
-  std::vector<std::chrono::nanoseconds> patience;
-  int batches = 0;
-  int cancelled = 0;
-
- private:
-  store::Store& inner_;
-};
 
 // Descriptors of one entry each; `hits` of all of them, where it is not below 0.
 std::string message(std::string_view domain,
@@ -183,7 +143,7 @@ rls:
   RlsOptions options;
   RlsCounts counts;
   RlsLoop near{service, embedded, false, options, counts};
-  LateStore late{embedded};
+  store::LateStore late{embedded};
   RlsLoop far{service, late, true, options, counts};
 };
 

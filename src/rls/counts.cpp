@@ -9,7 +9,7 @@ void add_rows(service::Metrics& metrics, const RlsCounts& counts) {
   using service::Metric;
   const auto counted = [&](std::string name, const std::atomic<std::uint64_t>& which, std::string help) {
     std::string exported = "weir_" + name + "_total";
-    metrics.add({service::Section::stats, Metric::Type::counter, std::move(name), std::move(help),
+    metrics.add({service::Section::rls, Metric::Type::counter, std::move(name), std::move(help),
                  [&which] { return Metric::Value{which.load(std::memory_order_relaxed)}; }, false,
                  std::move(exported)});
   };

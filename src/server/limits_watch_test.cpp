@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "service/descriptors_in_force.hpp"
+#include "service/limits_in_force.hpp"
+
 namespace weir::inline v0_1::server {
 namespace {
 
@@ -82,6 +85,36 @@ TEST_F(Watched, the_end_waits_for_no_reading) {
   for (auto& each : done) each.get_future().wait();
   for (const Lines& each : told) EXPECT_EQ(each, Lines{"the server is shutting down"});
   goes_on_.set_value();
+}
+
+// A Kubernetes ConfigMap's files change when a link to their folder is swapped.
+TEST(Folder, is_read_again_when_a_link_on_the_way_to_its_files_is_swapped) {
+  namespace fs = std::filesystem;
+  const std::string folder = testing::TempDir() + "weir-folder-" + std::to_string(getpid());
+  fs::create_directories(folder + "/..1");
+  fs::create_directories(folder + "/..2");
+  std::ofstream(folder + "/..1/a.yaml") << "domain: one\n";
+  std::ofstream(folder + "/..2/a.yaml") << "domain: two\n";
+  fs::create_directory_symlink("..1", folder + "/..data");
+  fs::create_symlink("..data/a.yaml", folder + "/a.yaml");
+  std::promise<void> again;
+  service::DescriptorsInForce files({.path = folder,
+                                     .wall_clock = [] { return std::chrono::nanoseconds{0}; },
+                                     .log =
+                                         [&, times = 0](bool, const std::string&) mutable {
+                                           if (++times == 2) again.set_value();
+                                         }});
+  files.reload();
+  EXPECT_NE(files.current()->find("one"), nullptr);
+  {
+    LimitsWatch watch(files);
+    fs::create_directory_symlink("..2", folder + "/..next");
+    fs::rename(folder + "/..next", folder + "/..data");
+    again.get_future().wait();
+  }
+  EXPECT_EQ(files.current()->find("one"), nullptr);
+  EXPECT_NE(files.current()->find("two"), nullptr);
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class Service {
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
   std::function<void()> save_soon = [] {};
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
-  std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none
   // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
   std::function<void(LimitsInForce::Reading, LimitsInForce::OnRead)> read_limits =

@@ -285,7 +285,7 @@ class Ends(unittest.TestCase):
                 wire.sendall(b"".join(frame(1, 4, 2 * i + 1, head) for i in range(1000)))
                 while wire.recv(65536):
                     pass
-            self.assertIn("half a command or unread replies", server.stderr())
+            until(lambda: "half a command or unread replies" in server.stderr(), "it is told")
             self.assertEqual(other.ask("edge", descriptor(user="u")).code, OK)
 
     def test_flags(self):

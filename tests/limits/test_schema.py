@@ -45,18 +45,21 @@ WHOLE = {
                    "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}, "penalty": "5m", "in_flight": 5, "refunds": True,
                    "overrides": [{"when": {"tenant": "acme"}, "in_flight": 8, "penalty": "0s"},
                                  {"when": {"tenant": "globex"}, "in_flight": "unlimited"}]},
+        "reports": {"by": ["user"], "rate": "100/h", "charge": "after"},
     },
     "routes": [{"when": {"path": "/healthz"}, "limits": []},
                {"when": {"tenant": "@partners"}, "class": "bulk", "limits": ["edge", "staff"]},
-               {"limits": ["edge", "ip", "tenant", "search", "tokens"]}],
+               {"when": {"tenant": "*"}, "limits": ["edge", "ip", "tenant", "search", "tokens"]},
+               {"limits": ["reports"]}],
     "gateways": {"nginx": {"from": "x-original", "attributes": {"user": "header.x-user-id"}, "address": "header.x-real-ip",
                            "deny_status": 403, "on_missing": "deny", "odd_paths": "keep"},
                  "caddy": {"from": "x-forwarded", "trusted": ["10.0.0.0/8", "::1"],
                            "token": {"header": "x-gate-token", "env": "GATE_TOKEN"}}},
+    "rls": {"edge": {"attributes": {"remote_address": "ip", "user_id": "user"}, "unmapped": "drop"}},
     "answers": {"status": 429, "headers": ["retry-after", "ratelimit-11"]},
 }
 # Maps whose keys are names that the file chooses.
-NAMED = [("lists",), ("limits",), ("gateways",)]
+NAMED = [("lists",), ("limits",), ("gateways",), ("rls",)]
 # What a mutant has in the place of something.
 STRANGE = [None, "", "x", "1/s", "20%", "200%", 0, -1, 7, 10**30, True, [], {}, ["x"], ["1/s", "1/s"], {"x": "y"}, {"when": {}},
            "X Y", "unlimited", "2026-13-01", [[]], [{}]]
