@@ -170,8 +170,8 @@ class Variables(WithFolder):
             self.assertEqual([name for name, _ in answer.headers], ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"])
             self.assertEqual(answer.metadata["domain"], "shop")
             over = [descriptor(user="b", limit=(limit, DAY), hits=9) for limit in (1, 2)]
-            full = descriptor(user="b", limit=(9, DAY), hits=9)
-            self.assertEqual(client.ask("shop", full, *over, full).headers[0][1], "2", "of the last that denies")
+            full = descriptor(user="c", limit=(9, DAY), hits=9)
+            self.assertEqual(client.ask("shop", full, *over, descriptor(user="d", limit=(9, DAY), hits=9)).headers[0][1], "2", "of the last that denies")
         with self.start(LIMIT_RESPONSE_HEADERS_ENABLED="true", LIMIT_LIMIT_HEADER="a", LIMIT_REMAINING_HEADER="b",
                         LIMIT_RESET_HEADER="c").client() as client:
             self.assertEqual([name for name, _ in client.ask("shop", descriptor(user="a")).headers], ["a", "b", "c"])
