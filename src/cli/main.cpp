@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -56,6 +57,14 @@ std::string shown(std::string_view message) {
   return weir::core::printable(message.substr(0, end)) + "\n" + shown(message.substr(end + 1));
 }
 
+// By the name of envoyproxy/ratelimit's program the program is that.
+std::array kRatelimit = std::to_array("ratelimit");
+bool is_ratelimit(const std::vector<char*>& words) {
+  if (words.empty()) return false;
+  const std::string_view path = words.front();
+  return path.substr(path.rfind('/') + 1) == kRatelimit.data();
+}
+
 // A descriptor that our parent closed would be the number of the first file or connection that we open, and
 // get what we print.
 void open_standard_streams() {
@@ -72,7 +81,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);
-  const std::span words(argv, static_cast<std::size_t>(argc));
+  std::vector<char*> given(argv, argv + argc);
+  if (is_ratelimit(given)) given.insert(given.begin() + 1, kRatelimit.data());
+  const std::span<char* const> words(given);
   app.failure_message([words](const CLI::App* root, const CLI::Error& error) {
     const auto used = root->get_subcommands();
     const std::string command = used.empty() ? "weir" : "weir " + used.front()->get_name();
@@ -86,6 +97,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   int result = 2;
   weir::cli::add_serve(app, result);
+  weir::cli::add_ratelimit(app, result);
   weir::cli::add_check(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);
@@ -97,11 +109,11 @@ int main(int argc, char** argv) {
   weir::cli::add_completion(app, result);
   weir::cli::add_manual(app, result);
   try {
-    if (argc > 1 && argv[1][0] != '-' && !known(app, argv[1])) {
-      throw std::runtime_error("unknown command '" + std::string(argv[1]) +
+    if (words.size() > 1 && words[1][0] != '-' && !known(app, words[1])) {
+      throw std::runtime_error("unknown command '" + std::string(words[1]) +
                                "'; known: " + known_commands(app));
     }
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success& asked) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

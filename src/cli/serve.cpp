@@ -13,6 +13,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
+#include "cli/serve.hpp"
 #include "cli/serve_flags.hpp"
 #include "core/printable.hpp"
 #include "server/line_writer.hpp"
@@ -29,6 +30,8 @@ using server::LogLevel;
 // What a reader of standard output or standard error may delay us by, at the start and at the end.
 constexpr std::chrono::seconds kForReaders{1};
 
+// Not gRPC: nothing that a machine has by default speaks it.
+bool has_example(const std::string& address) { return !address.starts_with("grpc"); }
 bool is_http(const std::string& address) { return address.starts_with("http"); }
 
 // A command to try first.
@@ -50,6 +53,7 @@ std::string first_lines(const std::vector<std::string>& addresses) {
   std::string where;
   for (const std::string& address : addresses) where += (where.empty() ? "" : ", ") + address;
   std::string lines = "weir " WEIR_VERSION " listening on " + core::printable(where) + "\n";
+  if (!has_example(addresses.front())) return lines;
   lines += "try: " + core::printable(example(addresses.front())) + "\n";
   const auto http = std::find_if(addresses.begin() + 1, addresses.end(), is_http);
   if (http != addresses.end() && !is_http(addresses.front()))
@@ -80,7 +84,8 @@ int serve(const server::Settings& settings) {
   return saved ? 0 : 2;
 }
 
-// Also when the start fails. In a log of JSON every line is one.
+}  // namespace
+
 int serve_and_log(const server::Settings& settings, bool json) {
   struct AtEnd {
     ~AtEnd() { server::flush_log(kForReaders); }
@@ -93,8 +98,6 @@ int serve_and_log(const server::Settings& settings, bool json) {
     return 2;
   }
 }
-
-}  // namespace
 
 void add_serve(CLI::App& app, int& result) {
   auto flags = std::make_shared<ServeFlags>();

@@ -218,6 +218,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   file("--tls-key", s.tls_key, "its private key (PEM)");
   file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
+  app.add_option("--tls-client-name", s.tls_client_name, "which must be for this host (DNS)")
+      ->type_name("NAME");
   app.add_option("--store", flags.store, "Redis or Valkey that counts, as in redis://HOST:6379")
       ->type_name("URL")
       ->envname("WEIR_STORE");
@@ -306,6 +308,8 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
+  if (!settings.tls_client_name.empty() && settings.tls_ca.empty())
+    throw std::runtime_error("tls-client-name needs tls-ca");
   if (flags.rls_algorithm == "gcra") settings.rls_algorithm = Algorithm::gcra;
   judge_xds(flags, app, settings);
   if (settings.rls_config.empty() && !settings.rls_xds &&

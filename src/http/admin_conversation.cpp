@@ -1,5 +1,6 @@
 #include "http/admin_conversation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "http/authorization.hpp"
@@ -22,11 +23,42 @@ Format format_for(const Message& message) {
   return Format::prometheus;
 }
 
+// "here are /metrics, /healthz and /readyz".
+std::string here_are(const AdminPages& pages) {
+  std::string text = pages.size() == 1 ? "here is " : "here are ";
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == pages.size() ? " and " : ", ") + pages[i].path;
+  return text;
+}
+
 }  // namespace
 
-AdminConversation::AdminConversation(service::Service& service, const Readiness& readiness, FieldRoom& room,
+AdminPage metrics_page(std::string path, service::Service& service, const Readiness& readiness) {
+  const auto write = [&service, &readiness](const Message& message, Reply& reply) {
+    if (!readiness.started()) return write_problem(reply, 503, "starting");
+    const Format format = format_for(message);
+    reply.type = service::Exposition::content_type(format);
+    reply.body = service.metrics.expose(format);
+  };
+  return {std::move(path), write, true};
+}
+
+AdminPages admin_pages(service::Service& service, const Readiness& readiness) {
+  const auto told = [](const std::function<std::string()>& trouble) {
+    return [&trouble](const Message&, Reply& reply) {
+      const std::string why = trouble();
+      reply.status = why.empty() ? 200 : 503;
+      reply.body = (why.empty() ? "ok" : why) + "\n";
+    };
+  };
+  return {metrics_page("/metrics", service, readiness),
+          {"/healthz", told(readiness.why_ill)},
+          {"/readyz", told(readiness.why_not)}};
+}
+
+AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room,
                                      net::Peer peer)
-    : service_(service), readiness_(readiness), room_(room), peer_(std::move(peer)) {}
+    : service_(service), pages_(pages), room_(room), peer_(std::move(peer)) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
   busy_ = late_ = false;
@@ -54,26 +86,16 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
 
 void AdminConversation::answer(const Message& message, Reply& reply) {
   append_field(reply.fields, "Cache-Control", "no-store");
-  const bool metrics = message.path == "/metrics";
-  const bool ready = message.path == "/readyz";
-  if (metrics && !judge_caller(message, reply)) return;
-  if (!metrics && !ready && message.path != "/healthz")
-    return write_problem(reply, 404, "here are /metrics, /healthz and /readyz");
+  const auto page = std::find_if(pages_.begin(), pages_.end(),
+                                 [&message](const AdminPage& each) { return each.path == message.path; });
+  if (page == pages_.end()) return write_problem(reply, 404, here_are(pages_));
+  if (page->asks_who && !judge_caller(message, reply)) return;
   if (message.method != "GET" && message.method != "HEAD") {
     append_field(reply.fields, "Allow", kMethods);
     return write_problem(reply, 405, "allowed methods: " + std::string(kMethods));
   }
   reply.type = kText;
-  if (metrics && readiness_.started()) {
-    const Format format = format_for(message);
-    reply.type = service::Exposition::content_type(format);
-    reply.body = service_.metrics.expose(format);
-    return;
-  }
-  if (metrics) return write_problem(reply, 503, "starting");
-  const std::string why = ready ? readiness_.why_not() : readiness_.why_ill();
-  reply.status = why.empty() ? 200 : 503;
-  reply.body = (why.empty() ? "ok" : why) + "\n";
+  page->write(message, reply);
 }
 
 // From this machine anybody may read metrics.

@@ -1,4 +1,5 @@
-// One connection of the admin listener: metrics, and whether the program is alive and ready.
+// One connection of a listener that shows pages by GET and HEAD: metrics, and whether the program is alive
+// and ready.
 //
 //   GET /metrics   Prometheus' text, or OpenMetrics where Accept asks for it
 //   GET /healthz   200 as long as the program runs and its event loops answer, else 503 and which does not
@@ -11,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "http/parser.hpp"
 #include "http/writer.hpp"
@@ -19,17 +21,30 @@
 
 namespace weir::inline v0_1::http {
 
+struct AdminPage {
+  std::string path;
+  std::function<void(const Message&, Reply&)>
+      write;              // the thread of the loop; plain text, 200 unless it says
+  bool asks_who = false;  // beyond this machine, for the password or the token of the service
+};
+using AdminPages = std::vector<AdminPage>;
+
+// Any thread may call these.
+struct Readiness {
+  std::function<bool()> started;         // before, there are no metrics
+  std::function<std::string()> why_not;  // empty: it is ready
+  std::function<std::string()> why_ill;  // empty: it is alive
+};
+
+// What they view must outlive them.
+AdminPage metrics_page(std::string path, service::Service& service, const Readiness& readiness);
+// Those above.
+AdminPages admin_pages(service::Service& service, const Readiness& readiness);
+
 class AdminConversation final : public net::Conversation {
  public:
-  // Any thread may call these.
-  struct Readiness {
-    std::function<bool()> started;         // before, there are no metrics
-    std::function<std::string()> why_not;  // empty: it is ready
-    std::function<std::string()> why_ill;  // empty: it is alive
-  };
-
   // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
-  AdminConversation(service::Service& service, const Readiness& readiness, FieldRoom& room, net::Peer peer);
+  AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room, net::Peer peer);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return false; }
@@ -48,7 +63,7 @@ class AdminConversation final : public net::Conversation {
   void write(const Reply& reply, const Framing& framing, std::string& out);
 
   service::Service& service_;
-  const Readiness& readiness_;
+  const AdminPages& pages_;
   FieldRoom& room_;
   net::Peer peer_;
   RequestParser parser_;

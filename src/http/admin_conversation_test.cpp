@@ -13,7 +13,7 @@ struct Talk {
 
   // The status, and after a blank the body, of the answer to a request; all of it is taken.
   std::string ask(const std::string& request) {
-    AdminConversation conversation(service, readiness, room, peer);
+    AdminConversation conversation(service, pages, room, peer);
     std::string out;
     const std::size_t used = conversation.feed(request, out, {});
     if (used == 0) return "(waits)";
@@ -32,8 +32,8 @@ struct Talk {
   bool started = true;
   std::string why;
   std::string why_ill;
-  AdminConversation::Readiness readiness{[this] { return started; }, [this] { return why; },
-                                         [this] { return why_ill; }};
+  Readiness readiness{[this] { return started; }, [this] { return why; }, [this] { return why_ill; }};
+  AdminPages pages = admin_pages(service, readiness);
   FieldRoom room{};
   std::string fields;
   bool late = false;
@@ -41,7 +41,7 @@ struct Talk {
 
 TEST(AdminConversation, silence_and_half_a_request_are_not_trusted) {
   Talk talk(true);
-  AdminConversation conversation(talk.service, talk.readiness, talk.room, talk.peer);
+  AdminConversation conversation(talk.service, talk.pages, talk.room, talk.peer);
   std::string out;
   EXPECT_FALSE(conversation.trusted());
   conversation.feed("GET /healthz HTTP/1.1\r\n", out, {});

@@ -28,15 +28,16 @@ struct Status {
   std::optional<std::chrono::seconds> until_reset{};  // where there is a limit
 };
 
-// Of the descriptors that are told of a limit, the first with the least left.
+// Of the descriptors that are told of a limit, the last that denies the message, as envoyproxy/ratelimit has
+// it; else the first with the least left.
 struct Tightest {
   bool any = false;
   std::uint32_t limit = 0;
   std::uint32_t remaining = 0;
   std::chrono::seconds until_reset{0};
 
-  void take(const Status& status) {
-    if (!status.limit || (any && status.remaining >= remaining)) return;
+  void take(const Status& status, bool denies) {
+    if (!status.limit || (any && !denies && status.remaining >= remaining)) return;
     *this = {true, status.limit->requests_per_unit, status.remaining,
              status.until_reset.value_or(std::chrono::seconds{0})};
   }

@@ -172,8 +172,9 @@ void Batch::tell_descriptor(Message& message) {
   const Status& status = telling_.status;
   if (!status.limit && !status.over) RlsCounts::count(loop_.counts.unlimited);
   message.answer.add(status, telling_.undecided && !status.over);
-  message.tightest.take(status);
-  message.over = message.over || (status.over && !telling_.is_quota);
+  const bool denies = status.over && !telling_.is_quota;
+  message.tightest.take(status, denies);
+  message.over = message.over || denies;
   message.undecided = message.undecided || telling_.undecided;
   message.by_fallback = message.by_fallback || telling_.by_fallback;
   if (telling_.helps && status.until_reset)

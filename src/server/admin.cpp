@@ -30,29 +30,44 @@ void check_reach(const boost::asio::ip::tcp::endpoint& endpoint, const Settings&
   spdlog::warn("admin: {}: anyone who can reach it may read the metrics; --http-token restricts that", where);
 }
 
+http::AdminPage health_page(const std::function<std::string()>& why_ill) {
+  return {"/healthcheck", [&why_ill](const http::Message&, http::Reply& reply) {
+            const std::string why = why_ill();
+            reply.status = why.empty() ? 200 : 500;
+            reply.body = why.empty() ? "OK" : why + "\n";
+          }};
+}
+
+http::AdminPage config_page(const service::Service& service) {
+  return {"/rlconfig", [&service](const http::Message&, http::Reply& reply) {
+            const auto made = service.descriptors ? service.descriptors->current() : nullptr;
+            if (made) made->append_text(reply.body);
+          }};
+}
+
 }  // namespace
 
-Admin::Admin(const Settings& settings, service::Service& service,
-             http::AdminConversation::Readiness readiness)
+Admin::Admin(const Settings& settings, service::Service& service, http::Readiness readiness,
+             std::function<std::string()> why_ill)
     : service_(service),
       readiness_(std::move(readiness)),
-      protocol_{.converse =
-                    [this](net::Loop&, const net::Peer& peer, const std::function<void()>&) {
-                      return std::make_unique<http::AdminConversation>(service_, readiness_, room_, peer);
-                    },
-                .too_many = http::last_words(503, "too many connections to the admin listener"),
-                .too_large = http::last_words(503, "too many answers that are not taken"),
-                .stalled = http::last_words(408, "half a request for --stall-timeout")},
+      why_ill_(std::move(why_ill)),
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
-  for (const ListenAddress& wanted : settings.admin) open(wanted, settings);
-  for (const auto& listener : listeners_) {
-    listener->start(
-        [this](net::Accepted accepted) {
+  const Shown& own = show(http::admin_pages(service_, readiness_));
+  for (const ListenAddress& wanted : settings.admin) {
+    if (wanted.unix_socket.empty())
+      check_reach(net::resolve("admin", wanted.tcp.host, wanted.tcp.port), settings);
+    open("admin", wanted, own);
+  }
+  if (settings.ratelimit) open_ratelimit(*settings.ratelimit);
+  for (const Open& each : open_) {
+    each.listener->start(
+        [this, &protocol = each.shown->protocol](net::Accepted accepted) {
           // No number of silent connections is to keep a health check out.
           if (connections() >= kMostConnections) loop_.close_quietest();
-          dispatcher_.take(std::move(accepted), protocol_);
+          dispatcher_.take(std::move(accepted), protocol);
         },
         [this](const std::string& why) { service_.notices.tell(core::Notice::cannot_accept, {}, why); });
   }
@@ -63,20 +78,40 @@ Admin::Admin(const Settings& settings, service::Service& service,
 Admin::~Admin() {
   loop_.context.stop();
   thread_.join();
-  for (const auto& listener : listeners_) listener->stop();
+  for (const Open& each : open_) each.listener->stop();
   loop_.close_sessions();
 }
 
-void Admin::open(const ListenAddress& wanted, const Settings& settings) {
-  if (!wanted.unix_socket.empty()) {
-    listeners_.push_back(net::listen_unix(loop_.context, "admin", wanted.unix_socket));
-    addresses_.push_back("admin unix:" + listeners_.back()->address());
-    return;
-  }
-  const auto endpoint = net::resolve("admin", wanted.tcp.host, wanted.tcp.port);
-  check_reach(endpoint, settings);
-  listeners_.push_back(net::listen_tcp(loop_.context, "admin", endpoint));
-  addresses_.push_back("admin http://" + listeners_.back()->address());
+const Admin::Shown& Admin::show(http::AdminPages pages) {
+  Shown& shown = shown_.emplace_back();
+  shown.pages = std::move(pages);
+  shown.protocol = {.converse =
+                        [this, &shown](net::Loop&, const net::Peer& peer, const std::function<void()>&) {
+                          return std::make_unique<http::AdminConversation>(service_, shown.pages, room_,
+                                                                           peer);
+                        },
+                    .too_many = http::last_words(503, "too many connections to the admin listener"),
+                    .too_large = http::last_words(503, "too many answers that are not taken"),
+                    .stalled = http::last_words(408, "half a request for --stall-timeout")};
+  return shown;
+}
+
+void Admin::open(const std::string& flag, const ListenAddress& wanted, const Shown& shown) {
+  const bool by_path = !wanted.unix_socket.empty();
+  open_.push_back(
+      {by_path ? net::listen_unix(loop_.context, flag, wanted.unix_socket)
+               : net::listen_tcp(loop_.context, flag, net::resolve(flag, wanted.tcp.host, wanted.tcp.port)),
+       &shown});
+  addresses_.push_back(flag + (by_path ? " unix:" : " http://") + open_.back().listener->address());
+}
+
+void Admin::open_ratelimit(const RatelimitPages& wanted) {
+  open("health", wanted.health, show({health_page(why_ill_)}));
+  open("config", wanted.config, show({config_page(service_)}));
+  if (!wanted.metrics) return;
+  http::AdminPage metrics = http::metrics_page(wanted.metrics_path, service_, readiness_);
+  metrics.asks_who = false;  // by its nature
+  open("metrics", *wanted.metrics, show({std::move(metrics)}));
 }
 
 }  // namespace weir::server

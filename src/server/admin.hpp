@@ -1,9 +1,11 @@
-// The admin listeners: metrics, and whether the program is alive and ready, on a thread of its own, so that
-// no scrape holds up a decision and no busy loop a health check.
+// The listeners that show pages, on a thread of their own, so that no scrape holds up a decision and no busy
+// loop a health check: metrics, and whether the program is alive and ready; and the pages of
+// envoyproxy/ratelimit where it takes that program's place.
 //
 // Made and ended by the main thread; the rest is its own. What is handed in must outlive it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,26 +26,41 @@ class Admin {
  public:
   // Opens the listeners of the settings and answers at once. Throws std::runtime_error with one line that
   // says what and where; beyond this machine it wants a token, a password, or --insecure.
-  Admin(const Settings& settings, service::Service& service, http::AdminConversation::Readiness readiness);
+  // `why_ill` says why envoyproxy/ratelimit's health check fails; empty: it does not. Any thread.
+  Admin(const Settings& settings, service::Service& service, http::Readiness readiness,
+        std::function<std::string()> why_ill);
   ~Admin();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
 
-  // "admin http://127.0.0.1:6392" or "admin unix:/path".
+  // "admin http://127.0.0.1:6392" or "admin unix:/path"; of the other pages "health http://0.0.0.0:8080".
   const std::vector<std::string>& addresses() const { return addresses_; }
   std::uint64_t connections() const { return connections_.now.load(std::memory_order_relaxed); }
 
  private:
-  void open(const ListenAddress& wanted, const Settings& settings);
+  // What is shown on a listener.
+  struct Shown {
+    http::AdminPages pages;
+    net::Protocol protocol;
+  };
+  struct Open {
+    std::unique_ptr<net::Listener> listener;
+    const Shown* shown;
+  };
+
+  const Shown& show(http::AdminPages pages);
+  void open(const std::string& flag, const ListenAddress& wanted, const Shown& shown);
+  void open_ratelimit(const RatelimitPages& wanted);
 
   service::Service& service_;
-  const http::AdminConversation::Readiness readiness_;
+  const http::Readiness readiness_;
+  const std::function<std::string()> why_ill_;
   http::FieldRoom room_{};
   net::LoopCounters connections_;
-  net::Protocol protocol_;
+  std::deque<Shown> shown_;
   net::Loop loop_;
   net::Dispatcher dispatcher_;
-  std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::vector<Open> open_;
   std::vector<std::string> addresses_;
   std::thread thread_;
 };

@@ -1,10 +1,12 @@
 #include "server/certificates.hpp"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <string>
 
@@ -39,6 +41,22 @@ std::optional<boost::asio::ssl::context> store_tls(const Settings& settings) {
   if (!settings.store) return std::nullopt;
   return redis::tls_for(*settings.store,
                         {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key});
+}
+
+std::string stamps_of_certificates(const Settings& settings) {
+  std::string stamps;
+  for (const std::string& file : {settings.tls_cert, settings.tls_key, settings.tls_ca, settings.store_tls_ca,
+                                  settings.store_tls_cert, settings.store_tls_key}) {
+    struct stat found{};
+    if (stat(file.c_str(), &found) == 0)
+      for (const auto number :
+           {static_cast<std::int64_t>(found.st_ino), static_cast<std::int64_t>(found.st_size),
+            static_cast<std::int64_t>(found.st_mtim.tv_sec),
+            static_cast<std::int64_t>(found.st_mtim.tv_nsec)})
+        stamps += std::to_string(number) + ",";
+    stamps += ";";
+  }
+  return stamps;
 }
 
 void warn_of_dates(const Settings& settings) {

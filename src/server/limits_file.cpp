@@ -61,10 +61,16 @@ service::DescriptorsInForce::Options descriptor_options(const Settings& settings
           .log = write_line};
 }
 
-void read_first(service::FilesInForce& files, const std::string& what, const std::string& path) {
+void read_first(service::FilesInForce& files, const std::string& what, const std::string& path,
+                bool or_later) {
   const std::vector<std::string> errors = files.reload();
   if (errors.empty()) return;
   std::string text = what + ": '" + path + "' cannot be used";
+  if (or_later) {
+    write_line(true, text + " yet");
+    for (const std::string& each : errors) write_line(true, each);
+    return;
+  }
   for (const std::string& each : errors) text += "\n" + each;
   throw std::runtime_error(text);
 }
@@ -99,7 +105,7 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
                                       .shared = settings.store.has_value(),
                                       .wall_clock = service.options().wall_clock,
                                       .log = write_line});
-  read_first(*limits, "limits", settings.limits);
+  read_first(*limits, "limits", settings.limits, false);
   return limits;
 }
 
@@ -108,7 +114,7 @@ std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& se
   if (settings.rls_config.empty()) return nullptr;
   auto descriptors = std::make_unique<service::DescriptorsInForce>(
       descriptor_options(settings, service, settings.rls_config));
-  read_first(*descriptors, "rls-config", settings.rls_config);
+  read_first(*descriptors, "rls-config", settings.rls_config, settings.rls_config_later);
   return descriptors;
 }
 

@@ -1,6 +1,7 @@
 #include "server/listeners.hpp"
 
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <spdlog/spdlog.h>
 
 #include <stdexcept>
@@ -30,6 +31,11 @@ asio::ssl::context make_tls(const Settings& settings) {
   net::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
   if (!settings.tls_ca.empty()) {
     net::trust(tls, "tls-ca", settings.tls_ca);
+    if (!settings.tls_client_name.empty()) {
+      X509_VERIFY_PARAM* const wants = SSL_CTX_get0_param(tls.native_handle());
+      X509_VERIFY_PARAM_set_hostflags(wants, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+      X509_VERIFY_PARAM_set1_host(wants, settings.tls_client_name.data(), settings.tls_client_name.size());
+    }
     tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return tls;
@@ -59,6 +65,7 @@ void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoin
     throw std::runtime_error(flag + ": " + where + " is not a loopback address: give " + secret +
                              "--tls-cert, or --insecure to serve anyone who can reach it");
   }
+  if (!settings.warn_of_reach) return;
   spdlog::warn("{}: {}: anyone who can reach it may do everything; {}--tls-ca restricts that", flag, where,
                secret);
 }

@@ -21,6 +21,7 @@
 #include "server/admin.hpp"
 #include "server/aside.hpp"
 #include "server/certificates.hpp"
+#include "server/every.hpp"
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
 #include "server/listeners.hpp"
@@ -60,6 +61,11 @@ void give_memory_back(std::size_t threads) {
   mallopt(M_TRIM_THRESHOLD, kAtOnce);
   mallopt(M_ARENA_MAX, static_cast<int>(threads) + 1);
 }
+
+// Certificates are read again at a signal, and when their files have changed; the log says which.
+constexpr const char* kSignal = "SIGHUP";
+constexpr const char* kChanged = "new files";
+constexpr std::chrono::seconds kLookAtCertificates{10};
 
 // What the program itself keeps resident, connections apart: --memory is to be what the operator sees.
 constexpr std::size_t kProgramBytes = 8_MiB;
@@ -122,7 +128,9 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
-    if (!settings_.admin.empty()) admin_ = std::make_unique<Admin>(settings_, service_, readiness());
+    if (!settings_.admin.empty() || settings_.ratelimit)
+      admin_ =
+          std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ =
@@ -153,6 +161,11 @@ class Server::Impl {
     listeners_->start(*dispatcher_);
     manager_->ready();
     aside_ = std::make_unique<Aside>();
+    certificates_seen_ = stamps_of_certificates(settings_);
+    if (certificates_seen_.find(',') != std::string::npos)
+      look_at_certificates_.emplace(main_timers()).start(kLookAtCertificates, [this] {
+        look_at_certificates();
+      });
     if (service_.limits) {
       limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
       service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
@@ -198,17 +211,31 @@ class Server::Impl {
     for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
       if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
-      auto read = read_certificates();
+      certificates_seen_ = stamps_of_certificates(settings_);
+      auto read = read_certificates(kSignal);
       boost::asio::post(main_context(), [this, read = std::move(read)] {
         if (stage_.load(std::memory_order_relaxed) != Stage::serving) return;
-        if (read) use(*read);
+        if (read) use(*read, kSignal);
         manager_->ready();
       });
     });
   }
 
+  // The same when their files have changed: what renews them may know of no signal. A pair of which one is
+  // new is read again when the other is.
+  void look_at_certificates() {
+    aside_->run([this] {
+      std::string now = stamps_of_certificates(settings_);
+      if (now == certificates_seen_) return;
+      certificates_seen_ = std::move(now);
+      boost::asio::post(main_context(), [this, read = read_certificates(kChanged)] {
+        if (read && stage_.load(std::memory_order_relaxed) == Stage::serving) use(*read, kChanged);
+      });
+    });
+  }
+
   // Null when one of them cannot be used; then none is.
-  std::shared_ptr<Certificates> read_certificates() const {
+  std::shared_ptr<Certificates> read_certificates(const char* why) const {
     auto read = std::make_shared<Certificates>();
     try {
       read->ours = listeners_->read_tls();
@@ -216,18 +243,18 @@ class Server::Impl {
         if (auto tls = store_tls(settings_)) read->of_the_store.push_back(*std::move(tls));
       }
     } catch (const std::exception& error) {
-      spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
+      spdlog::error("{}: {}; what was read before stays in use", why, error.what());
       read = nullptr;
     }
     warn_of_dates(settings_);
     return read;
   }
 
-  void use(Certificates& read) {
+  void use(Certificates& read, const char* why) {
     listeners_->use(std::move(read.ours));
     for (std::size_t i = 0; i < read.of_the_store.size(); ++i)
       workers_[i]->use(std::move(read.of_the_store[i]));
-    spdlog::info("SIGHUP: certificates and keys read again");
+    spdlog::info("{}: certificates and keys read again", why);
   }
 
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
@@ -280,7 +307,7 @@ class Server::Impl {
     to.sample({{"protocol", "admin"}}, admin_->connections());
   }
 
-  http::AdminConversation::Readiness readiness() {
+  http::Readiness readiness() {
     return {.started = [this] { return stage_.load(std::memory_order_acquire) != Stage::starting; },
             .why_not = [this] { return why_not_ready(); },
             .why_ill = [this] { return why_ill(); }};
@@ -312,6 +339,16 @@ class Server::Impl {
     const redis::Health::View store = store_status_.worst();
     if (store.state == redis::Health::State::ready) return {};
     return "the store: " + (store.why.empty() ? std::string(name_of(store.state)) : store.why);
+  }
+
+  // The health check of envoyproxy/ratelimit. Any thread.
+  std::string why_not_healthy() const {
+    if (stage_.load(std::memory_order_acquire) == Stage::draining) return "draining";
+    const auto made = service_.descriptors ? service_.descriptors->current() : nullptr;
+    if (settings_.ratelimit->needs_domain && (!made || made->domains() == 0))
+      return "no domain is configured";
+    const bool ready = store_status_.worst().state == redis::Health::State::ready;
+    return settings_.ratelimit->needs_store && !ready ? "the store does not decide" : "";
   }
 
   net::Protocol resp() {
@@ -356,6 +393,7 @@ class Server::Impl {
                   stage_.store(Stage::draining, std::memory_order_release);
                   manager_->stopping();
                   reload_->stop();
+                  if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();
                   listeners_->stop();
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
@@ -393,6 +431,8 @@ class Server::Impl {
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<XdsSource> xds_source_;
+  std::string certificates_seen_;              // of the thread of aside_, while there is one
+  std::optional<Every> look_at_certificates_;  // while it runs, where there are any
   std::unique_ptr<Aside> aside_;
   std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;

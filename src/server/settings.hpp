@@ -45,6 +45,17 @@ struct XdsSettings {
   std::string tls_name;  // of the certificate; empty: the host
 };
 
+// What a server in the place of envoyproxy/ratelimit shows beside its gRPC, each page on an address of its
+// own.
+struct RatelimitPages {
+  ListenAddress health;
+  ListenAddress config;                  // what is in force
+  std::optional<ListenAddress> metrics;  // at `metrics_path`
+  std::string metrics_path;
+  bool needs_domain = false;  // it is not healthy before there is one
+  bool needs_store = false;   // nor while the store does not decide
+};
+
 struct Settings {
   std::string commit;  // of the sources, to be told
   std::vector<HostPort> resp;
@@ -53,7 +64,8 @@ struct Settings {
   std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
   rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;  // metrics and health
-  bool ready_needs_store = false;    // /readyz says no while the store does not decide
+  std::optional<RatelimitPages> ratelimit;
+  bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
   WhenFull when_full = WhenFull::deny;
@@ -69,6 +81,7 @@ struct Settings {
   bool allow_refunds = false;   // of limits that do not say so, too
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket
   bool insecure = false;        // allows a listener beyond loopback without password and TLS
+  bool warn_of_reach = true;    // of each such listener
 
   std::string user = "default";
   std::string password;
@@ -76,7 +89,8 @@ struct Settings {
 
   std::string tls_cert;
   std::string tls_key;
-  std::string tls_ca;  // with it, clients must show a certificate that it signed
+  std::string tls_ca;           // with it, clients must show a certificate that it signed
+  std::string tls_client_name;  // and that names this host
 
   // A Redis or Valkey that counts, shared with others; empty: the embedded store counts.
   std::optional<redis::Endpoint> store;
@@ -93,6 +107,7 @@ struct Settings {
   std::string rls_config;
   std::optional<XdsSettings> rls_xds;  // in its place
   bool rls_merge_domains = false;
+  bool rls_config_later = false;  // it starts, and answers UNKNOWN, while the folder cannot be used
   Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 

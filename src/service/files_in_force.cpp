@@ -65,10 +65,11 @@ std::vector<std::string> FilesInForce::reload_alone() {
 }
 
 void FilesInForce::keep_what_was(const std::vector<std::string>& errors) {
-  reload_errors_.fetch_add(1, std::memory_order_relaxed);
-  if (in_force()) {
+  const bool first = reload_errors_.fetch_add(1, std::memory_order_relaxed) == 0 && !in_force();
+  if (!first) {  // of which the caller is told
     for (const std::string& each : errors) log_(true, each);
-    log_(true, what_ + ": '" + path_ + "' has errors; what was read before stays in force");
+    log_(true, what_ + ": '" + path_ + "' has errors; " +
+                   (in_force() ? "what was read before stays in force" : "nothing is in force yet"));
   }
   const detail::Held lock(mutex_);
   last_error_ = errors.front();
@@ -77,7 +78,7 @@ void FilesInForce::keep_what_was(const std::vector<std::string>& errors) {
 
 bool FilesInForce::is_overdue() const {
   const detail::Held lock(mutex_);
-  return set_ && !last_error_.empty() && now().time_since_epoch() - failed_at_ >= kSayAgain;
+  return !last_error_.empty() && now().time_since_epoch() - failed_at_ >= kSayAgain;
 }
 
 std::shared_ptr<const void> FilesInForce::in_force() const {

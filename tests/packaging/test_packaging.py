@@ -175,6 +175,13 @@ class Container(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--insecure", done.stderr)
 
+    def test_takes_the_place_of_envoyproxys(self):
+        container = self.container("/bin/ratelimit", password=None)
+        container["env"] = {**container["env"], "RUNTIME_ROOT": "/nowhere"}
+        done = subprocess.run(**container, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("rls-config: '/nowhere/config' cannot be used", done.stderr)
+
 
 class Removal(unittest.TestCase):
     def test_leaves_the_configuration_and_a_purge_leaves_nothing(self):

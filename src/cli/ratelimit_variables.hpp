@@ -1,0 +1,31 @@
+// The variables of envoyproxy/ratelimit's environment: which there are, and what each sets here.
+//
+// The main thread. Not for: those of weir's own flags, which `weir ratelimit` does not read.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/serve_flags.hpp"
+
+namespace weir::inline v0_1::cli {
+
+struct RatelimitVariable {
+  std::string_view name;
+  std::string_view sets;  // "--rls", or a few words; empty: it does nothing
+};
+
+// In the order that people are shown; a name that ends in * is all that begin so.
+std::span<const RatelimitVariable> ratelimit_variables();
+
+// The value of a variable; null: it is not set.
+using Environment = std::function<const char*(const std::string& name)>;
+
+// Gives the flags of the app, which are `flags`, what the environment says, unless they have been given, and
+// the settings that have no flag theirs. An empty variable is one that is not set. Throws std::runtime_error
+// of one line that names the variable; it never shows what may be a password.
+void use_environment(CLI::App& app, ServeFlags& flags, const Environment& environment);
+
+}  // namespace weir::cli
