@@ -39,10 +39,22 @@ constexpr RatelimitVariable kVariables[] = {
     {"GRPC_CLIENT_TLS_SAN", "`--tls-client-name`"},
     {"LOG_LEVEL", "`--log-level`: WARN"},
     {"LOG_FORMAT", "`--log-format`"},
-    {"CONFIG_TYPE", "FILE; GRPC_XDS_SOTW is refused"},
+    {"CONFIG_TYPE", "FILE, or GRPC_XDS_SOTW for the limits of an xDS server"},
     {"RUNTIME_ROOT", "`--rls-config`, its beginning: /srv/runtime_data/current"},
     {"RUNTIME_SUBDIRECTORY", "its middle"},
     {"RUNTIME_APPDIRECTORY", "its end: config"},
+    {"CONFIG_GRPC_XDS_SERVER_URL", "`--rls-xds`: localhost:18000"},
+    {"CONFIG_GRPC_XDS_NODE_ID", "`--rls-xds-node`: default"},
+    {"CONFIG_GRPC_XDS_NODE_METADATA", "`--rls-xds-metadata` of each KEY:VALUE, by commas"},
+    {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "`--rls-xds-header` of each NAME:VALUE, by commas"},
+    {"CONFIG_GRPC_XDS_SERVER_USE_TLS", "`--rls-xds-tls`, and whether the next four are read"},
+    {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "`--rls-xds-tls-ca`"},
+    {"CONFIG_GRPC_XDS_SERVER_TLS_SAN", "`--rls-xds-tls-name`"},
+    {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "`--rls-xds-tls-cert`"},
+    {"CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "`--rls-xds-tls-key`"},
+    {"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "the first time of `--rls-xds-retry`: 10s"},
+    {"XDS_CLIENT_BACKOFF_MAX_INTERVAL", "its second: 60s"},
+    {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "`--rls-xds-max-message`"},
     {"FORCE_START_WITHOUT_INITIAL_CONFIG", "whether weir starts while that folder cannot be used"},
     {"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "whether `/healthcheck` is 500 while there is no domain"},
     {"MERGE_DOMAIN_CONFIG", "`--rls-merge-domains`"},
@@ -79,8 +91,9 @@ constexpr RatelimitVariable kVariables[] = {
     {"NEAR_LIMIT_RATIO", ""},
     {"RUNTIME_IGNOREDOTFILES", ""},
     {"RUNTIME_WATCH_ROOT", ""},
-    {"CONFIG_GRPC_XDS_*", ""},
-    {"XDS_CLIENT_*", ""},
+    {"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", ""},
+    {"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", ""},
+    {"XDS_CLIENT_BACKOFF_JITTER", ""},
     {"USE_STATSD", ""},
     {"STATSD_*", ""},
     {"USE_DOG_STATSD*", ""},
@@ -149,6 +162,21 @@ class Variables {
     throw wrong(name, "'" + word + "' is not " + all);
   }
 
+  // Of "a:b,c:d", each as a=b.
+  std::vector<std::string> pairs(const std::string& name) const {
+    std::vector<std::string> all;
+    const std::string said = text(name);
+    for (std::string_view rest = said; !rest.empty();) {
+      std::string one(rest.substr(0, rest.find(',')));
+      rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+      const std::size_t colon = one.find(':');
+      if (colon == std::string::npos || colon == 0) throw wrong(name, "'" + one + "' is not KEY:VALUE");
+      one[colon] = '=';
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
   server::HostPort host_port(const std::string& host, const std::string& port,
                              std::string_view unless) const {
     const std::string number = text(port, unless);
@@ -167,11 +195,14 @@ class GivenFlags {
  public:
   explicit GivenFlags(CLI::App& app) : app_(app) {}
 
-  void give(const std::string& name, const std::string& value) {
+  void give(const std::string& name, const std::vector<std::string>& values) {
     CLI::Option* const option = app_.get_option("--" + name);
-    if (value.empty() || option->count() > 0) return;
-    option->add_result(value);
+    if (values.empty() || option->count() > 0) return;
+    option->add_result(values);
     option->run_callback();
+  }
+  void give(const std::string& name, const std::string& value) {
+    if (!value.empty()) give(name, std::vector<std::string>{value});
   }
   void turn_on(const std::string& name, bool on) {
     if (on) give(name, "true");
@@ -187,8 +218,6 @@ void refuse_what_is_not_here(const Variables& variables) {
     throw wrong("BACKEND_TYPE", backend == "MEMCACHE"
                                     ? "memcache cannot count for weir: it needs redis, or no REDIS_URL at all"
                                     : "it is redis, or left out");
-  if (variables.one_of("CONFIG_TYPE", {"FILE", "GRPC_XDS_SOTW"}) != "FILE")
-    throw wrong("CONFIG_TYPE", "weir does not read its limits from an xDS server; it reads FILEs");
   if (variables.on("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"))
     throw wrong("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
                 "weir charges each descriptor, whatever the others of its message say; leave it out");
@@ -317,12 +346,36 @@ void use_pages(const Variables& variables, server::RatelimitPages& pages) {
   pages.metrics_path = variables.text("PROMETHEUS_PATH", "/metrics");
 }
 
-void use_limits(const Variables& variables, GivenFlags& flags) {
+void use_folder(const Variables& variables, GivenFlags& flags) {
   std::string folder = variables.text("RUNTIME_ROOT", "/srv/runtime_data/current");
   for (const std::string& each :
        {variables.text("RUNTIME_SUBDIRECTORY"), variables.text("RUNTIME_APPDIRECTORY", "config")})
     if (!each.empty()) folder += "/" + each;
   flags.give("rls-config", folder);
+}
+
+void use_xds(const Variables& variables, GivenFlags& flags) {
+  flags.give("rls-xds", variables.text("CONFIG_GRPC_XDS_SERVER_URL", "localhost:18000"));
+  flags.give("rls-xds-node", variables.text("CONFIG_GRPC_XDS_NODE_ID"));
+  flags.give("rls-xds-metadata", variables.pairs("CONFIG_GRPC_XDS_NODE_METADATA"));
+  flags.give("rls-xds-header", variables.pairs("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS"));
+  flags.give("rls-xds-retry", variables.text("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "10s") + "," +
+                                  variables.text("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "60s"));
+  flags.give("rls-xds-max-message", variables.text("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES"));
+  if (!variables.on("CONFIG_GRPC_XDS_SERVER_USE_TLS")) return;
+  flags.turn_on("rls-xds-tls", true);
+  flags.give("rls-xds-tls-ca", variables.text("CONFIG_GRPC_XDS_SERVER_TLS_CACERT"));
+  flags.give("rls-xds-tls-name", variables.text("CONFIG_GRPC_XDS_SERVER_TLS_SAN"));
+  flags.give("rls-xds-tls-cert", variables.text("CONFIG_GRPC_XDS_CLIENT_TLS_CERT"));
+  flags.give("rls-xds-tls-key", variables.text("CONFIG_GRPC_XDS_CLIENT_TLS_KEY"));
+}
+
+void use_limits(const Variables& variables, GivenFlags& flags) {
+  if (variables.one_of("CONFIG_TYPE", {"FILE", "GRPC_XDS_SOTW"}) == "FILE") {
+    use_folder(variables, flags);
+  } else {
+    use_xds(variables, flags);
+  }
   flags.turn_on("rls-merge-domains", variables.on("MERGE_DOMAIN_CONFIG"));
   flags.turn_on("rls-shadow-mode", variables.on("SHADOW_MODE"));
   flags.turn_on("rls-quota-mode", variables.on("QUOTA_MODE"));

@@ -9,6 +9,7 @@ import unittest
 
 import grpc
 
+import xds
 from programs import free_port
 from rls import DAY, OK, OVER, Client, Limit, descriptor
 from server import PATIENCE, ROOT, WEIR, Folder, Server, run, until, weir
@@ -110,7 +111,8 @@ class Variables(WithFolder):
         for (env, said) in (
                 (dict(BACKEND_TYPE="memcache"), "BACKEND_TYPE: memcache cannot count for weir: it needs redis, or no REDIS_URL at all"),
                 (dict(BACKEND_TYPE="etcd"), "BACKEND_TYPE: it is redis, or left out"),
-                (dict(CONFIG_TYPE="GRPC_XDS_SOTW"), "CONFIG_TYPE: weir does not read its limits from an xDS server; it reads FILEs"),
+                (dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_NODE_METADATA="a:b,c"),
+                 "CONFIG_GRPC_XDS_NODE_METADATA: 'c' is not KEY:VALUE"),
                 (dict(CONFIG_TYPE="x"), "CONFIG_TYPE: 'x' is not FILE or GRPC_XDS_SOTW"),
                 (dict(STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="true"),
                  "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: weir charges each descriptor, whatever the others of its message say; leave it out"),
@@ -137,7 +139,7 @@ class Variables(WithFolder):
         idle = """REDIS_SOCKET_TYPE REDIS_POOL_SIZE REDIS_POOL_ON_EMPTY_BEHAVIOR REDIS_PIPELINE_WINDOW REDIS_PIPELINE_LIMIT
             REDIS_CLUSTER_PIPELINE_PARALLELISM REDIS_STARTUP_MAX_INTERVAL REDIS_PERSECOND REDIS_PERSECOND_URL REDIS_PERSECOND_AUTH
             REDIS_AUTH REDIS_SENTINEL_AUTH MEMCACHE_HOST_PORT EXPIRATION_JITTER_MAX_SECONDS LOCAL_CACHE_SIZE_IN_BYTES NEAR_LIMIT_RATIO
-            RUNTIME_IGNOREDOTFILES RUNTIME_WATCH_ROOT CONFIG_GRPC_XDS_NODE_ID XDS_CLIENT_BACKOFF_JITTER USE_STATSD STATSD_PORT
+            RUNTIME_IGNOREDOTFILES RUNTIME_WATCH_ROOT CONFIG_GRPC_XDS_NODE_ID USE_STATSD STATSD_PORT
             USE_DOG_STATSD EXTRA_TAGS STATS_FLUSH_INTERVAL PROMETHEUS_MAPPER_YAML PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS
             TRACING_ENABLED OTEL_EXPORTER_OTLP_ENDPOINT PROMETHEUS_ADDR
             GRPC_SERVER_TLS_CERT GRPC_SERVER_TLS_KEY GRPC_CLIENT_TLS_CACERT GRPC_CLIENT_TLS_SAN
@@ -145,6 +147,30 @@ class Variables(WithFolder):
         server = self.start(**{name: "rubbish" for name in idle})
         self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
         self.assertEqual([each.split("127.0.0.1")[0] for each in server.addresses], ["grpc://", "health http://", "config http://"])
+
+    def test_an_xds_server(self):
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            read = lambda path: open(path, "rb").read()
+            certificate, key = authority.issue("localhost")
+            mine, my_key = authority.issue("weir")
+            tls = grpc.ssl_server_credentials([(read(key), read(certificate))], read(authority.certificate), True)
+            with xds.Xds(tls=tls) as source:
+                source.current = ("1", [xds.config("shop", xds.descriptor("user", limit=xds.rate_limit(xds.DAY, 3)))], {})
+                server = self.start(
+                    CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_URL=source.address, CONFIG_GRPC_XDS_NODE_ID="envoy-ratelimit",
+                    CONFIG_GRPC_XDS_NODE_METADATA="zone:a,team:b", CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS="X-Token:secret",
+                    CONFIG_GRPC_XDS_SERVER_USE_TLS="true", CONFIG_GRPC_XDS_SERVER_TLS_CACERT=authority.certificate,
+                    CONFIG_GRPC_XDS_SERVER_TLS_SAN="localhost", CONFIG_GRPC_XDS_CLIENT_TLS_CERT=mine, CONFIG_GRPC_XDS_CLIENT_TLS_KEY=my_key,
+                    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL="100ms", XDS_CLIENT_BACKOFF_MAX_INTERVAL="200ms",
+                    XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES="100000",
+                    # These do nothing.
+                    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL="x", XDS_CLIENT_BACKOFF_RANDOM_FACTOR="x", XDS_CLIENT_BACKOFF_JITTER="x")
+                until(lambda: "shop.user" in server.get("config", "/rlconfig")[1], "its limits are in force")
+                self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
+                self.assertEqual(source.requests[0][2:4], ("envoy-ratelimit", {"zone": "a", "team": "b"}))
+                self.assertEqual(source.headers[0]["x-token"], "secret")
+                server.process.kill()
 
     def test_an_empty_variable_is_one_that_is_not_set(self):
         server = self.start(**dict.fromkeys(("REDIS_URL", "REDIS_TYPE", "BACKEND_TYPE", "SHADOW_MODE", "GRPC_UDS", "LOG_FORMAT"), ""))
