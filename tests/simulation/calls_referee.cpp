@@ -1,6 +1,7 @@
 #include "simulation/calls_referee.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -49,11 +50,11 @@ class CallsReferee : Evidence {
     All all;
     const auto found = by_key_.find(number);
     if (found == by_key_.end()) return all;
+    std::multimap<nanoseconds, const Asked*> by_time;  // those of one time as they were asked
     for (const Asked* const asked : found->second) {
-      if (place_of(*asked) == place && asked->arrived != kNever) all.push_back(asked);
+      if (place_of(*asked) == place && asked->arrived != kNever) by_time.emplace(asked->arrived, asked);
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Asked* a, const Asked* b) { return a->arrived < b->arrived; });
+    for (const auto& [arrived, asked] : by_time) all.push_back(asked);
     return all;
   }
   // Of a decision that the fallback may have made, nobody knows but its server.
