@@ -72,7 +72,7 @@ class TestServe(WithFolder):
         code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--rls-config", self.path)
         self.assertEqual((code, errors), (2, f"weir: rls-config: '{self.path}' cannot be used\n{WRONG}"))
         code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--rls-merge-domains")
-        self.assertEqual((code, errors), (2, "weir: rls-merge-domains and rls-algorithm need rls-config\n"))
+        self.assertEqual((code, errors), (2, "weir: rls-merge-domains and rls-algorithm need rls-config or rls-xds\n"))
 
     def test_it_is_read_again_when_it_changes(self):
         with Server("--rls-config", self.path) as server:

@@ -113,6 +113,7 @@ class FromXds(unittest.TestCase):
             until(lambda: server.info()["rls_xds_state"] != "up", "it is noticed")
             self.assertEqual(server.limit(), Limit(2, DAY, ""))
             self.assertIn("weir_rls_xds_up 0\n", server.metrics())
+            self.assertRegex(server.metrics(), r"weir_rls_xds_failures_total [1-9]")
             with Xds(xds.port) as again:
                 again.current = ("1", [shop(2)], {})
                 answer = until(lambda: [each for each in again.requests if each.nonce], "an answer")[0]
@@ -122,6 +123,7 @@ class FromXds(unittest.TestCase):
                 again.send("2", shop(4))
                 self.assertEqual(server.limit(), Limit(4, DAY, ""))
                 until(lambda: "weir_rls_xds_up 1\n" in server.metrics(), "it is up")
+                self.assertIn("weir_rls_xds_connects_total 2\n", server.metrics())
 
     def test_a_server_that_is_not_there_yet(self):
         with Xds() as xds:
