@@ -125,6 +125,9 @@ void Batch::tell(const service::Question& question) {
     telling_.deny();
   } else if (form == Form::unlimited) {
     telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
+  } else if (form == Form::free) {
+    // As there: where all are quotas, what has no limit is one that is not over.
+    message.quota_left = message.quota_left || loop_.options.quota;
   } else if (asked && question.fault != Fault::none) {
     telling_.undecided = true;
     if (form == Form::by_tree) ++tree_told_;

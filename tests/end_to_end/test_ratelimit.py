@@ -189,6 +189,9 @@ class Variables(WithFolder):
         with self.start(QUOTA_MODE="1").client() as client:
             self.assertEqual([client.ask("shop", descriptor(user="a", hits=n), descriptor(user="b")).code for n in (4, 1)], [OK, OK],
                              "one of two quotas is enough")
+            over = descriptor(user="a")
+            self.assertEqual([client.ask("shop", over).code, client.ask("shop", over, descriptor(other="x")).code], [OVER, OK],
+                             "what has no limit is a quota that is not over")
 
     def test_what_clients_and_filters_are_told(self):
         with self.start(LIMIT_RESPONSE_HEADERS_ENABLED="true", RESPONSE_DYNAMIC_METADATA="true").client() as client:
