@@ -112,6 +112,8 @@ class Calls {
   Told reserve(const std::vector<Ask>& asks, Ns now, Ns max_wait, Ns hold) {
     std::vector<Ask> rates, slots;
     for (const Ask& each : asks) (limits_[each.limit].slots ? slots : rates).push_back(each);
+    for (const Ask& each : slots)
+      if (open(each.limit, now) >= limits_[each.limit].most) return busy(rates, slots, now, max_wait);
     // Who asks to wait or to hold makes the line count by the numbers of now.
     if (hold > 0 || (max_wait > 0 && decide(rates, now).wait > 0)) {
       for (const Ask& each : rates) {
@@ -119,8 +121,6 @@ class Calls {
         forget_of_others(each.limit, now);
       }
     }
-    for (const Ask& each : slots)
-      if (open(each.limit, now) >= limits_[each.limit].most) return busy(rates, slots, now, max_wait);
     Told told = decide(rates, now);
     if (told.kind == Kind::never) return max_wait == 0 ? punish(rates, now, told) : told;
     const Ns late = told.wait - max_wait;

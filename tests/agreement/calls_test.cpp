@@ -315,7 +315,9 @@ class CallsTrace {
     store_.charge = {};
     store_.charge.outside = Outside(Pause{nanoseconds{length}});
     store_.ask({Verb::charge, {{i, 1}}, now_});
-    const auto model = model_.charge({{i, length}}, Calls::Form::pause, now_, 0);
+    // One of no length moves nobody: one unit remains.
+    const auto model = length == 0 ? model_.charge({{i, 1}}, Calls::Form::remaining, now_, 0)
+                                   : model_.charge({{i, length}}, Calls::Form::pause, now_, 0);
     same("pause " + std::to_string(i) + " for " + std::to_string(length), text(store_.charge.told),
          text(model));
   }
