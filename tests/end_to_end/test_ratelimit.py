@@ -170,7 +170,6 @@ class Variables(WithFolder):
                 self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
                 self.assertEqual(source.requests[0][2:4], ("envoy-ratelimit", {"zone": "a", "team": "b"}))
                 self.assertEqual(source.headers[0]["x-token"], "secret")
-                server.process.kill()
 
     def test_an_empty_variable_is_one_that_is_not_set(self):
         server = self.start(**dict.fromkeys(("REDIS_URL", "REDIS_TYPE", "BACKEND_TYPE", "SHADOW_MODE", "GRPC_UDS", "LOG_FORMAT"), ""))
