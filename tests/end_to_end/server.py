@@ -104,10 +104,10 @@ class Folder:
 class Server:
     """`weir serve` on a free loopback port, or another command of it. Ended by SIGTERM with exit code 0, or the test fails."""
 
-    def __init__(self, *args, env=None, resp=("127.0.0.1:0",), expect_exit=(0,), program=(WEIR, "serve"), **options):
+    def __init__(self, *args, env=None, resp=("127.0.0.1:0",), expect_exit=(0,), program=None, **options):
         self.folder = Folder()
         self.expect_exit = expect_exit
-        command = [*program]
+        command = [*(program or (WEIR, "serve"))]
         for endpoint in resp:
             command += ["--resp", endpoint]
         self._errors = open(self.folder.file("stderr"), "w+b")
