@@ -31,7 +31,8 @@ TEST(AnnouncedHello, is_known_from_the_fourth_byte_of_the_message_however_it_is_
                "\x16\x03\x01\x00\x01\x05"s,
                0x1f005},
        }) {
-    for (const std::size_t piece : {1U, 2U, 3U, 5U, 7U, 100U}) EXPECT_EQ(announced(row.stream, piece), row.bytes);
+    for (const std::size_t piece : {1U, 2U, 3U, 5U, 7U, 100U})
+      EXPECT_EQ(announced(row.stream, piece), row.bytes);
   }
 }
 
