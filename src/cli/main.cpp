@@ -58,11 +58,11 @@ std::string shown(std::string_view message) {
 }
 
 // By the name of envoyproxy/ratelimit's program the program is that.
-std::array kRatelimit = std::to_array("ratelimit");
+std::array ratelimit_name = std::to_array("ratelimit");
 bool is_ratelimit(const std::vector<char*>& words) {
   if (words.empty()) return false;
   const std::string_view path = words.front();
-  return path.substr(path.rfind('/') + 1) == kRatelimit.data();
+  return path.substr(path.rfind('/') + 1) == ratelimit_name.data();
 }
 
 // A descriptor that our parent closed would be the number of the first file or connection that we open, and
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);
   std::vector<char*> given(argv, argv + argc);
-  if (is_ratelimit(given)) given.insert(given.begin() + 1, kRatelimit.data());
+  if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
   const std::span<char* const> words(given);
   app.failure_message([words](const CLI::App* root, const CLI::Error& error) {
     const auto used = root->get_subcommands();

@@ -37,8 +37,7 @@ bool is_loopback(const server::ListenAddress& address) {
 }
 
 // What somebody has to know who comes from there.
-void tell_what_is_open(const server::Settings& settings) {
-  const server::RatelimitPages& pages = *settings.ratelimit;
+void tell_what_is_open(const server::Settings& settings, const server::RatelimitPages& pages) {
   const bool open = std::any_of(settings.rls.begin(), settings.rls.end(),
                                 [](const auto& each) { return !is_loopback(each); }) ||
                     !is_loopback(pages.health) || !is_loopback(pages.config) ||
@@ -65,7 +64,7 @@ void run(ServeFlags& flags, CLI::App& app, int& result) {
   });
   const server::Settings settings = settings_from(flags, app);
   server::open_log({.level = flags.log_level, .json = flags.log_format == "json"});
-  tell_what_is_open(settings);
+  if (settings.ratelimit) tell_what_is_open(settings, *settings.ratelimit);
   result = serve_and_log(settings, flags.log_format == "json");
 }
 

@@ -64,7 +64,7 @@ struct ClientStream::Callbacks {
   }
 
   static nghttp2_session_callbacks* all() {
-    static nghttp2_session_callbacks* const made = [] {
+    static nghttp2_session_callbacks* const kMade = [] {
       nghttp2_session_callbacks* callbacks = nullptr;
       if (nghttp2_session_callbacks_new(&callbacks) != 0) throw std::bad_alloc();
       nghttp2_session_callbacks_set_on_header_callback(callbacks, header);
@@ -74,7 +74,7 @@ struct ClientStream::Callbacks {
       nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, close);
       return callbacks;
     }();
-    return made;
+    return kMade;
   }
 };
 

@@ -106,7 +106,7 @@ class Server::Impl {
     give_memory_back(settings_.threads);
     service_.limits = open_limits(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
-    if (auto xds = open_xds(settings_, service_)) {
+    if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
       service_.descriptors = std::move(xds);
     }

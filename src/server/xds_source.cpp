@@ -14,6 +14,7 @@
 #include <boost/asio/write.hpp>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -247,14 +248,15 @@ class XdsSource::Impl {
 
   void opened() {
     malformed_ = false;
-    stream_.emplace(grpc::ClientStream::Options{.path = std::string(xds::kMethod),
-                                                .authority = settings_.text,
-                                                .scheme = tls_ ? "https" : "http",
-                                                .headers = settings_.headers,
-                                                .most_message = settings_.most_message},
-                    [this](std::string_view message) {
-                      if (!malformed_) malformed_ = !subscription_.take(message, now());
-                    });
+    stream_ = std::make_unique<grpc::ClientStream>(
+        grpc::ClientStream::Options{.path = std::string(xds::kMethod),
+                                    .authority = settings_.text,
+                                    .scheme = tls_ ? "https" : "http",
+                                    .headers = settings_.headers,
+                                    .most_message = settings_.most_message},
+        [this](std::string_view message) {
+          if (!malformed_) malformed_ = !subscription_.take(message, now());
+        });
     stream_->write(subscription_.begin());
     flush();
   }
@@ -346,7 +348,7 @@ class XdsSource::Impl {
   std::unique_ptr<net::Timer> deadline_;  // for what the server owes
   std::unique_ptr<net::Timer> answer_;
   std::shared_ptr<XdsConnection> connection_;
-  std::optional<grpc::ClientStream> stream_;
+  std::unique_ptr<grpc::ClientStream> stream_;
   xds::Retry pace_{settings_.retry_first, settings_.retry_most};
   std::mt19937_64 chance_{std::random_device{}()};
   bool malformed_ = false;

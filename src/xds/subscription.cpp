@@ -15,8 +15,8 @@ constexpr std::size_t kMostErrors = 1000;
 
 // As any program that knows the type reads it: its name is what follows the last slash.
 bool is_rate_limit_config(std::string_view type_url) {
-  constexpr auto name_of = [](std::string_view url) { return url.substr(url.rfind('/') + 1); };
-  return type_url.find('/') != std::string_view::npos && name_of(type_url) == name_of(kRateLimitConfig);
+  constexpr auto kNameOf = [](std::string_view url) { return url.substr(url.rfind('/') + 1); };
+  return type_url.find('/') != std::string_view::npos && kNameOf(type_url) == kNameOf(kRateLimitConfig);
 }
 
 std::string other_type(std::string_view type_url) {

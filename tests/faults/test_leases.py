@@ -29,7 +29,8 @@ class TestLeases(unittest.TestCase):
         self.folder = self.enterContext(Folder())
 
     def serve(self, *flags, units=50, time="1h"):
-        limits = self.folder.file("limits.yaml", FILE.format(units=units, time=time))
+        # A name for each, as a server reads its file again when it changes.
+        limits = self.folder.file(f"limits_{units}_{time}.yaml", FILE.format(units=units, time=time))
         server = self.enterContext(Server("--store", f"redis://127.0.0.1:{self.redis.port}", "--store-deadline", "5s",
                                           "--limits", limits, *flags))
         until(lambda: server.info()["store_state"] == "ready", "the store is ready")
