@@ -16,7 +16,11 @@ namespace {
 using namespace weir::limits;
 
 void check_findings(const std::vector<Finding>& findings, std::string_view text) {
-  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  // At most: YAML breaks lines at these, at U+0085, and at U+2028 and U+2029, which end in the others.
+  const auto breaks = [](char byte) {
+    return std::string_view("\n\r\x85\xa8\xa9").find(byte) != std::string_view::npos;
+  };
+  const auto lines = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), breaks)) + 1;
   for (const Finding& each : findings) {
     if (each.place.line > lines || (each.place.line > 0 && each.place.column < 1)) std::abort();
     if (each.text.empty() || each.rule == FileRule::none) std::abort();

@@ -3,8 +3,8 @@
 // Pure, any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -22,10 +22,7 @@ constexpr std::size_t kLongestValue = 128;
 constexpr std::size_t kLongestPart = 1 + 3 + 1 + kLongestValue;
 static_assert(kLongestPart > 1 + 2 * sizeof(core::Sha256));
 
-inline char* write(std::string_view text, char* to) {
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
-}
+inline char* write(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
 
 // A text of at most kLongestValue, so that no two are alike in the keys that they make: its length, then its
 // bytes.
