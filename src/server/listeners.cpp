@@ -44,7 +44,7 @@ asio::ssl::context make_tls(const Settings& settings) {
 // A client that names protocols and not this one is told so; one that names none is taken at its word.
 int choose_h2(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
               unsigned offered_size, void*) {
-  constexpr unsigned char kH2[] = {2, 'h', '2'};
+  static constexpr unsigned char kH2[] = {2, 'h', '2'};  // what is chosen lies in it
   unsigned char* found = nullptr;
   if (SSL_select_next_proto(&found, size, kH2, sizeof kH2, offered, offered_size) != OPENSSL_NPN_NEGOTIATED)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
