@@ -16,7 +16,8 @@ import unittest.mock
 import httpx
 import redis
 
-from programs import ask, free_port
+from ports import free_port
+from programs import ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
 from vendor import Vendor
 
