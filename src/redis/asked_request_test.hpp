@@ -33,6 +33,7 @@ struct Habits : SharedStore::Options {
 };
 struct Choices {
   std::uint64_t lease = 0;
+  std::chrono::nanoseconds lease_for = std::chrono::seconds{1};
   std::optional<OnStoreError> on_error{};
   std::optional<nanoseconds> deadline{};
   bool merge = false;    // or that of the habits

@@ -71,6 +71,7 @@
 --   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
 --   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
 --   -3 x 10^15 + us 'm' id number moment    a moment that somebody has, less `shift`
+--   s               'r' id number           a hold that is not to be settled here, by the second after which it is over
 --   10^12 + ms      'o' id number units until moved   what may still be settled, by until; by then pauses had moved it
 --   10^15 + number  number                  the same, by its number
 --   2 x 10^15 + number  'number ns time'    ns that a pause has moved the units from that number on, and when
@@ -198,21 +199,29 @@ local function remove_scores(line, from, to)
   return call('ZREMRANGEBYSCORE', line.key, from, to)
 end
 
--- A moment that is ahead by less than a microsecond may count as ahead when it has come.
-local function came(line) return AHEAD + now_us - ceil(line.shift / 1e3) end
+-- Where a moment is by now, ns from now.
+local function time_of(line, member) return from_now(match(member, ' (%d+)$')) + line.shift end
+-- Those that have come. A score is rounded, and so is what is less `shift`: one of the next microsecond may have.
 local function drop_moments(line)
-  remove_scores(line, int(AHEAD), int(came(line)))
+  local came = AHEAD + now_us + floor(-line.shift / 1e3)
+  remove_scores(line, int(AHEAD), int(came))
+  if line.shift % 1e3 == 0 then return end
+  for _, member in ipairs(by_score(line, int(came + 1), int(came + 1))) do
+    if time_of(line, member) <= 0 then call('ZREM', line.key, member) end
+  end
 end
 local function is_anybody_ahead(line)
-  return by_score(line, '(' .. int(came(line)), '(0', 1)[1]
+  drop_moments(line)
+  return by_score(line, int(AHEAD), '(0', 1)[1]
 end
 -- Nothing moves up past what acts then.
 local function keep_moment(line, moment)
   if moment > 0 and from_now(line.told) < moment then line.told = digits_of(moment) end
 end
 local function keep_moments(line)
-  local last = call('ZREVRANGEBYSCORE', line.key, '(0', '(' .. int(came(line)), 'LIMIT', 0, 1)[1]
-  if last then keep_moment(line, from_now(match(last, ' (%d+)$')) + line.shift) end
+  local last = call('ZREVRANGEBYSCORE', line.key, '(0', int(AHEAD), 'LIMIT', 0, 1)[1]
+  local score = last and int(call('ZSCORE', line.key, last))
+  for _, member in ipairs(last and by_score(line, score, score) or {}) do keep_moment(line, time_of(line, member)) end
 end
 
 -- The state is another than the line knew.
@@ -308,8 +317,8 @@ local function line_of(stem, name)
   local from = string.find(stem, 'limit#id:', 1, true)
   return sub(stem, 1, from - 1) .. 'limit#line:' .. sub(stem, from + 9) .. name
 end
--- Those of a key whose time is over; one that a pause has moved stays until its new end.
-local function free_ended(key, stem)
+-- The slot of an open hold ends with it, wherever pauses have moved that; one that is over is free.
+local function move_slot(key, id, stem)
   local function find_line(part)
     local line = line_of(stem, part.name)
     local text = call('ZRANGEBYSCORE', line, 0, 0)[1]
@@ -318,11 +327,14 @@ local function free_ended(key, stem)
     local pause, all = match(more, '^ (%d+) (%d+) ')
     return {key = line, pause = pause or '0', all = (all or 0) + 0}
   end
+  local its = read_record(stem .. id)
+  local left = its and end_of_record(its, find_line) or 0
+  if left > 0 then take_slot(key, id, left) else call('ZREM', key, slot_of(id)) end
+end
+-- Those of a key whose time is over; one that a pause has moved stays until its new end.
+local function free_ended(key, stem)
   for _, member in ipairs(call('ZRANGEBYSCORE', key, '-inf', int(now_us), 'LIMIT', 0, MOST_ENDED)) do
-    local id = sub(member, 8)
-    local its = read_record(stem .. id)
-    local left = its and end_of_record(its, find_line) or 0
-    if left > 0 then take_slot(key, id, left) else call('ZREM', key, member) end
+    move_slot(key, sub(member, 8), stem)
   end
 end
 -- False: something else lies there.
@@ -673,6 +685,12 @@ local function until_hold_fits(line, units, at_most)
   return last
 end
 
+-- A pause moves it as it moves those that may be settled.
+local function keep_unsettled(line, id, number, ns)
+  remove_scores(line, 1, int(s - 1))
+  call('ZADD', line.key, int(s + ceil((n + ns) / 1e9)), format('r%s %d', id, number))
+end
+
 local function new_line(i, id, T, burst)
   lines[i] = {key = KEYS[2 * i + 1], epoch = id, T = T, burst = burst, generation = 0, units = 0, moved = 0, held = 0,
               last = '0', tat = '0', pause = '0', all = 0, shift = 0, told = '0'}
@@ -829,8 +847,7 @@ if reserves then
       local state = states[i]
       if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
       if part.appended then line.tat = state.digits end
-      drop_moments(line)
-      if line.shift ~= 0 and not is_anybody_ahead(line) then line.shift = 0 end
+      if line.shift == 0 then drop_moments(line) elseif not is_anybody_ahead(line) then line.shift = 0 end
       if moment > 0 then add_moment(line, id, part.number, moment) end
       -- With several, what moves up at one of them is not the moment.
       if ARGV[1] == 'reserve' or parts[2] then keep_moment(line, moment) end
@@ -841,6 +858,8 @@ if reserves then
              format('o%s %d %d %s %d', id, part.number, its.units, last, part.paused))
         if part.number < MOST_UNITS then call('ZADD', line.key, int(NUMBERS + part.number), int(part.number)) end
         line.held = line.held + its.units
+      elseif hold > 0 then
+        keep_unsettled(line, id, part.number, moment + hold)
       end
       local longest = max(moment + (hold > 0 and hold or TOLD), from_now(part.stop))
       local longer = keep_until(line, longest)
@@ -974,9 +993,8 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   local function find_move(line, ahead)
     local first, number
     for _, member in ipairs(ahead) do
-      local its, kept = match(member, ' (%d+) (%d+)$')
-      local at = from_now(kept) + line.shift
-      if at > 0 then first, number = min(first or at, at), min(number or its + 0, its + 0) end
+      local at, its = time_of(line, member), match(member, ' (%d+) ') + 0
+      first, number = min(first or at, at), min(number or its, its)
     end
     return first and max(length - first, 0) or 0, number
   end
@@ -1022,22 +1040,29 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
       put_hole(line, hole)
     end
   end
-  -- Their records have to stay for as much longer, and those of the open holds that move with them.
-  local function keep_records(line, ahead, number, by)
+  -- The ids of those that move, and of the holds that move with them.
+  local function find_moved(line, ahead, number, by)
     local ids = {}
     for _, member in ipairs(ahead) do ids[match(member, '^m(%S+)')] = true end
-    for _, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS))) do
-      local id, its = match(member, '^o(%S+) (%d+) ')
-      if its + 0 >= number then ids[id] = true end
+    for _, member in ipairs(by_score(line, 1, '(' .. int(NUMBERS))) do
+      local kind, id, its = match(member, '^(.)(%S+) (%d+)')
+      if its + 0 >= number then
+        ids[id] = true
+        if kind == 'r' then call('ZADD', line.key, int(call('ZSCORE', line.key, member) + ceil(by / 1e9)), member) end
+      end
     end
+    return ids
+  end
+  -- Their records have to stay for as much longer, and their slots end later.
+  local function keep_records(ids, by)
     for id in pairs(ids) do
       local key = stem .. id
       local left = call('PTTL', key)
       if left > 0 then
         call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1))
         for _, part in ipairs(read_record(key).parts) do
-          local lasts = part.is_slot and call('PTTL', part.name) or 0
-          if lasts > 0 then call('PEXPIREAT', part.name, int(s * 1e3 + floor((n + by) / 1e6) + lasts + 1)) end
+          local slot = part.is_slot and redis.pcall('ZSCORE', part.name, slot_of(id))
+          if type(slot) == 'string' then move_slot(part.name, id, stem) end
         end
       end
     end
@@ -1069,12 +1094,12 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     end_holds(line, true)  -- whose time is over moves no more
     drop_moments(line)
     drop_passed(line)
-    local ahead = by_score(line, '(' .. int(came(line)), '(0')
+    local ahead = by_score(line, int(AHEAD), '(0')
     local by, number = find_move(line, ahead)
+    local moved = by > 0 and find_moved(line, ahead, number, by) or {}
     if by > 0 then
       fold_moves(line, number)
       add_move(line, number, by)
-      keep_records(line, ahead, number, by)
       line.shift = line.shift + by
       if from_now(line.told) > 0 then line.told = digits_of(from_now(line.told) + by) end
       keep_until(line, from_now(line.last) + by)
@@ -1101,6 +1126,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     keep_until(line, max(length, states[i].tat))
     write_line(line)
     call('PEXPIREAT', line.key, expiry(pair(line.last)))
+    keep_records(moved, by)
   end
   return answer
 end
@@ -1109,7 +1135,6 @@ if ARGV[1] == 'refund' then
   -- What a moment, a hold or a hole is part of stays, and so does all that is not known to lie after them.
   local function least_after(i, line, state, T, burst)
     local least = max(least_tat(i, line), 0)
-    drop_moments(line)
     drop_passed(line)
     end_holds(line, true)
     local open = by_score(line, int(UNTIL), '(' .. int(NUMBERS), 1)[1]
@@ -1190,6 +1215,7 @@ local function take_holds(live)
     local line = part.line
     part.open = part.held and call('ZREM', line.key, part.member) == 1
     if part.open then line.held = line.held - part.units end
+    if not part.held then call('ZREM', line.key, format('r%s %d', id, part.number)) end
   end
 end
 -- Where its moment is by now at one of its keys, ns from now; at most 0 when it has come.
@@ -1291,6 +1317,8 @@ if ARGV[1] == 'extend' then
     if part.held and call('ZREM', line.key, part.member) == 1 then
       call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + stop) / 1e6)),
            format('o%s %d %d %s %s', id, part.number, part.units, words, part.then_paused))
+    elseif not part.held then
+      keep_unsettled(line, id, part.number, stop)
     end
     local longer = keep_until(line, stop)
     write_line(line)

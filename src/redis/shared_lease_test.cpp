@@ -127,6 +127,23 @@ TEST(SharedStore, a_lease_keeps_others_out_until_it_has_melted) {
   EXPECT_EQ(world.took(allowed), "allowed 0");
 }
 
+// However long it is to last: no process hears of a pause that another has asked for.
+TEST(SharedStore, a_lease_lasts_for_a_second_at_most) {
+  for (const nanoseconds lease_for : {nanoseconds{300ms}, nanoseconds{1s}, nanoseconds{1h}}) {
+    const nanoseconds lasts = std::min<nanoseconds>(lease_for, 1s);
+    SharedWorld world(kOne);
+    const core::Rule ten = rule("10/h");
+    const auto ask = [&] { return world.check(ten, "k", 1, {.lease = 5, .lease_for = lease_for}); };
+    ask();
+    world.run(lasts - 1ns);
+    EXPECT_EQ(world.took(ask()), "allowed 2");
+    world.run(1ns);
+    ask();
+    world.run(1ms);
+    EXPECT_EQ(world.asked(), "k 5 | k 5 | back k 3") << lease_for.count();
+  }
+}
+
 // At most burst + W / T in any span W over all processes, with leases, merging and waits, and without resets.
 TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
   std::mt19937_64 random(seed());

@@ -102,7 +102,9 @@ class SharedWorld {
                   .id = choices.id,
                   .name = name_of_limit(choices.id),
                   .on_store_error = choices.on_error.value_or(p.habits.on_error),
-                  .sharing = {.lease = choices.lease, .merge = choices.merge || p.habits.merge}},
+                  .sharing = {.lease = choices.lease,
+                              .lease_for = choices.lease_for,
+                              .merge = choices.merge || p.habits.merge}},
                  key, Cost{cost});
     question.patience = choices.deadline.value_or(0ns);
     act_inside(p, id, [&] {

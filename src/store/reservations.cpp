@@ -215,20 +215,24 @@ void Reservations::look_for_moved(Shelf& shelf, nanoseconds now) {
     ids.swap(shelf.moved);
   }
   if (ids.empty()) return;
-  for (const ReservationId& id : ids) {
-    const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
-    const auto record = copy_record(id, now);
-    if (!record) continue;
-    const Locked locked(*this, record->parts);
-    const nanoseconds by = moved(*record);
-    const Held lock(shelf.mutex);
-    const auto found = shelf.records.find(id);
-    if (found == shelf.records.end()) continue;
-    found->second.pauses = pauses;
-    set_due(shelf, id, found->second, found->second.until + by);
-  }
+  for (const ReservationId& id : ids) move_due(id, now);
   const Held lock(shelf.mutex);
   clear_away(shelf, now);
+}
+
+// To where pauses have moved its end. Under no lock.
+void Reservations::move_due(ReservationId id, nanoseconds now) {
+  const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
+  const auto record = copy_record(id, now);
+  if (!record || (record->pauses == pauses && record->due > now)) return;
+  const Locked locked(*this, record->parts);
+  const nanoseconds by = moved(*record);
+  Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
+  const auto found = shelf.records.find(id);
+  if (found == shelf.records.end()) return;
+  found->second.pauses = pauses;
+  set_due(shelf, id, found->second, found->second.until + by);
 }
 
 // Under the locks of its stripes, too.
@@ -312,9 +316,26 @@ bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end
   return free_slot(stripe, part.hash, id, end);
 }
 
-// Slots whose holds their time has ended. Under no lock: a pause may have moved a hold, by the schedules of
-// other keys, and then its slot ends later, or has ended later than it was to.
+// The slots of a key to where pauses have moved the ends of their holds, by the schedules of other keys.
+// Under no lock. Costs as many as there are, once after a pause.
+void Reservations::move_slots(std::uint64_t hash, nanoseconds now) {
+  const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
+  std::vector<std::pair<ReservationId, nanoseconds>> open;
+  Stripe& stripe = stripe_of(hash);
+  {
+    const Held lock(stripe.mutex);
+    const KeySlots* const slots = find_slots(stripe, hash);
+    if (slots == nullptr || slots->pauses == pauses) return;
+    slots->find_ended(nanoseconds::max(), open);
+  }
+  for (const auto& each : open) move_due(each.first, now);
+  const Held lock(stripe.mutex);
+  if (KeySlots* const slots = find_slots(stripe, hash)) slots->pauses = pauses;
+}
+
+// Slots whose holds their time has ended. Under no lock.
 void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
+  move_slots(hash, now);
   std::vector<std::pair<ReservationId, nanoseconds>> ended;
   Stripe& stripe = stripe_of(hash);
   const auto find = [&] {

@@ -203,6 +203,7 @@ class Reservations final : public ScheduledKeys {
       WEIR_REQUIRES(stripe.mutex);
   bool has_slot(const Part& part, ReservationId id, nanoseconds end);
   bool free_slot(const Part& part, ReservationId id, nanoseconds end);
+  void move_slots(std::uint64_t hash, nanoseconds now);
   void free_ended(std::uint64_t hash, nanoseconds now);
   void free_ended(std::span<const Check> checks, nanoseconds now);
   bool slots_fit(Request& request, nanoseconds now);
@@ -212,6 +213,7 @@ class Reservations final : public ScheduledKeys {
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void look_for_moved(Shelf& shelf, nanoseconds now);
+  void move_due(ReservationId id, nanoseconds now);
   void look_for_ended(nanoseconds now);
   std::optional<Record> copy_record(ReservationId id, nanoseconds now);
   nanoseconds moved(const Record& record);

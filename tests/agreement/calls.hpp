@@ -260,9 +260,6 @@ class Calls {
   }
   bool is_forgotten(std::size_t id) const { return is_dead(calls_[id]); }
 
-  // A pause has moved an open hold with a slot. Until its old end has come, the times that are told of slots
-  // may leave that out.
-  bool has_moved_slots() const { return moved_slots_; }
   std::int64_t open(std::size_t i, Ns now) const {
     return static_cast<std::int64_t>(open_ends(i, now).size());
   }
@@ -405,18 +402,18 @@ class Calls {
             .moment = moment};
   }
 
+  // What it is told of slots is of before the rest that it takes.
   Told busy(const std::vector<Ask>& rates, const std::vector<Ask>& slots, Ns now, Ns max_wait) {
+    Ns lacking = 0;
+    for (const Ask& each : slots) {
+      const std::vector<Ns> ends = open_ends(each.limit, now);
+      const auto which = static_cast<std::int64_t>(ends.size()) - limits_[each.limit].most;
+      if (which >= 0) lacking = std::max(lacking, ends[static_cast<std::size_t>(which)] - now);
+    }
     Told told = decide(rates, now);
     if (max_wait == 0) told = punish(rates, now, told);
     if (told.kind == Kind::never) return told;
-    told.kind = Kind::busy;
-    told.wait = std::max<Ns>(0, told.wait - max_wait);
-    for (const Ask& each : slots) {
-      const std::vector<Ns> ends = open_ends(each.limit, now);
-      const auto lacking = static_cast<std::int64_t>(ends.size()) - limits_[each.limit].most;
-      if (lacking >= 0) told.wait = std::max(told.wait, ends[static_cast<std::size_t>(lacking)] - now);
-    }
-    return told;
+    return {.kind = Kind::busy, .wait = std::max({Ns{0}, told.wait - max_wait, lacking})};
   }
   // A rest of each that denies, whatever the others say; then it is told of after that.
   Told punish(const std::vector<Ask>& asks, Ns now, const Told& told) {
@@ -484,7 +481,6 @@ class Calls {
         each.end += by;
         if (each.moment > now) each.moment += by;
         if (call.until > now) call.until += by;
-        moved_slots_ = moved_slots_ || (by > 0 && !call.slots.empty());
       }
     }
     return by;
@@ -514,7 +510,6 @@ class Calls {
 
   std::vector<Limit> limits_;
   std::vector<Line> lines_;  // by limit
-  bool moved_slots_ = false;
   std::vector<Call> calls_;
 };
 

@@ -209,9 +209,7 @@ class CallsTrace {
                               : decision.retry_after ? decision.retry_after->count()
                                                      : -1;
     if (store_.request.charged) return "allowed " + std::to_string(wait);
-    const bool never = wait < 0;
-    if (!never && model_.has_moved_slots() && (busy || is_busy())) return "busy";
-    return std::string(never               ? kNames[2]
+    return std::string(wait < 0            ? kNames[2]
                        : busy || is_busy() ? "busy"
                                            : kNames[1]) +
            " " + std::to_string(wait);
@@ -221,7 +219,6 @@ class CallsTrace {
                        [](const Check& each) { return each.decision.verdict == Verdict::busy; });
   }
   std::string told(const Calls::Told& each) const {
-    if (each.kind == Calls::Kind::busy && model_.has_moved_slots()) return "busy";
     return std::string(
                std::array{"allowed", "denied", "never", "busy"}[static_cast<std::size_t>(each.kind)]) +
            " " + std::to_string(each.wait);
@@ -405,8 +402,7 @@ class CallsTrace {
     const std::size_t i = any();
     store_.ask({Verb::look, {{i, 1}}, now_});
     const Decision& told = store_.request.decision();
-    Calls::Looked model = model_.look(i, now_);
-    if (is_slots(i) && model_.has_moved_slots()) model.reset_after = told.reset_after.count();
+    const Calls::Looked model = model_.look(i, now_);
     same("look at " + std::to_string(i),
          std::to_string(told.remaining) + " reset " + std::to_string(told.reset_after.count()),
          std::to_string(model.remaining) + " reset " + std::to_string(model.reset_after));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agreement/shrinking.hpp"
 #include "agreement/spans.hpp"
 #include "conformance/redis_world.hpp"
 #include "core/chance_test.hpp"
@@ -21,10 +22,7 @@
 namespace weir::inline v0_1 {
 namespace {
 
-using std::chrono::nanoseconds;
-using store::Check;
-using store::Request;
-using store::Verb;
+using namespace questions;
 using store::conformance::RealRedis;
 using store::conformance::RedisWorld;
 
@@ -32,96 +30,6 @@ constexpr std::size_t kProcesses = 4;
 constexpr std::int64_t kUs = 1'000;
 
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
-
-// A question as both are asked it; ids are numbers here, because each has its own.
-struct Asked {
-  Verb verb;
-  std::vector<Check> checks{};
-  std::int64_t max_wait = 0;
-  std::int64_t hold = 0;
-  std::size_t id = 0;
-  std::optional<std::uint64_t> actual{};
-  std::vector<store::Actual> actuals{};
-  Outside outside = Cost{1};          // of a charge
-  std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
-};
-
-bool is_of_id(Verb verb) {
-  return verb == Verb::cancel || verb == Verb::settle || verb == Verb::extend || verb == Verb::moment;
-}
-
-std::string told(const Decision& each) {
-  return std::to_string(static_cast<int>(each.verdict)) + "/" + std::to_string(each.limit) + "/" +
-         std::to_string(each.remaining) + "/" +
-         (each.retry_after ? std::to_string(each.retry_after->count()) : "-") + "/" +
-         std::to_string(each.reset_after.count());
-}
-
-// What came of it, all that an asker can see.
-struct Answer {
-  bool failed = false;
-  bool granted = false;
-  bool has_id = false;
-  std::int64_t wait = 0;
-  std::uint64_t units = 0;
-  std::string text{};
-};
-
-class Subject {
- public:
-  virtual ~Subject() = default;
-  virtual void submit(Request& request, std::size_t process) = 0;
-
-  Answer ask(const Asked& asked, std::size_t process) {
-    std::vector<Check> checks = asked.checks;
-    store::ChargeTerms charging{.outside = asked.outside};
-    store::TakeTerms taking;
-    taking.least = asked.least;
-    taking.most = asked.most;
-    for (std::size_t i = 0; i < checks.size(); ++i) taking.unit[i] = checks[i].cost.units;
-    store::ReservationTerms reservation{.max_wait = nanoseconds{asked.max_wait},
-                                        .hold = nanoseconds{asked.hold},
-                                        .actual = asked.actual,
-                                        .actuals = asked.actuals};
-    if (is_of_id(asked.verb)) reservation.id = ids_.at(asked.id);
-    Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
-    request.charge = &charging;
-    request.take = &taking;
-    request.on_answer = [](Request&) {};
-    submit(request, process);
-    EXPECT_EQ(request.state, Request::State::answered);
-    Answer answer;
-    answer.text = "fault " + std::to_string(static_cast<int>(request.fault)) + " " + request.why;
-    answer.failed = request.fault != Fault::none;
-    if (answer.failed) return answer;
-    // How many it has forgotten is not compared: by this time no key expires in Redis.
-    if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
-    if ((is_of_id(asked.verb) && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
-      answer.wait = reservation.wait.count();
-      answer.text += " wait " + std::to_string(answer.wait);
-    }
-    if (asked.verb == Verb::charge) {
-      const weir::Charged& told = charging.told;
-      answer.text += " charged " + std::to_string(told.charged) + " over " + std::to_string(told.overdraft) +
-                     " wait " + std::to_string(told.wait.count()) + " reset " +
-                     std::to_string(told.reset_after.count()) + " dropped " + std::to_string(told.dropped);
-    }
-    if (asked.verb == Verb::take) answer.text += " units " + std::to_string(taking.granted);
-    answer.units = taking.granted;
-    if (is_of_id(asked.verb) || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
-    answer.granted = request.charged;
-    answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();
-    if (answer.has_id) ids_.push_back(reservation.id);
-    answer.text += std::string(answer.granted ? " granted" : " denied") + (answer.has_id ? " id" : "") +
-                   " by " + std::to_string(request.by);
-    for (const Check& each : checks) answer.text += " " + told(each.decision);
-    return answer;
-  }
-  std::size_t ids() const { return ids_.size(); }
-
- private:
-  std::vector<std::string> ids_;
-};
 
 class Embedded final : public Subject {
  public:
@@ -177,7 +85,6 @@ struct Account {
     return kept(admitted, burst * interval, 1);
   }
 };
-constexpr std::size_t kNone = ~std::size_t{0};
 constexpr std::int64_t kNever = -1;
 
 class Trace {
@@ -188,7 +95,7 @@ class Trace {
     limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
     accounts_.resize(limits_.size());
     has_slots_ = limits_.size() > 1 && chance.up_to(1) == 0;
-    pauses_ = std::getenv("WEIR_WITH_PAUSES") != nullptr && chance.up_to(1) == 0;
+    pauses_ = chance.up_to(1) == 0;
     refunds_ = chance.up_to(3) == 0;
     for (std::size_t i = 0; i < limits_.size(); ++i) change(i);
     most_wait_ = chance.up_to(200) * kUs;
@@ -250,6 +157,7 @@ class Trace {
     return true;
   }
   std::string said;
+  std::vector<Recorded> steps;
 
  private:
   std::size_t any() { return chance_() % (limits_.size() - (has_slots_ ? 1 : 0)); }
@@ -284,11 +192,7 @@ class Trace {
     if (pauses_ && chance_.up_to(2) == 0) limit.penalty = nanoseconds{(1 + chance_.up_to(50)) * kUs};
     limits_[i] = limit;
     accounts_[i].push_back({burst, interval, limit.holding.settles});
-    said += std::to_string(now_) + ": limit " + std::to_string(i) + " burst " + std::to_string(burst) +
-            " T " + std::to_string(interval) + " kept " + std::to_string(limit.rule.kept.count()) +
-            ", by the lowest class " + std::to_string(limit.lowest_kept.count()) + " at most " +
-            std::to_string(limit.holding.at_most) + " penalty " + std::to_string(limit.penalty.count()) +
-            (limit.holding.settles ? "\n" : " never settled\n");
+    said += std::to_string(now_) + ": limit " + std::to_string(i) + " " + text_of(limit) + "\n";
   }
 
   void fill(Asked& asked) {
@@ -318,30 +222,18 @@ class Trace {
 
   Answer ask(const Asked& asked) {
     const std::size_t process = chance_() % kProcesses;
-    constexpr std::array kForms{"cost", "remaining", "pause", "refund"};
-    constexpr std::array kVerbs{"check",   "look",   "reset",  "charge", "take",
-                                "reserve", "moment", "cancel", "settle", "extend"};
-    said += std::to_string(now_) + ": " + kVerbs.at(static_cast<std::size_t>(asked.verb));
-    if (asked.verb == Verb::reserve) said += " max_wait " + std::to_string(asked.max_wait);
-    if (asked.hold != 0) said += " hold " + std::to_string(asked.hold);
-    if (is_of_id(asked.verb)) said += " id " + std::to_string(asked.id - first_id_);
-    if (asked.actual) said += " actual " + std::to_string(*asked.actual);
-    if (asked.verb == Verb::charge)
-      said += " " + std::string(kForms.at(static_cast<std::size_t>(asked.outside.form))) + " " +
-              std::to_string(asked.outside.units) + " for " + std::to_string(asked.outside.length.count()) +
-              " overdraft " + std::to_string(asked.outside.overdraft.count());
-    for (const store::Actual& each : asked.actuals)
-      said += " " + each.name + "=" + std::to_string(each.units);
-    for (std::size_t i = 0; i < asked.checks.size(); ++i)
-      said += ", " + std::to_string(asked.checks[i].cost.units) + " of " +
-              std::string(asked.checks[i].limit->name) + (asked.checks[i].shadow ? " shadow" : "") +
-              (asked.checks[i].inside == 0 ? " inside" : "") +
-              (asked.checks[i].waits_with != 0 ? " with " + std::to_string(asked.checks[i].waits_with) : "");
+    said += std::to_string(now_) + ": " + text_of(asked);
     Answer answer = redis_.ask(asked, process);
     said += "\n   " + answer.text + "\n";
     if (embedded_ == nullptr) return answer;
+    keep_step(asked, process, answer);
     EXPECT_EQ(embedded_->ask(asked, process).text, answer.text);
     return answer;
+  }
+
+  void keep_step(const Asked& asked, std::size_t process, const Answer& answer) {
+    Recorded& step = steps.emplace_back(now_, asked, process, answer.has_id ? redis_.ids() - 1 : kNone);
+    for (const Check& each : asked.checks) step.limits.push_back(*each.limit);
   }
 
   // As many of what one costs as there are.
@@ -480,12 +372,13 @@ TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
   InRedis redis(now);
   now = redis.began();
   Embedded embedded(now);
-  const int traces = long_run() ? 100'000 : 1'000;
+  const int traces = long_run() ? 1'000'000 : 8'000;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, &embedded, number);
     for (int step = 0; step < 60; ++step) {
       trace.step();
-      ASSERT_FALSE(testing::Test::HasFailure()) << "trace " << number << "\n" << trace.said;
+      ASSERT_FALSE(testing::Test::HasFailure()) << "trace " << number << "\n"
+                                                << Shrinking(now, redis, embedded).shrink(trace.steps);
     }
     ASSERT_TRUE(trace.is_kept()) << trace.said;
     now += 1'000'000;

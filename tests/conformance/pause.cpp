@@ -91,6 +91,22 @@ void one_that_a_pause_moved_is_cancelled_at_its_new_moment(Trial& trial) {
               "the pause lasts all the same");
 }
 
+// In no whole microseconds, which a Redis counts by, though the pauses are.
+void who_acts_at_the_end_of_a_pause_is_moved_by_no_other(Trial& trial) {
+  const Limit limit = trial.limit("3/s burst 1", 1);
+  trial.ask(limit, "k");
+  const Booked first = reserve(trial, limit, "k", 1, 60s, 60s);
+  const Booked second = reserve(trial, limit, "k", 1, 60s);
+  pause(trial, limit, "k", 1s);
+  trial.world.advance(1s);
+  trial.equal(moment(trial, first.id).count(), 0, "the first's moment, when it has come");
+  trial.equal(pause(trial, limit, "k", 10s).charged, 29U, "charged by the next");
+  trial.equal(moment(trial, first.id).count(), 0, "the first's then");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{10s}.count(), "and the second's");
+  trial.equal(cancel(trial, first.id), 0U, "what the first gives back");
+  trial.equal(pause(trial, limit, "k", 10s).charged, 0U, "charged by a third of the same end");
+}
+
 void a_hold_that_a_pause_moved_lasts_as_long(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 1", 1);
   trial.ask(limit, "k");
@@ -169,6 +185,48 @@ void a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end(Trial& trial) {
   pause(trial, rate, "k", 20s);
   trial.world.advance(25s);
   trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "the slot is free 5 s after the new moment");
+}
+
+// Before the old end, and after a pause that was found to have moved it another time.
+void what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end(Trial& trial) {
+  const Limit rate = trial.limit("1/s burst 1", 1);
+  const Limit slots = trial.limit("in_flight=1", 2);
+  trial.ask(rate, "k");
+  trial.expect(reserve(trial, {{rate, "k"}, {slots, "k"}}, 60s, 5s).granted, "it waits");
+  const auto expect_end = [&](nanoseconds end, const std::string& when) {
+    TestRequest look({{slots, "k"}}, Verb::look);
+    trial.ask(look);
+    trial.equal(look.decision().reset_after.count(), end.count(), when + ": until the last ends");
+    trial.equal(reserve(trial, slots, "k", 1, 0s, 1s).wait.count(), end.count(),
+                when + ": until one is free");
+  };
+  expect_end(6s, "before");
+  pause(trial, rate, "k", 20s);
+  expect_end(25s, "in the pause");
+  trial.world.advance(7s);
+  expect_end(18s, "after its old end");
+  pause(trial, rate, "k", 20s);
+  expect_end(25s, "in another");
+}
+
+// Its units follow those of one who waits, for another limit, and has no hold to be settled there.
+void a_hold_that_settles_nothing_is_moved_as_any_other(Trial& trial) {
+  Limit rate = trial.limit("1/s burst 5", 1);
+  rate.holding.settles = false;
+  const Limit other = trial.limit("1/s burst 1", 2);
+  const Limit slots = trial.limit("in_flight=1", 3);
+  trial.ask(other, "k");
+  trial.expect(reserve(trial, {{rate, "k"}, {other, "k"}}, 60s).wait == 1s, "one waits for the other limit");
+  const Booked held = reserve(trial, {{rate, "k"}, {slots, "k"}}, 60s, 5s);
+  trial.expect(held.granted && held.wait == 0s, "one acts now");
+  pause(trial, rate, "k", 20s);
+  trial.equal(reserve(trial, slots, "k", 1, 0s, 1s).wait.count(), nanoseconds{24s}.count(), "its new end");
+  trial.world.advance(24s - 1us);
+  trial.equal(moment(trial, held.id).count(), 0, "it is there right before that");
+  trial.expect(!reserve(trial, slots, "k", 1, 0s, 1s).granted, "so is its slot");
+  trial.world.advance(1us);
+  trial.equal(moment(trial, held.id).count(), -1, "it is over then");
+  trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "and its slot free");
 }
 
 void windows_are_not_paused(Trial& trial) {
@@ -335,12 +393,18 @@ std::vector<Property> pause_properties() {
           {"a_pause_moves_those_who_wait_by_one_time", a_pause_moves_those_who_wait_by_one_time},
           {"one_that_a_pause_moved_is_cancelled_at_its_new_moment",
            one_that_a_pause_moved_is_cancelled_at_its_new_moment},
+          {"who_acts_at_the_end_of_a_pause_is_moved_by_no_other",
+           who_acts_at_the_end_of_a_pause_is_moved_by_no_other},
           {"a_hold_that_a_pause_moved_lasts_as_long", a_hold_that_a_pause_moved_lasts_as_long},
           {"no_settlement_shortens_a_pause", no_settlement_shortens_a_pause},
           {"the_last_of_a_line_shortens_no_pause", the_last_of_a_line_shortens_no_pause},
           {"other_numbers_do_not_move_the_end_of_a_pause", other_numbers_do_not_move_the_end_of_a_pause},
           {"a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end",
            a_slot_that_a_pause_has_kept_is_free_at_its_holds_new_end},
+          {"what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end",
+           what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end},
+          {"a_hold_that_settles_nothing_is_moved_as_any_other",
+           a_hold_that_settles_nothing_is_moved_as_any_other},
           {"windows_are_not_paused", windows_are_not_paused},
           {"whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds",
            whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds}};
