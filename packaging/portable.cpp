@@ -1,5 +1,5 @@
-// Only in the portable program, which is static: the machine's shared libraries are of another glibc and another
-// OpenSSL than the ones inside it, and loading one of them into it ends in whatever way it likes.
+// Only in the portable program, which is static: the machine's shared libraries are of another glibc and
+// another OpenSSL than the ones inside it, and loading one of them into it ends in whatever way it likes.
 #include <nss.h>
 #include <openssl/crypto.h>
 
