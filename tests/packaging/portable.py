@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """The portable program: in a folder with nothing else as its root, and in a Debian's. test_packaging.py builds it."""
 import contextlib
 import hashlib
@@ -16,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(SOURCE, "tests/end_to_end"))
 
+from containerfile import not_sources  # noqa: E402
 from server import Folder, Server, environment, until  # noqa: E402
 from test_tls import Authority  # noqa: E402
 
@@ -64,8 +66,7 @@ class Archive(unittest.TestCase):
     def test_is_the_same_when_it_is_built_elsewhere(self):
         with tempfile.TemporaryDirectory(prefix="weir-another-folder-") as folder:
             copy = os.path.join(folder, "w")
-            shutil.copytree(SOURCE, copy, symlinks=True,
-                            ignore=shutil.ignore_patterns("build", ".git", "node_modules", "__pycache__"))
+            shutil.copytree(SOURCE, copy, symlinks=True, ignore=not_sources)
             shutil.copytree(os.path.join(SOURCE, "build/package/tree/sources"), os.path.join(copy, "build/package/tree/sources"))
             made = {**os.environ, "SOURCE_DATE_EPOCH": str(members()[0].mtime), "CCACHE_DISABLE": "1", "TZ": "Asia/Tokyo",
                     "LC_ALL": "C"}
@@ -212,3 +213,7 @@ class DebianRoot(InARoot):
     def test_serves(self):
         server = self.serves()
         self.assertEqual(self.check(server)[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")  # ./dev check --long: Archive
