@@ -31,6 +31,7 @@ function(weir_folder name)
   cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINK" ${ARGN})
   add_library(weir_${name} STATIC ${arg_SOURCES})
   weir_unity(weir_${name})
+  set_property(GLOBAL APPEND PROPERTY WEIR_FOLDERS weir_${name})
   target_include_directories(weir_${name} PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
                                                  $<BUILD_INTERFACE:${weir_SOURCE_DIR}/src>)
   target_link_libraries(weir_${name} PUBLIC weir_flags ${arg_LINK})

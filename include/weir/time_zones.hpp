@@ -65,6 +65,7 @@ class SystemTimeZones final : public TimeZones {
       if (!found.zones.empty()) return found;
     } catch (const std::exception& error) {
       why = error.what();
+      while (why.ends_with('\n')) why.pop_back();
     }
     throw std::runtime_error(
         "the system has no time zone database in /usr/share/zoneinfo, Debian's package tzdata: " + why);

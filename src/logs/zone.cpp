@@ -16,9 +16,11 @@ const date::tzdb& database() {
     if (!found.zones.empty()) return found;
   } catch (const std::exception& error) {
     why = error.what();
+    while (why.ends_with('\n')) why.pop_back();
   }
-  throw std::runtime_error("zone: places need the system's time zone database, Debian's package tzdata: " +
-                           why);
+  throw std::runtime_error(
+      "zone: places need the system's time zone database in /usr/share/zoneinfo, Debian's package tzdata: " +
+      why);
 }
 
 }  // namespace

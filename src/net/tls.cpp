@@ -5,7 +5,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <array>
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
@@ -78,6 +81,33 @@ std::string failed_check(X509_STORE_CTX* context) {
   }
 }
 
+// The file of all authorities that a distribution trusts: Debian's, Red Hat's older and newer one, SUSE's,
+// Alpine's.
+constexpr std::array kSystemAuthorities{
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+// Whether OpenSSL finds authorities where it was built to look, or where the environment says.
+bool openssl_has_authorities() {
+  if (std::getenv(X509_get_default_cert_file_env()) != nullptr) return true;
+  if (std::getenv(X509_get_default_cert_dir_env()) != nullptr) return true;
+  namespace fs = std::filesystem;
+  std::error_code none;
+  return fs::exists(X509_get_default_cert_file(), none) ||
+         fs::directory_iterator(X509_get_default_cert_dir(), none) != fs::directory_iterator();
+}
+
+// A program that was built on one distribution and runs on another looks where the other one keeps them.
+void trust_system(asio::ssl::context& tls) {
+  error_code ignored;  // without any, no signer is trusted
+  tls.set_default_verify_paths(ignored);
+  if (openssl_has_authorities()) return;
+  for (const char* file : kSystemAuthorities) {
+    if (SSL_CTX_load_verify_file(tls.native_handle(), file) == 1) return;
+  }
+  ERR_clear_error();
+}
+
 }  // namespace
 
 bool has_certificate(const std::string& flag, const TlsFiles& files) {
@@ -93,8 +123,7 @@ asio::ssl::context client_tls(const std::string& flag, const TlsFiles& files) {
   tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
   tls.set_verify_mode(asio::ssl::verify_peer);
   if (files.ca.empty()) {
-    error_code ignored;  // without any, no signer is trusted
-    tls.set_default_verify_paths(ignored);
+    trust_system(tls);
   } else {
     trust(tls, flag + "-ca", files.ca);
   }

@@ -39,10 +39,15 @@ class Stage:
                 raise AssertionError(f"{instruction}: not one that the tests know")
 
 
+def not_sources(folder, names):
+    """What of a folder of weir is not for a copy of it: what was built, not the script of that name."""
+    apart = {"build", ".git", "node_modules", "__pycache__"}
+    return {name for name in apart.intersection(names) if name != "build" or os.path.isdir(os.path.join(folder, name))}
+
+
 def copy(origin, target):
     if os.path.isdir(origin):
-        ignored = shutil.ignore_patterns("build", ".git", "node_modules", "__pycache__")
-        shutil.copytree(origin, target, ignore=ignored, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(origin, target, ignore=not_sources, symlinks=True, dirs_exist_ok=True)
     else:
         shutil.copy(origin, target)
 

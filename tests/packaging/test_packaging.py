@@ -1,7 +1,8 @@
-"""The Debian package, its unit and the container: built, installed in a scratch Debian, used, and removed.
+"""The Debian package, its unit, the container and the portable program: built, installed in a scratch Debian, used,
+and removed.
 
 Needs root, and a Debian archive to install from. With WEIR_LONG=1 the container's first stage, which compiles
-everything from nothing, is run too.
+everything from nothing, is run too, and the portable program is built twice.
 """
 import ctypes
 import fcntl
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import portable
 from containerfile import stages
 from root import Root, must
 
@@ -43,7 +45,9 @@ def setUpModule():
     must(os.path.join(SOURCE, "packaging/build"))
     ROOT = Root()
     unittest.addModuleCleanup(ROOT.close)
+    PortableInADebian.root = ROOT.path
     ROOT.run("apt-get", "update", "-qq")
+    ROOT.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "tzdata")
     BEFORE = ROOT.files()
     shutil.copy(PACKAGE, ROOT.of("/tmp/weir.deb"))
     ROOT.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "/tmp/weir.deb")
@@ -183,6 +187,19 @@ class Container(unittest.TestCase):
         self.assertIn("rls-config: '/nowhere/config' cannot be used", done.stderr)
 
 
+# Classes of this module, or unittest would end it, and its roots with it, before the next one.
+class Portable(portable.Archive):
+    pass
+
+
+class PortableAlone(portable.EmptyRoot):
+    pass
+
+
+class PortableInADebian(portable.DebianRoot):
+    pass
+
+
 class Removal(unittest.TestCase):
     def test_leaves_the_configuration_and_a_purge_leaves_nothing(self):
         ROOT.run("apt-get", "remove", "-y", "-qq", "weir")
@@ -193,7 +210,8 @@ class Removal(unittest.TestCase):
 
 
 def load_tests(loader, _, __):  # the removal last
-    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Package, Service, Container, Removal))
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Package, Service, Container, Portable, PortableAlone,
+                                                                           PortableInADebian, Removal))
 
 
 if __name__ == "__main__":
