@@ -84,6 +84,10 @@ service::ServiceOptions options_from(const Settings& settings) {
           .max_wait = settings.max_wait,
           .max_overdraft = settings.max_overdraft,
           .allow_refunds = settings.allow_refunds,
+          .headers = settings.headers,
+          .store_deadline =
+              settings.store ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
+                             : std::chrono::milliseconds{0},
           .threads = settings.threads,
           .memory = settings.memory,
           .max_connections = settings.max_connections,

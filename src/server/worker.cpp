@@ -38,7 +38,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
-      room_(service, store(), &acquiring_, settings.headers),
+      room_(service, store(), &acquiring_),
       rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
             world.make_timers) {

@@ -43,6 +43,11 @@ struct ServiceOptions {
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
   bool allow_refunds = false;  // of limits that do not say so, too
 
+  std::string headers{};  // the form of RateLimit fields; empty: as the limits file says
+
+  // How long a store may take until its fallback decides; 0: there is no store.
+  std::chrono::milliseconds store_deadline{0};
+
   // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;
