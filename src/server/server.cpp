@@ -25,6 +25,7 @@
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
 #include "server/listeners.hpp"
+#include "server/local_watch.hpp"
 #include "server/metrics.hpp"
 #include "server/notice_lines.hpp"
 #include "server/reload.hpp"
@@ -146,6 +147,12 @@ class Server::Impl {
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
     watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
+    if (settings_.local)
+      local_watch_ = std::make_unique<LocalWatch>(main_timers(), settings_.unix_socket, *settings_.local,
+                                                  connections_, [this](const std::string& why) {
+                                                    spdlog::info("ends: {}", why);
+                                                    service_.shut_down(false);
+                                                  });
     warn_of_dates(settings_);
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
@@ -162,6 +169,7 @@ class Server::Impl {
     shutdown_->start();
     reload_->start();
     watch_->start();
+    if (local_watch_) local_watch_->start();
     listeners_->start(*dispatcher_);
     manager_->ready();
     aside_ = std::make_unique<Aside>();
@@ -399,6 +407,7 @@ class Server::Impl {
                   reload_->stop();
                   if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();
+                  if (local_watch_) local_watch_->stop();
                   listeners_->stop();
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
                     if (each != nullptr) each->end();
@@ -431,6 +440,7 @@ class Server::Impl {
   std::unique_ptr<Shutdown> shutdown_;
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<Watch> watch_;
+  std::unique_ptr<LocalWatch> local_watch_;  // of a local server
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
