@@ -14,6 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/detached.hpp"
+#include "cli/limits_flags.hpp"
 #include "cli/local_lock.hpp"
 #include "cli/local_place.hpp"
 #include "cli/print.hpp"
@@ -21,7 +22,7 @@
 #include "cli/server_connection.hpp"
 #include "cli/values.hpp"
 #include "cli/version.hpp"
-#include "server/log.hpp"
+#include "core/virtual_time.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -34,6 +35,8 @@ struct LocalFlags {
   std::string limits;
   std::string idle = "60s";
   std::string socket;
+  bool virtual_time = false;
+  std::string now;
   bool foreground = false;
 };
 
@@ -66,6 +69,13 @@ std::optional<LocalLock> lock_to_serve(const LocalPlace& place) {
   return std::nullopt;
 }
 
+std::chrono::nanoseconds virtual_now_of(const std::string& text) {
+  const std::chrono::nanoseconds now = now_of(text).time_since_epoch();
+  if (now.count() < 0 || now > core::VirtualTime::kLatestWall)
+    throw std::runtime_error("now: '" + text + "' is not from 1970 to 2100");
+  return text.empty() ? std::chrono::floor<std::chrono::milliseconds>(now) : now;
+}
+
 server::Settings settings_of(const LocalFlags& flags, const LocalPlace& place) {
   server::Settings settings;
   settings.commit = kCommit;
@@ -73,23 +83,47 @@ server::Settings settings_of(const LocalFlags& flags, const LocalPlace& place) {
   settings.allow_refunds = true;
   settings.local = {.idle = parse_time("idle", flags.idle, std::chrono::milliseconds{100})};
   if (!flags.limits.empty()) settings.limits = std::filesystem::absolute(flags.limits).string();
+  if (flags.virtual_time) settings.virtual_now = virtual_now_of(flags.now);
   return settings;
 }
 
+// In virtual time nobody joins another's server.
+LocalPlace place_of(const LocalFlags& flags) {
+  if (!flags.socket.empty()) return local_place_of(flags.socket);
+  return flags.virtual_time ? new_local_place() : local_place(flags.limits);
+}
+
+// What is left of a server that nobody comes back to.
+struct Traces {
+  const LocalPlace* place = nullptr;  // null: it may have another
+
+  ~Traces() {
+    if (place == nullptr) return;
+    unlink(place->lock.c_str());
+    unlink(place->log.c_str());
+  }
+};
+
 void run(const LocalFlags& flags, int& result) {
+  if (!flags.virtual_time && !flags.now.empty()) throw std::runtime_error("now needs --virtual-time");
   std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
-  const LocalPlace place = flags.socket.empty() ? local_place(flags.limits) : local_place_of(flags.socket);
+  const LocalPlace place = place_of(flags);
   const server::Settings settings = settings_of(flags, place);
   const std::string line = place.socket + "\n";
-  result = 0;
   const std::optional<LocalLock> lock = lock_to_serve(place);
-  if (!lock) return print(line);
-  if (flags.foreground) {
-    result = serve_local(settings, [&line] { print(line); });
+  if (!lock && flags.virtual_time)
+    throw std::runtime_error("local: '" + place.socket +
+                             "' is another server's, and with --virtual-time nobody joins one");
+  const auto serve = [&](const std::function<void()>& ready) {
+    const Traces traces{flags.virtual_time && flags.socket.empty() ? &place : nullptr};
+    return serve_local(settings, ready);
+  };
+  result = 0;
+  if (lock && flags.foreground) {
+    result = serve([&line] { print(line); });
     return;
   }
-  run_detached(place.log, {lock->descriptor()},
-               [&settings](const auto& ready) { return serve_local(settings, ready); });
+  if (lock) run_detached(place.log, {lock->descriptor()}, serve);
   print(line);
 }
 
@@ -106,6 +140,10 @@ void add_local(CLI::App& app, int& result) {
       ->capture_default_str();
   local_app->add_option("--socket", flags->socket, "the socket [called after the limits file or the project]")
       ->type_name("PATH");
+  local_app->add_flag("--virtual-time", flags->virtual_time,
+                      "a new server whose time goes on by WEIR.TIME ADVANCE alone");
+  local_app->add_option("--now", flags->now, "its wall clock at the start [the machine's]")
+      ->type_name("TIME");
   local_app->add_flag("--foreground", flags->foreground, "serve in this process, and log to standard error");
   local_app->callback([flags, &result] { run(*flags, result); });
 }

@@ -54,6 +54,8 @@ constexpr std::array kCommands = {
             "[COST n [ATLEAST m]] [CLASS name] [NOW time] attr=value ...: why it would answer that"},
     Command{"WEIR.CONFIG", 2, kNoKeys, Flags::none, nullptr, run_limits_config,
             "GET|CHECK|RELOAD: the limits file"},
+    Command{"WEIR.TIME", -1, kNoKeys, Flags::none, nullptr, run_weir_time,
+            "[ADVANCE ms]: what time it is by this server's clocks"},
     Command{"WEIR.RESET", -2, kOneKey, Flags::none, nullptr, run_reset,
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
     Command{"DEL", -2, kAllKeys, Flags::none, nullptr, run_del, "key...: forgets what was charged to each"},

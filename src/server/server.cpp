@@ -77,24 +77,32 @@ std::size_t table_bytes(std::size_t memory) {
 }
 
 service::ServiceOptions options_from(const Settings& settings) {
-  return {.user = settings.user,
-          .password = settings.password,
-          .http_token = settings.http_token,
-          .on_store_error = settings.on_store_error,
-          .sharing = settings.store_sharing,
-          .max_wait = settings.max_wait,
-          .max_overdraft = settings.max_overdraft,
-          .allow_refunds = settings.allow_refunds,
-          .headers = settings.headers,
-          .store_deadline =
-              settings.store ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
-                             : std::chrono::milliseconds{0},
-          .threads = settings.threads,
-          .memory = settings.memory,
-          .max_connections = settings.max_connections,
-          .snapshots = !settings.snapshot.empty(),
-          .allow_shutdown = settings.allow_shutdown,
-          .commit = settings.commit};
+  service::ServiceOptions options{
+      .user = settings.user,
+      .password = settings.password,
+      .http_token = settings.http_token,
+      .on_store_error = settings.on_store_error,
+      .sharing = settings.store_sharing,
+      .max_wait = settings.max_wait,
+      .max_overdraft = settings.max_overdraft,
+      .allow_refunds = settings.allow_refunds,
+      .headers = settings.headers,
+      .store_deadline = settings.store
+                            ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
+                            : std::chrono::milliseconds{0},
+      .threads = settings.threads,
+      .memory = settings.memory,
+      .max_connections = settings.max_connections,
+      .snapshots = !settings.snapshot.empty(),
+      .allow_shutdown = settings.allow_shutdown,
+      .commit = settings.commit};
+  if (settings.virtual_now) {
+    const auto time = std::make_shared<core::VirtualTime>(*settings.virtual_now);
+    options.clock = [time] { return time->now(); };
+    options.wall_clock = [time] { return time->wall_now(); };
+    options.virtual_time = time;
+  }
+  return options;
 }
 
 }  // namespace
@@ -133,6 +141,13 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
+    if (settings_.virtual_now)
+      service_.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
+        boost::asio::post(main_context(), [this, by, done = std::move(done)] {
+          workers_.front()->pass_time(by);
+          done();
+        });
+      };
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ =
           std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
@@ -411,8 +426,10 @@ class Server::Impl {
                   listeners_->stop();
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
                     if (each != nullptr) each->end();
-                  // The last moments leave their answers the time to get out.
-                  const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
+                  // The last moments leave their answers the time to get out; in virtual time none comes.
+                  const auto until = service_.now() + (settings_.virtual_now ? std::chrono::seconds{0}
+                                                                             : Shutdown::kDrainAtMost -
+                                                                                   std::chrono::seconds{1});
                   for (const auto& worker : workers_) worker->drain(until);
                 },
             .drained = [this] { return connections_.now.load() == 0; },

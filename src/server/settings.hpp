@@ -86,6 +86,9 @@ struct Settings {
     std::chrono::nanoseconds idle{0};
   };
   std::optional<Local> local{};
+  // Time stands still at this moment of the wall clock, until WEIR.TIME ADVANCE. With one thread, and no
+  // store.
+  std::optional<std::chrono::nanoseconds> virtual_now{};
   bool insecure = false;      // allows a listener beyond loopback without password and TLS
   bool warn_of_reach = true;  // of each such listener
 
