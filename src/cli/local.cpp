@@ -27,7 +27,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-// How long it may take until whoever has the lock serves, or one that ends has ended.
+// How long it may take until the process that has the lock serves, or one that ends has ended.
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kLookAgain{10};
 

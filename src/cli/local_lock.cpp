@@ -22,7 +22,7 @@ std::optional<LocalLock> LocalLock::take(const std::string& path) {
       throw std::runtime_error("local: cannot open '" + path +
                                "': " + std::generic_category().message(errno));
     if (flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) return std::nullopt;
-    // Whoever clears a folder away has removed a file that nobody else finds.
+    // The file may have been removed, and nobody else finds it.
     struct stat ours{};
     struct stat there{};
     if (fstat(lock.descriptor_, &ours) == 0 && stat(path.c_str(), &there) == 0 &&

@@ -1,5 +1,8 @@
 // WEIR.TIME: what time it is for this server, and under virtual time to let it go on.
 #include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "core/number.hpp"
@@ -22,12 +25,23 @@ std::string text_of(std::chrono::nanoseconds wall) {
   return text + std::to_string(1000 + ms).substr(1) + "Z";
 }
 
-void write_time(Writer& to, const service::Service& service) {
-  to.array(3);
-  to.integer(service.options().virtual_time ? 1 : 0);
-  to.integer(std::chrono::floor<milliseconds>(service.age()).count());
-  to.bulk(text_of(service.wall_now()));
-}
+struct Now {
+  explicit Now(const service::Service& service)
+      : is_virtual(service.options().virtual_time != nullptr),
+        age(std::chrono::floor<milliseconds>(service.age())),
+        wall(service.wall_now()) {}
+
+  void write(Writer& to) const {
+    to.array(3);
+    to.integer(is_virtual ? 1 : 0);
+    to.integer(age.count());
+    to.bulk(text_of(wall));
+  }
+
+  bool is_virtual;
+  milliseconds age;
+  std::chrono::nanoseconds wall;
+};
 
 }  // namespace
 
@@ -35,7 +49,7 @@ void run_weir_time(RunningCommand& call) {
   const service::Service& service = call.service;
   if (call.words.size() == 1) {
     Writer to = call.reply();
-    return write_time(to, service);
+    return Now(service).write(to);
   }
   if (lower(call.words[1]) != "advance") return call.fail_subcommand(call.words[1]);
   if (call.words.size() != 3) return call.fail_arity("weir.time|advance");
@@ -45,11 +59,16 @@ void run_weir_time(RunningCommand& call) {
     return call.fail(not_in_range("ms", call.words[2], 1, kMostAtOnce.count()));
   if (service.options().virtual_time->passed() + by > core::VirtualTime::kMost)
     return call.fail("ERR virtual time goes no further than 100 years from its start");
-  const auto pass = [&service, by](const std::function<void(const DeferredReply::Lines&)>& told) {
-    service.pass_time(by, [told] { told({}); });
+  // Others may let it go on further before this is told.
+  const auto then = std::make_shared<std::optional<Now>>();
+  const auto pass = [&service, by, then](const std::function<void(const DeferredReply::Lines&)>& told) {
+    service.pass_time(by, [&service, then, told] {
+      then->emplace(service);
+      told({});
+    });
   };
   call.deferred.read(call.silent(), pass,
-                     [&service](Writer& to, const DeferredReply::Lines&) { write_time(to, service); });
+                     [then](Writer& to, const DeferredReply::Lines&) { (*then)->write(to); });
 }
 
 }  // namespace weir::resp
