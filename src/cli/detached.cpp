@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -25,21 +26,21 @@ constexpr char kReady = '+';
   throw std::runtime_error("local: " + what + ": " + std::generic_category().message(errno));
 }
 
-// `from` and 2 in its place; what is not kept is closed.
-void take_streams(int log, const std::vector<int>& kept) {
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+// Not close_range(): kernels before 5.9 have none.
+void close_all_but(const std::vector<int>& kept) {
+  std::vector<int> open_ones;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+    open_ones.push_back(std::stoi(each.path().filename().string()));
+  for (const int each : open_ones) {
+    if (each > STDERR_FILENO && std::find(kept.begin(), kept.end(), each) == kept.end()) close(each);
+  }
+}
+
+void take_streams(int log) {
+  const int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
-  std::vector<int> stay = kept;
-  std::sort(stay.begin(), stay.end());
-  unsigned from = STDERR_FILENO + 1;
-  for (const int each : stay) {
-    const auto number = static_cast<unsigned>(each);
-    if (number > from) close_range(from, number - 1, 0);
-    from = std::max(from, number + 1);
-  }
-  close_range(from, ~0U, 0);
 }
 
 void leave() {
@@ -103,7 +104,8 @@ void run_detached(const std::string& log, const std::vector<int>& kept,
     setrlimit(RLIMIT_FSIZE, &most);
     std::vector<int> stay = kept;
     stay.push_back(pipe[1]);
-    take_streams(log_file, stay);
+    take_streams(log_file);
+    close_all_but(stay);
     code = serve([&] {
       tell(pipe[1], std::string_view(&kReady, 1));
       close(pipe[1]);

@@ -231,6 +231,10 @@ class TestStarters(Local):
     def test_a_lock_whose_file_is_gone_holds_up_nobody(self):
         path = self.start(cwd=self.folder.path)
         first = process_of(path)
+        os.unlink(path[:-5] + ".lock")
+        self.assertEqual(self.start(cwd=self.folder.path), path)
+        self.assertEqual(process_of(path), first)
+        open(path[:-5] + ".lock", "w").close()
         for each in (path, path[:-5] + ".lock"):
             os.unlink(each)
         self.assertEqual(self.start(cwd=self.folder.path), path)

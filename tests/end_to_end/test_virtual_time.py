@@ -158,6 +158,14 @@ class TestServers(Virtual):
         until(lambda: not any(each.startswith(os.path.basename(path)[:-5]) for each in os.listdir(os.path.dirname(path))),
               "its end, and that of its files")
 
+    def test_half_a_command_stalls_by_the_real_clock(self):
+        half = self.connect()
+        half.send_bytes(b"*1\r\n$4\r\nPI")
+        self.advance(DAY)
+        time.sleep(1.2)  # it is looked at each second
+        half.send_bytes(b"NG\r\n")
+        self.assertEqual(half.reply(), "PONG")
+
     def test_who_waits_is_answered_when_it_ends(self):
         self.ask("WEIR.THROTTLE k 1/min")
         waiter = self.waiting("MAXWAIT", 60000, "k", "1/min")
