@@ -9,6 +9,7 @@ class App;
 namespace weir::inline v0_1::cli {
 
 void add_serve(CLI::App& app, int& result);
+void add_local(CLI::App& app, int& result);
 void add_ratelimit(CLI::App& app, int& result);
 void add_check(CLI::App& app, int& result);
 void add_replay(CLI::App& app, int& result);

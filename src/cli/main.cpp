@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   int result = 2;
   weir::cli::add_serve(app, result);
+  weir::cli::add_local(app, result);
   weir::cli::add_ratelimit(app, result);
   weir::cli::add_check(app, result);
   weir::cli::add_replay(app, result);

@@ -99,6 +99,17 @@ int serve_and_log(const server::Settings& settings, bool json) {
   }
 }
 
+int serve_local(const server::Settings& settings, const std::function<void()>& ready) {
+  server::open_log({});
+  read_time_zones();
+  server::Server server(settings);
+  ready();
+  const bool saved = server.run();
+  server::log(LogLevel::info, "stopped");
+  server::flush_log(kForReaders);
+  return saved ? 0 : 2;
+}
+
 void add_serve(CLI::App& app, int& result) {
   auto flags = std::make_shared<ServeFlags>();
   flags->settings.threads = std::max(1U, std::thread::hardware_concurrency());

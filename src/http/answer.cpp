@@ -4,7 +4,6 @@
 
 #include "core/json_writer.hpp"
 #include "http/denial.hpp"
-#include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
 #include "service/told.hpp"
 
@@ -138,18 +137,6 @@ void count(Exchange& exchange, const Question& question, const Told& told) {
     exchange.loop.asker.count(question, exchange.asking->set_of(question), told.allowed);
 }
 
-void append_fields(Exchange& exchange, const Question& question) {
-  const Forms& forms = exchange.loop.forms();
-  const limits::Time now{exchange.service.wall_now()};
-  std::string& fields = exchange.reply.fields;
-  if (question.by_file) {
-    append_rate_limit_fields(set_of(exchange, question), question.more->matched, service::asked_of(question),
-                             forms, now, fields);
-  } else {
-    append_rate_limit_fields(question, forms, now, fields);
-  }
-}
-
 void write_charged(JsonWriter& json, Exchange& exchange, const Question& question) {
   const Charged& its = question.charge->told;
   exchange.service.counters.drop(its.dropped);
@@ -222,7 +209,8 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);
-  if (exchange.kind != RequestKind::explain) append_fields(exchange, question);
+  if (exchange.kind != RequestKind::explain)
+    exchange.loop.asker.append_fields(question, exchange.asking->set_of(question), exchange.reply.fields);
   if (const int status = status_of(exchange, question, told); status != 200) {
     begin_denial(exchange.reply, json, status);
     write_denying(json, exchange, question);

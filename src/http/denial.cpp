@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "http/rate_limit_fields.hpp"
+#include "service/rate_limit_fields.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -37,9 +37,9 @@ void write_violated(core::JsonWriter& json, const limits::Set& set, const limits
   json.begin_array(kViolated);
   std::string name;
   for (std::size_t i = 0; i < answered.checks.size(); ++i) {
-    if (!denies(answered, i) || (told == Disclosure::shown && !is_shown(set, matched, i))) continue;
+    if (!denies(answered, i) || (told == Disclosure::shown && !service::is_shown(set, matched, i))) continue;
     name.clear();
-    append_shown_name(set, matched, i, name);
+    service::append_shown_name(set, matched, i, name);
     json.value(name);
   }
   json.end_array();

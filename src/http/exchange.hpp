@@ -20,7 +20,6 @@
 #include "http/message.hpp"
 #include "http/parser.hpp"
 #include "http/problem.hpp"
-#include "http/rate_limit_fields.hpp"
 #include "http/writer.hpp"
 #include "limits/set.hpp"
 #include "net/clients.hpp"
@@ -36,10 +35,8 @@ struct GateRequest;
 // Shared by the connections of a loop. A connection uses it within one call of feed().
 class HttpLoop {
  public:
-  // `forms`: those of RateLimit fields, whatever the limits file says; empty: as it says. Without `acquiring`
-  // nobody waits for a moment.
-  HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
-           std::string_view forms = {});
+  // Without `acquiring` nobody waits for a moment.
+  HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr);
   ~HttpLoop();
   HttpLoop(const HttpLoop&) = delete;
   HttpLoop& operator=(const HttpLoop&) = delete;
@@ -47,8 +44,6 @@ class HttpLoop {
   // Another exchange, as new; and one that is done with.
   std::unique_ptr<Exchange> take();
   void put_back(std::unique_ptr<Exchange> exchange);
-  // The forms of RateLimit fields that the set in force and --headers ask for.
-  const Forms& forms();
 
   // Now, as the field Date says it.
   std::string_view date();
@@ -64,9 +59,6 @@ class HttpLoop {
   static constexpr std::size_t kMostFree = 64;
 
   service::Service& service_;
-  std::uint64_t forms_of_ = 0;  // the serial of the set that they are of
-  const std::string_view forms_chosen_;
-  Forms forms_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::chrono::seconds dated_{-1};
   std::string date_;

@@ -6,7 +6,6 @@
 #include "http/denial.hpp"
 #include "http/gate_request.hpp"
 #include "http/problem.hpp"
-#include "http/rate_limit_fields.hpp"
 #include "service/credentials.hpp"
 #include "service/told.hpp"
 #include "store/check_rules.hpp"
@@ -86,8 +85,7 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
   const bool allowed = told.allowed;
   exchange.loop.asker.count(question, &set, allowed);
   append_field(reply.fields, "Cache-Control", "no-store");
-  append_rate_limit_fields(set, matched, service::asked_of(question), exchange.loop.forms(),
-                           limits::Time(exchange.service.wall_now()), reply.fields);
+  exchange.loop.asker.append_fields(question, &set, reply.fields);
   if (allowed) {
     if (!told.id.empty()) append_field(reply.fields, kReservation, told.id);
     return;

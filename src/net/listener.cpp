@@ -26,6 +26,12 @@ bool is_loopback(const asio::ip::address& address) {
                 : address.is_loopback();
 }
 
+// 0: there is none.
+ino_t file_at(const std::string& path) {
+  struct stat found{};
+  return lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+}
+
 template <class Protocol>
 class AsioListener final : public Listener {
  public:
@@ -44,6 +50,7 @@ class AsioListener final : public Listener {
     }
     if (!error) acceptor_.bind(endpoint, error);
     bound_ = !error;
+    if constexpr (!kTcp) file_ = file_at(address_);
     if (!error) acceptor_.listen(Acceptor::max_listen_connections, error);
     if (error) {
       remove_file();
@@ -66,6 +73,7 @@ class AsioListener final : public Listener {
 
   void stop() override {
     stopped_ = true;
+    remove_file();  // before it is refused: nobody is to wait for what comes of that
     error_code ignored;
     acceptor_.close(ignored);
     pause_->stop();
@@ -109,8 +117,9 @@ class AsioListener final : public Listener {
     take_(std::move(accepted));
   }
 
+  // Only once, and only ours: another program may have its socket there by now.
   void remove_file() {
-    if (!kTcp && bound_) unlink(address_.c_str());
+    if (!kTcp && std::exchange(bound_, false) && file_at(address_) == file_) unlink(address_.c_str());
   }
 
   Acceptor acceptor_;
@@ -119,6 +128,7 @@ class AsioListener final : public Listener {
   std::function<void(Accepted)> take_;
   std::function<void(const std::string&)> trouble_;
   bool bound_ = false;
+  ino_t file_ = 0;  // that is bound
   bool stopped_ = false;
 };
 
@@ -152,7 +162,7 @@ std::unique_ptr<Listener> listen_tcp(asio::io_context& context, const std::strin
 }
 
 std::unique_ptr<Listener> listen_unix(asio::io_context& context, const std::string& flag,
-                                      const std::string& path) {
+                                      const std::string& path, unsigned mode) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     throw std::runtime_error(flag + ": '" + path + "' is longer than the " +
                              std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
@@ -160,7 +170,7 @@ std::unique_ptr<Listener> listen_unix(asio::io_context& context, const std::stri
   }
   clear_stale_socket(context, flag, path);
   auto listener = std::make_unique<AsioListener<Local>>(context, flag, Local::endpoint(path), path);
-  chmod(path.c_str(), 0660);
+  chmod(path.c_str(), mode);
   return listener;
 }
 

@@ -39,9 +39,9 @@ boost::asio::ip::tcp::endpoint resolve(const std::string& flag, const std::strin
 std::unique_ptr<Listener> listen_tcp(boost::asio::io_context& context, const std::string& flag,
                                      const boost::asio::ip::tcp::endpoint& endpoint);
 // A socket file on which no program answers was left by one that was killed, and is replaced; anything else
-// at the path is not ours to remove. The file is removed with the listener.
+// at the path is not ours to remove. The file is removed when it stops, unless another has taken its place.
 std::unique_ptr<Listener> listen_unix(boost::asio::io_context& context, const std::string& flag,
-                                      const std::string& path);
+                                      const std::string& path, unsigned mode = 0660);
 
 std::string to_text(const boost::asio::ip::tcp::endpoint& endpoint);
 

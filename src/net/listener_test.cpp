@@ -116,6 +116,20 @@ TEST_F(ListenerTest, a_socket_file_that_nobody_answers_is_replaced) {
   EXPECT_EQ(listen_unix(context_, "unix-socket", path)->address(), path);
 }
 
+TEST_F(ListenerTest, another_program_that_has_taken_the_path_keeps_its_socket) {
+  const std::string path = folder_ + "/socket";
+  auto ours = listen_unix(context_, "unix-socket", path);
+  start(*ours);
+  std::filesystem::remove(path);
+  const auto theirs = listen_unix(context_, "unix-socket", path);
+  ours->stop();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  ours.reset();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  theirs->stop();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(ListenerTest, what_is_not_ours_stays) {
   const std::string path = folder_ + "/file";
   std::ofstream(path) << "precious";

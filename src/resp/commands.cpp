@@ -23,15 +23,14 @@ constexpr std::array kCommands = {
     Command{"GCRA", -5, kOneKey, Flags::none, ask_gcra, nullptr,
             "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
     Command{"WEIR.THROTTLE", -3, kKeysAndRules, Flags::none, ask_throttle, nullptr,
-            "[COST n [ATLEAST m]] [KEYS] key rule [key rule ...]: decides one request under several limits"},
+            "[COST n [ATLEAST m]] [FIELDS] [KEYS] key rule [key rule ...]: decides one request under several "
+            "limits"},
     Command{"WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
-            "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] "
-            "key rule "
-            "..., or AS attribute=value ..."},
+            "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] "
+            "[FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.ACQUIRE", -5, kNoKeys, Flags::waits, ask_acquire, nullptr,
             "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
-            "ms] [KEYS] "
-            "key rule ..., or AS attribute=value ..."},
+            "ms] [BOUND] [FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.MOMENT", 2, kNoKeys, Flags::none, ask_moment, nullptr,
             "id: in how many milliseconds a reservation acts by now, as a pause may have moved it"},
     Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, ask_cancel, nullptr,
@@ -46,14 +45,17 @@ constexpr std::array kCommands = {
             "AS attribute=value ..."},
     Command{"WEIR.REFUND", -3, kNoKeys, Flags::none, ask_refund, nullptr,
             "the last units charged were not used: [COST n] [KEYS] key rule ..., or AS attribute=value ..."},
-    Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
-            "[COST n [ATLEAST m]] [CLASS name] attr=value ...: decides one request by the limits file"},
+    Command{
+        "WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
+        "[COST n [ATLEAST m]] [CLASS name] [FIELDS] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,
             "as WEIR.CHECK: what it would answer, charging nothing"},
     Command{"WEIR.EXPLAIN", -2, kNoKeys, Flags::none, nullptr, run_explain,
             "[COST n [ATLEAST m]] [CLASS name] [NOW time] attr=value ...: why it would answer that"},
     Command{"WEIR.CONFIG", 2, kNoKeys, Flags::none, nullptr, run_limits_config,
             "GET|CHECK|RELOAD: the limits file"},
+    Command{"WEIR.TIME", -1, kNoKeys, Flags::none, nullptr, run_weir_time,
+            "[ADVANCE ms]: what time it is by this server's clocks"},
     Command{"WEIR.RESET", -2, kOneKey, Flags::none, nullptr, run_reset,
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
     Command{"DEL", -2, kAllKeys, Flags::none, nullptr, run_del, "key...: forgets what was charged to each"},

@@ -131,6 +131,8 @@ void run_dbsize(RunningCommand& call);
 void run_shutdown(RunningCommand& call);
 void run_lastsave(RunningCommand& call);
 void run_bgsave(RunningCommand& call);
+// time_commands.cpp
+void run_weir_time(RunningCommand& call);
 // slow_log_command.cpp
 void run_slowlog(RunningCommand& call);
 // transaction_commands.cpp

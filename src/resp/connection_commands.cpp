@@ -4,6 +4,7 @@
 #include "core/number.hpp"
 #include "resp/commands.hpp"
 #include "resp/info.hpp"
+#include "weir/version.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -118,7 +119,7 @@ void run_hello(RunningCommand& call) {
   caller.protocol = protocol;
   caller.name = std::string(name);
   Writer to = call.reply();
-  to.map(7);
+  to.map(9);
   to.bulk("server");
   to.bulk("redis");
   to.bulk("version");
@@ -133,6 +134,10 @@ void run_hello(RunningCommand& call) {
   to.bulk("master");
   to.bulk("modules");
   to.array(0);
+  to.bulk("weir_version");
+  to.bulk(WEIR_VERSION);
+  to.bulk("store_deadline_ms");
+  to.integer(call.service.options().store_deadline.count());
 }
 
 void run_auth(RunningCommand& call) {

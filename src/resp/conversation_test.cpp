@@ -130,9 +130,59 @@ TEST(Throttles, as_much_as_there_is_is_taken) {
   EXPECT_EQ(talk.service.counters.denied.load(), 2U);
 }
 
+std::string array_of(const std::vector<std::string>& texts) {
+  std::string all = "*" + std::to_string(texts.size()) + "\r\n";
+  for (const std::string& each : texts) all += "$" + std::to_string(each.size()) + "\r\n" + each + "\r\n";
+  return all;
+}
+
+TEST(Fields, are_one_more_value_at_the_end) {
+  Talk talk;
+  const std::string nine =
+      array_of({"RateLimit-Policy", "\"limit\";q=10;w=1", "RateLimit", "\"limit\";r=9;t=1"});
+  const std::string none_left = array_of(
+      {"RateLimit-Policy", "\"limit\";q=4;w=2", "RateLimit", "\"limit\";r=0;t=1", "Retry-After", "1"});
+  const std::string decided = ":0\r\n:10\r\n:9\r\n:-1\r\n:100\r\n";
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"WEIR.THROTTLE FIELDS a 10/s", "*7\r\n" + decided + "$1\r\na\r\n" + nine},
+      {"weir.throttle cost 1 fields KEYS fields 10/s", "*7\r\n" + decided + "$6\r\nfields\r\n" + nine},
+      {"WEIR.THROTTLE KEYS fields 10/s b '3/s burst 4'",
+       "*6\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:334\r\n$1\r\nb\r\n"},
+      {"WEIR.THROTTLE COST 9 ATLEAST 1 FIELDS c 10/s",
+       "*8\r\n:0\r\n:10\r\n:1\r\n:-1\r\n:900\r\n$1\r\nc\r\n:9\r\n" +
+           array_of({"RateLimit-Policy", "\"limit\";q=10;w=1", "RateLimit", "\"limit\";r=1;t=1"})},
+      {"WEIR.THROTTLE COST 3 ATLEAST 3 FIELDS d '3/s burst 2'",
+       "*8\r\n:1\r\n:2\r\n:2\r\n:-1\r\n:0\r\n$1\r\nd\r\n:0\r\n" +
+           array_of({"RateLimit-Policy", "\"limit\";q=2;w=1", "RateLimit", "\"limit\";r=2;t=1"})},
+      {"WEIR.RESERVE FIELDS MAXWAIT 0 e 10/s",
+       "*8\r\n:0\r\n:10\r\n:9\r\n:0\r\n:100\r\n$-1\r\n$1\r\ne\r\n" + nine},
+      {"WEIR.RESERVE COST 4 MAXWAIT 0 f '3/s burst 4'",
+       "*7\r\n:0\r\n:4\r\n:0\r\n:0\r\n:1334\r\n$-1\r\n$1\r\nf\r\n"},
+      {"WEIR.RESERVE MAXWAIT 0 FIELDS KEYS f '3/s burst 4'",
+       "*8\r\n:1\r\n:4\r\n:0\r\n:334\r\n:1334\r\n$-1\r\n$1\r\nf\r\n" + none_left},
+      {"WEIR.THROTTLE FIELDS f '3/s burst 4'",
+       "*7\r\n:1\r\n:4\r\n:0\r\n:334\r\n:1334\r\n$1\r\nf\r\n" + none_left},
+      {"WEIR.RESERVE FIELDS FIELDS a 1/s", "-ERR FIELDS is given twice\r\n"},
+  };
+  for (const auto& [command, answer] : rows) EXPECT_EQ(talk.say(command + "\r\n"), answer) << command;
+  EXPECT_EQ(talk.say("MULTI\r\nWEIR.THROTTLE FIELDS m 10/s\r\nEXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n*1\r\n*7\r\n" + decided + "$1\r\nm\r\n" + nine);
+}
+
+TEST(Fields, in_the_form_of_the_option_headers) {
+  const std::string decided = "*7\r\n:0\r\n:10\r\n:9\r\n:-1\r\n:100\r\n$1\r\na\r\n";
+  Talk none({.headers = "off"});
+  EXPECT_EQ(none.say("WEIR.THROTTLE FIELDS a 10/s\r\n"), decided + "*0\r\n");
+  Talk x({.headers = "x-ratelimit"});
+  EXPECT_EQ(x.say("WEIR.THROTTLE FIELDS a 10/s\r\n"),
+            decided + array_of({"X-RateLimit-Limit", "10", "X-RateLimit-Remaining", "9", "X-RateLimit-Reset",
+                                "1"}));
+}
+
 TEST(Throttles, a_mistake_is_named_and_nothing_is_charged) {
   Talk talk;
-  const std::string form = "; the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]";
+  const std::string form =
+      "; the form is WEIR.THROTTLE [COST n [ATLEAST m]] [FIELDS] [KEYS] key rule [key rule ...]";
   std::string seventeen;
   for (int i = 0; i < 17; ++i) seventeen += " k" + std::to_string(i) + " 1/s";
   const std::vector<std::pair<std::string, std::string>> rows = {
@@ -320,12 +370,12 @@ TEST(Conversation, before_the_password_few_bytes_are_taken) {
 
 TEST(Conversation, hello_chooses_the_protocol) {
   Talk talk;
-  EXPECT_EQ(talk.say("HELLO 3\r\n").substr(0, 4), "%7\r\n");
-  EXPECT_EQ(talk.say("HELLO 2\r\n").substr(0, 5), "*14\r\n");
+  EXPECT_EQ(talk.say("HELLO 3\r\n").substr(0, 4), "%9\r\n");
+  EXPECT_EQ(talk.say("HELLO 2\r\n").substr(0, 5), "*18\r\n");
   EXPECT_EQ(talk.say("HELLO 4\r\n"), "-NOPROTO unsupported protocol version\r\n");
   EXPECT_EQ(talk.say("HELLO x\r\n"), "-ERR Protocol version is not an integer or out of range\r\n");
   EXPECT_EQ(talk.say("HELLO 3 FOO\r\n"), "-ERR Syntax error in HELLO option 'foo'\r\n");
-  EXPECT_EQ(talk.say("HELLO 3 SETNAME me\r\nCLIENT GETNAME\r\n").substr(0, 4), "%7\r\n");
+  EXPECT_EQ(talk.say("HELLO 3 SETNAME me\r\nCLIENT GETNAME\r\n").substr(0, 4), "%9\r\n");
   EXPECT_EQ(talk.say("RESET\r\nCLIENT GETNAME\r\n"), "+RESET\r\n$-1\r\n");
 }
 

@@ -26,7 +26,7 @@ void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask
   take_if_said(read, looks, ask, units);
   const limits::Description as = read.asked();
   ask.as = &as;
-  return pipeline.add(ask, ReplyForm::seven_units, silent);
+  return pipeline.add(ask, with_fields(ReplyForm::seven_units, read.fields), silent);
 }
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
@@ -34,13 +34,13 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words.subspan(1), LimitsOption::at_least, pipeline.asker().attributes(), read,
+  if (!read_limits_words(words.subspan(1), LimitsOption::decision, pipeline.asker().attributes(), read,
                          error))
     return pipeline.fail(std::move(error));
   if (read.at_least != 0) [[unlikely]]
     return ask_at_least(pipeline, read, verb == store::Verb::look, silent);
   const limits::Description as = read.asked();
-  return pipeline.add({.verb = verb, .as = &as}, ReplyForm::six, silent);
+  return pipeline.add({.verb = verb, .as = &as}, with_fields(ReplyForm::six, read.fields), silent);
 }
 
 }  // namespace
@@ -60,8 +60,8 @@ void run_explain(RunningCommand& call) {
   if (!pipeline.has_file()) return fail();
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(call.words.subspan(1), LimitsOption::now, pipeline.asker().attributes(), read,
-                         error))
+  if (!read_limits_words(call.words.subspan(1), LimitsOption::explanation, pipeline.asker().attributes(),
+                         read, error))
     return call.fail(error);
   service::Ask ask{.verb = store::Verb::look, .explains = true};
   service::Ask::Units units;

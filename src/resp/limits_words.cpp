@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/number.hpp"
 #include "resp/throttle.hpp"
@@ -47,8 +48,14 @@ namespace {
     const std::string_view name = words[0];
     const bool is_cost = is_word(name, "COST");
     const bool is_class = is_word(name, "CLASS");
-    const bool is_now = option == LimitsOption::now && is_word(name, "NOW");
+    const bool is_now = option == LimitsOption::explanation && is_word(name, "NOW");
     const bool is_at_least = !is_cost && is_word(name, "ATLEAST");
+    if (is_word(name, "FIELDS")) {
+      if (option != LimitsOption::decision) return fail(std::string(kNoFields));
+      if (std::exchange(into.fields, true)) return fail("ERR FIELDS is given twice");
+      words = words.subspan(1);
+      continue;
+    }
     if (is_at_least && option == LimitsOption::none) return fail(std::string(kNoAtLeast));
     if (!is_cost && !is_class && !is_now && !is_at_least) return fail("ERR missing '=' after " + shown(name));
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(name));

@@ -1,5 +1,5 @@
 // The words of WEIR.CHECK and its sisters: [COST n [ATLEAST m] | COST limit=n,limit=n] [CLASS name]
-// attr=value ...
+// [FIELDS] attr=value ...
 //
 // Pure, one thread. It views the words.
 #pragma once
@@ -36,12 +36,17 @@ constexpr std::string_view kNoAtLeast =
     "ERR ATLEAST is for WEIR.CHECK, WEIR.LOOK, WEIR.EXPLAIN and WEIR.THROTTLE, after COST; all else has its "
     "whole cost or none of it";
 
+constexpr std::string_view kNoFields =
+    "ERR FIELDS is for WEIR.CHECK, WEIR.LOOK, WEIR.THROTTLE, WEIR.RESERVE and WEIR.ACQUIRE; it comes before "
+    "KEYS and AS";
+
 constexpr std::string_view kNeedsCost = "ERR ATLEAST needs a COST, which is the most";
 
 struct LimitsWords {
   std::uint64_t cost = 1;
   std::uint64_t at_least = 0;     // as much as there is, down to that; 0: it does not say
   bool costs_an_estimate = true;  // it says no cost
+  bool fields = false;            // the answer has those of HTTP, too
   std::vector<limits::NamedCost> costs{};
   std::string_view class_name{};
   std::string_view now{};  // EXPLAIN's; empty: it does not say
@@ -53,8 +58,8 @@ struct LimitsWords {
 // Where the attributes are put: too much to be made for every request.
 using AttributeRoom = std::array<limits::Attribute, limits::kMostAttributes>;
 
-// Which options there are, beside COST and CLASS; with NOW there is ATLEAST too.
-enum class LimitsOption : std::uint8_t { none, at_least, now };
+// Which options there are beside COST and CLASS: none, ATLEAST and FIELDS, ATLEAST and NOW.
+enum class LimitsOption : std::uint8_t { none, decision, explanation };
 
 // False: the words are wrong, and `error` is the text for an error reply.
 bool read_limits_words(std::span<const std::string_view> words, LimitsOption option, AttributeRoom& room,

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "limits/explain.hpp"
 #include "resp/limits_words.hpp"
@@ -70,11 +71,15 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
   }
 }
 
+ReplyForm form_of(const Question& question) {
+  return static_cast<ReplyForm>(question.form & ~unsigned{kFields});
+}
+
 }  // namespace
 
 // A reply says which key decided.
 void Pipeline::keep(Question& question) {
-  const auto reply = static_cast<ReplyForm>(question.form);
+  const ReplyForm reply = form_of(question);
   if (!question.by_file && (reply == ReplyForm::six || reply == ReplyForm::seven_units ||
                             reply == ReplyForm::reservation || reply == ReplyForm::charged))
     question.keep_keys();
@@ -102,7 +107,7 @@ void Pipeline::write(Writer& to, Question& question) {
                                              : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     return;
   }
-  switch (const auto reply = static_cast<ReplyForm>(question.form)) {
+  switch (const ReplyForm reply = form_of(question)) {
     case ReplyForm::five:
       loop_.asker.count(question, question.check.decision.allowed());
       if (!question.silent) to.five_integers(five_integers(question.check.decision));
@@ -157,16 +162,36 @@ void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm re
   const service::Told told = service::told_of(question, set);
   if (!question.looks()) loop_.asker.count(question, set, told.allowed);
   if (question.silent) return;
-  if (reply == ReplyForm::six) return to.six(five_in_ms(told), told.by);
-  if (reply == ReplyForm::seven_units) {
-    to.array(7);
-    for (const std::int64_t each : five_in_ms(told)) to.integer(each);
-    to.bulk(told.by);
-    return to.integer(static_cast<std::int64_t>(told.granted));
+  const bool fields = (question.form & kFields) != 0;
+  if (reply == ReplyForm::six && !fields) return to.six(five_in_ms(told), told.by);
+  std::array<std::int64_t, 5> numbers = five_in_ms(told);
+  if (reply == ReplyForm::reservation) {
+    numbers[3] = in_ms_or_never(told.wait);
+    if (!fields) return to.seven(numbers, told.id, told.by);
   }
-  const std::array<std::int64_t, 5> numbers = {told.allowed ? 0 : 1, told.limit, told.remaining,
-                                               in_ms_or_never(told.wait), ceil_to_ms(told.reset_after)};
-  to.seven(numbers, told.id, told.by);
+  to.array((reply == ReplyForm::six ? 6 : 7) + (fields ? 1 : 0));
+  for (const std::int64_t each : numbers) to.integer(each);
+  if (reply == ReplyForm::reservation) told.id.empty() ? to.null() : to.bulk(told.id);
+  to.bulk(told.by);
+  if (reply == ReplyForm::seven_units) to.integer(static_cast<std::int64_t>(told.granted));
+  if (fields) write_fields(to, question, set);
+}
+
+void Pipeline::write_fields(Writer& to, const Question& question, const limits::Set* set) {
+  constexpr std::string_view kColon = ": ";
+  constexpr std::string_view kEnd = "\r\n";
+  std::string lines;
+  loop_.asker.append_fields(question, set, lines);
+  std::vector<std::string_view> words;
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::size_t colon = rest.find(kColon);
+    const std::size_t end = rest.find(kEnd);
+    words.push_back(rest.substr(0, colon));
+    words.push_back(rest.substr(colon + kColon.size(), end - colon - kColon.size()));
+    rest.remove_prefix(end + kEnd.size());
+  }
+  to.array(words.size());
+  for (const std::string_view each : words) to.bulk(each);
 }
 
 }  // namespace weir::resp

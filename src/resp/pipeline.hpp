@@ -32,6 +32,12 @@ enum class ReplyForm : std::uint8_t {
   settled,      // the milliseconds until one more unit would be admitted, or that a hold has
 };
 
+// Beside one that says a decision: one more value, the fields that HTTP would send.
+constexpr std::uint8_t kFields = 0x80;
+constexpr ReplyForm with_fields(ReplyForm form, bool fields) {
+  return static_cast<ReplyForm>(static_cast<std::uint8_t>(form) | (fields ? kFields : 0));
+}
+
 class Pipeline {
  public:
   Pipeline(RespLoop& loop, std::uint64_t client, std::function<void()> resume)
@@ -71,6 +77,7 @@ class Pipeline {
   bool refuse();
   void write(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, ReplyForm reply);
+  void write_fields(Writer& to, const service::Question& question, const limits::Set* set);
   void write_explanation(Writer& to, const service::Question& question);
   void write_charged(Writer& to, const service::Question& question);
 

@@ -16,12 +16,11 @@ namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::string_view kForm =
-    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
-    "rule ...], or ... AS attribute=value ...";
+    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key "
+    "rule [key rule ...], or ... AS attribute=value ...";
 constexpr std::string_view kAcquireForm =
-    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key rule "
-    "...], "
-    "or ... AS attribute=value ...";
+    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key "
+    "rule [key rule ...], or ... AS attribute=value ...";
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std::string_view form) {
   ReservationWords asked;
@@ -34,9 +33,9 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
     return pipeline.fail("ERR BOUND: this connection has " + std::to_string(service::BoundHolds::kMost) +
                          " holds that end with it, and may have no more; settle some, or open another");
   service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound};
+  const ReplyForm reply = with_fields(ReplyForm::reservation, asked.fields);
   if (!asked.by_file)
-    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, ReplyForm::reservation, silent,
-                     form);
+    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, reply, silent, form);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
   if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
@@ -47,7 +46,7 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
   said.costs = asked.costs;
   const limits::Description as = said.asked();
   ask.as = &as;
-  return pipeline.add(ask, ReplyForm::reservation, silent);
+  return pipeline.add(ask, reply, silent);
 }
 
 }  // namespace

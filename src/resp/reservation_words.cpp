@@ -34,8 +34,10 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
                                               kLongestHold.count()};
   std::array<std::int64_t, kClass> values{-1, -1, -1};  // none may be negative
   while (!words.empty()) {
-    if (is_word(words[0], "BOUND")) {
-      if (std::exchange(into.bound, true)) return fail("ERR BOUND is given twice");
+    const bool is_bound = is_word(words[0], "BOUND");
+    if (is_bound || is_word(words[0], "FIELDS")) {
+      if (std::exchange(is_bound ? into.bound : into.fields, true))
+        return fail("ERR " + std::string(words[0]) + " is given twice");
       words = words.subspan(1);
       continue;
     }

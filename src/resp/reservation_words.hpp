@@ -1,5 +1,5 @@
-// The words of WEIR.RESERVE: [COST n] [MAXWAIT ms] [CLASS name] [HOLD ms] [BOUND], then [KEYS] key rule
-// [key rule ...] or AS attr=value ..., where COST may be limit=n,limit=n.
+// The words of WEIR.RESERVE: [COST n] [MAXWAIT ms] [CLASS name] [HOLD ms] [BOUND] [FIELDS], then [KEYS]
+// key rule [key rule ...] or AS attr=value ..., where COST may be limit=n,limit=n.
 //
 // Pure, one thread. It views the words.
 #pragma once
@@ -22,6 +22,7 @@ struct ReservationWords {
   std::optional<std::chrono::milliseconds> max_wait{};
   std::optional<std::chrono::milliseconds> hold{};
   bool bound = false;
+  bool fields = false;  // the answer has those of HTTP, too
   std::string_view class_name{};
   bool by_file = false;  // AS: the rest are attributes; or else keys, each with its rule
   std::span<const std::string_view> rest{};

@@ -61,10 +61,21 @@ bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cos
 namespace {
 
 constexpr std::string_view kThrottleForm =
-    "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [KEYS] key rule [key rule ...]";
+    "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [FIELDS] [KEYS] key rule [key rule ...]";
 
-Arguments without_keys_word(Arguments rest) {
-  return !rest.empty() && is_word(rest[0], "KEYS") ? rest.subspan(1) : rest;
+template <std::size_t N>
+bool take_word(Arguments& rest, const char (&name)[N]) {
+  if (rest.empty() || !is_word(rest[0], name)) return false;
+  rest = rest.subspan(1);
+  return true;
+}
+
+// The end of the options, and then the keys.
+bool ask_keys(Pipeline& pipeline, Arguments rest, const service::Ask& ask, Cost cost, ReplyForm reply,
+              bool silent) {
+  const bool fields = take_word(rest, "FIELDS");
+  take_word(rest, "KEYS");
+  return ask_rules(pipeline, rest, ask, cost, with_fields(reply, fields), silent, kThrottleForm);
 }
 
 // From the word ATLEAST on: as much as there is. Out of line: few say it.
@@ -75,8 +86,8 @@ Arguments without_keys_word(Arguments rest) {
   if (!most) return pipeline.fail(std::string(kNeedsCost));
   units.most = *most;
   if (!read_at_least(rest[1], units.most, units.least, error)) return pipeline.fail(std::move(error));
-  return ask_rules(pipeline, without_keys_word(rest.subspan(2)), {.verb = store::Verb::take, .units = &units},
-                   Cost{1}, ReplyForm::seven_units, silent, kThrottleForm);
+  return ask_keys(pipeline, rest.subspan(2), {.verb = store::Verb::take, .units = &units}, Cost{1},
+                  ReplyForm::seven_units, silent);
 }
 
 }  // namespace
@@ -95,7 +106,7 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   }
   if (rest.size() > 1 && is_word(rest[0], "ATLEAST")) [[unlikely]]
     return ask_rules_at_least(pipeline, rest, has_cost ? std::optional(cost.units) : std::nullopt, silent);
-  return ask_rules(pipeline, without_keys_word(rest), {}, cost, ReplyForm::six, silent, kThrottleForm);
+  return ask_keys(pipeline, rest, {}, cost, ReplyForm::six, silent);
 }
 
 // The answer is written by the pipeline, when it has come.

@@ -116,7 +116,9 @@ std::string Listeners::open_tcp(asio::io_context& context, const std::string& fl
 
 std::string Listeners::open_unix(asio::io_context& context, const std::string& flag, const std::string& path,
                                  const Spoken& spoken) {
-  return open_.emplace_back(Open{net::listen_unix(context, flag, path), &spoken.by_path}).listener->address();
+  const unsigned mode = settings_.local ? 0600 : 0660;
+  return open_.emplace_back(Open{net::listen_unix(context, flag, path, mode), &spoken.by_path})
+      .listener->address();
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {

@@ -25,6 +25,7 @@
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
 #include "server/listeners.hpp"
+#include "server/local_watch.hpp"
 #include "server/metrics.hpp"
 #include "server/notice_lines.hpp"
 #include "server/reload.hpp"
@@ -76,20 +77,32 @@ std::size_t table_bytes(std::size_t memory) {
 }
 
 service::ServiceOptions options_from(const Settings& settings) {
-  return {.user = settings.user,
-          .password = settings.password,
-          .http_token = settings.http_token,
-          .on_store_error = settings.on_store_error,
-          .sharing = settings.store_sharing,
-          .max_wait = settings.max_wait,
-          .max_overdraft = settings.max_overdraft,
-          .allow_refunds = settings.allow_refunds,
-          .threads = settings.threads,
-          .memory = settings.memory,
-          .max_connections = settings.max_connections,
-          .snapshots = !settings.snapshot.empty(),
-          .allow_shutdown = settings.allow_shutdown,
-          .commit = settings.commit};
+  service::ServiceOptions options{
+      .user = settings.user,
+      .password = settings.password,
+      .http_token = settings.http_token,
+      .on_store_error = settings.on_store_error,
+      .sharing = settings.store_sharing,
+      .max_wait = settings.max_wait,
+      .max_overdraft = settings.max_overdraft,
+      .allow_refunds = settings.allow_refunds,
+      .headers = settings.headers,
+      .store_deadline = settings.store
+                            ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
+                            : std::chrono::milliseconds{0},
+      .threads = settings.threads,
+      .memory = settings.memory,
+      .max_connections = settings.max_connections,
+      .snapshots = !settings.snapshot.empty(),
+      .allow_shutdown = settings.allow_shutdown,
+      .commit = settings.commit};
+  if (settings.virtual_now) {
+    const auto time = std::make_shared<core::VirtualTime>(*settings.virtual_now);
+    options.clock = [time] { return time->now(); };
+    options.wall_clock = [time] { return time->wall_now(); };
+    options.virtual_time = time;
+  }
+  return options;
 }
 
 }  // namespace
@@ -128,6 +141,13 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
+    if (settings_.virtual_now)
+      service_.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
+        boost::asio::post(main_context(), [this, by, done = std::move(done)] {
+          workers_.front()->pass_time(by);
+          done();
+        });
+      };
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ =
           std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
@@ -142,6 +162,12 @@ class Server::Impl {
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
     watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
+    if (settings_.local)
+      local_watch_ = std::make_unique<LocalWatch>(main_timers(), settings_.unix_socket, *settings_.local,
+                                                  connections_, [this](const std::string& why) {
+                                                    spdlog::info("ends: {}", why);
+                                                    service_.shut_down(false);
+                                                  });
     warn_of_dates(settings_);
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
@@ -158,6 +184,7 @@ class Server::Impl {
     shutdown_->start();
     reload_->start();
     watch_->start();
+    if (local_watch_) local_watch_->start();
     listeners_->start(*dispatcher_);
     manager_->ready();
     aside_ = std::make_unique<Aside>();
@@ -395,11 +422,14 @@ class Server::Impl {
                   reload_->stop();
                   if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();
+                  if (local_watch_) local_watch_->stop();
                   listeners_->stop();
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
                     if (each != nullptr) each->end();
-                  // The last moments leave their answers the time to get out.
-                  const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
+                  // The last moments leave their answers the time to get out; in virtual time none comes.
+                  const auto until = service_.now() + (settings_.virtual_now ? std::chrono::seconds{0}
+                                                                             : Shutdown::kDrainAtMost -
+                                                                                   std::chrono::seconds{1});
                   for (const auto& worker : workers_) worker->drain(until);
                 },
             .drained = [this] { return connections_.now.load() == 0; },
@@ -427,6 +457,7 @@ class Server::Impl {
   std::unique_ptr<Shutdown> shutdown_;
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<Watch> watch_;
+  std::unique_ptr<LocalWatch> local_watch_;  // of a local server
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;

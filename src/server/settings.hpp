@@ -80,8 +80,17 @@ struct Settings {
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
   bool allow_refunds = false;   // of limits that do not say so, too
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket
-  bool insecure = false;        // allows a listener beyond loopback without password and TLS
-  bool warn_of_reach = true;    // of each such listener
+  // Of a server for one user: it ends when nobody has been connected for that long, or the file of its Unix
+  // socket has gone, which nobody else may open.
+  struct Local {
+    std::chrono::nanoseconds idle{0};
+  };
+  std::optional<Local> local{};
+  // Time stands still at this moment of the wall clock, until WEIR.TIME ADVANCE. With one thread, and no
+  // store.
+  std::optional<std::chrono::nanoseconds> virtual_now{};
+  bool insecure = false;      // allows a listener beyond loopback without password and TLS
+  bool warn_of_reach = true;  // of each such listener
 
   std::string user = "default";
   std::string password;

@@ -20,6 +20,11 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
                                               service.options().clock);
 }
 
+// Connections stall by the real clock.
+core::ClockFunction loop_clock(const service::Service& service) {
+  return service.options().virtual_time ? store::steady_now : service.options().clock;
+}
+
 // One that waits for less acts as it was told: asking Redis again is two more of its commands.
 constexpr std::chrono::milliseconds kTrustsFor{500};
 
@@ -38,9 +43,9 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
-      room_(service, store(), &acquiring_, settings.headers),
+      room_(service, store(), &acquiring_),
       rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts),
-      loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
+      loop_(number, loop_clock(service), settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
   if (!settings.store) return;
@@ -73,12 +78,31 @@ store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*sha
 void Worker::wake() {
   const auto next = acquiring_.next_deadline();
   if (!next) return;
-  next_moment_->set(*next - service_.now());
+  const std::chrono::nanoseconds after = *next - service_.now();
+  // In virtual time it is pass_time() that comes to a later one.
+  if (after.count() <= 0 || !service_.options().virtual_time) next_moment_->set(after);
 }
 
 void Worker::advance() {
   loop_.turn([this] { acquiring_.advance(service_.now()); });
   wake();
+}
+
+// What acts frees room or moves others up, who then have their turn at the same moment.
+void Worker::pass_time(std::chrono::nanoseconds by) {
+  core::VirtualTime& time = *service_.options().virtual_time;
+  const std::chrono::nanoseconds end = time.now() + by;
+  const auto act = [this] {
+    advance();
+    advance();
+  };
+  act();
+  for (auto next = acquiring_.next_deadline(); next && *next <= end; next = acquiring_.next_deadline()) {
+    time.go_to(*next);
+    act();
+  }
+  time.go_to(end);
+  act();
 }
 
 void Worker::start() {

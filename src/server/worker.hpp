@@ -57,6 +57,8 @@ class Worker {
 
   void run();    // returns after let_end() or make_end()
   void start();  // what run() does first; then the loop's context is to be run
+  // Of virtual time: goes from one moment at which something falls due to the next.
+  void pass_time(std::chrono::nanoseconds by);
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "service/asking.hpp"
+#include "service/told.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -16,7 +17,28 @@ Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acq
       limits_(service.limits.get()),
       texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.options().wall_clock) {
+  forms_.choose(service.options().headers);
   while (questions_.size() < kMany) grow();
+}
+
+// A set's serial is never 0, so without a limits file they are those of --headers for good.
+const Forms& Asker::forms() {
+  const limits::Set* const set = limits();
+  if (set != nullptr && set->serial() != forms_of_) {
+    forms_of_ = set->serial();
+    forms_ = forms_of(set->file().answers);
+    forms_.choose(service_.options().headers);
+  }
+  return forms_;
+}
+
+void Asker::append_fields(const Question& question, const limits::Set* set, std::string& fields) {
+  const limits::Time now{service_.wall_now()};
+  if (question.by_file) {
+    append_rate_limit_fields(*set, question.more->matched, asked_of(question), forms(), now, fields);
+  } else {
+    append_rate_limit_fields(question, forms(), now, fields);
+  }
 }
 
 Asker::~Asker() {

@@ -23,6 +23,7 @@
 #include "service/hold_ender.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/question.hpp"
+#include "service/rate_limit_fields.hpp"
 #include "service/rule_texts.hpp"
 #include "service/service.hpp"
 #include "store/store.hpp"
@@ -144,6 +145,10 @@ class Asker {
   // What was counted is told to the service.
   void flush();
 
+  // The RateLimit fields and Retry-After of a decision, in the forms that the set in force and --headers ask
+  // for: a line of HTTP each. `set` as told_of() has it.
+  void append_fields(const Question& question, const limits::Set* set, std::string& fields);
+
  private:
   static constexpr std::size_t kMostFree = 1024;
   static constexpr std::size_t kMostWithMore = 16;
@@ -152,6 +157,7 @@ class Asker {
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
+  const Forms& forms();
   void grow();
 
   Service& service_;
@@ -167,6 +173,9 @@ class Asker {
   std::uint64_t denied_ = 0;  // not told yet
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
+  std::uint64_t forms_of_ = 0;  // the serial of the set that they are of
+  Forms forms_;
+
   RuleTexts texts_;
   std::size_t rules_ = 0;   // of the last question, so far
   bool has_rules_ = false;  // it is not asked yet

@@ -42,7 +42,7 @@ class Asking {
   // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
   // reads the clock.
   void begin(store::Arrival when) {
-    when_ = when;
+    when_ = asker_.service().arrival(when);
     fresh_ = true;
     asker_.begin();
   }

@@ -15,6 +15,7 @@
 
 #include "core/clock_function.hpp"
 #include "core/notices.hpp"
+#include "core/virtual_time.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
 #include "service/descriptors_in_force.hpp"
@@ -43,6 +44,11 @@ struct ServiceOptions {
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
   bool allow_refunds = false;  // of limits that do not say so, too
 
+  std::string headers{};  // the form of RateLimit fields; empty: as the limits file says
+
+  // How long a store may take until its fallback decides; 0: there is no store.
+  std::chrono::milliseconds store_deadline{0};
+
   // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;
@@ -53,6 +59,7 @@ struct ServiceOptions {
 
   core::ClockFunction clock = store::steady_now;  // by which everything is decided
   core::ClockFunction wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  std::shared_ptr<core::VirtualTime> virtual_time{};  // which both of them tell; null: they are real
 };
 
 class Service {
@@ -64,6 +71,13 @@ class Service {
   const ServiceOptions& options() const { return options_; }
   std::chrono::nanoseconds now() const { return options_.clock(); }
   std::chrono::nanoseconds wall_now() const { return options_.wall_clock(); }
+  std::chrono::nanoseconds age() const { return now() - started_; }
+  // When what has just come arrived, on the clock that decides: in virtual time now.
+  store::Arrival arrival(store::Arrival real) const {
+    if (!options_.virtual_time) [[likely]]
+      return real;
+    return {now(), now()};
+  }
   // How far the wall clock was ahead of the other at the start: windows lie by it, and stepping the wall
   // clock later changes no decision.
   std::chrono::nanoseconds wall_ahead() const { return wall_ahead_; }
@@ -82,6 +96,9 @@ class Service {
   std::function<void(bool save)> shut_down = [](bool) {};
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
   std::function<void()> save_soon = [] {};
+  // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
+  // Any thread; `done` is called by the loop's, later.
+  std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none

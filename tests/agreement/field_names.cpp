@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "http/structured_field.hpp"
+#include "service/structured_field.hpp"
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
@@ -11,7 +11,7 @@ int main() {
     for (std::size_t i = 0; i + 1 < line.size(); i += 2)
       name += static_cast<char>(std::stoi(line.substr(i, 2), nullptr, 16));
     std::string written;
-    weir::http::append_string(name, written);
+    weir::service::append_string(name, written);
     std::cout << written << '\n';
   }
 }

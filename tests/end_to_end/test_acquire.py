@@ -184,7 +184,7 @@ class Acquire(OneServer):
 
     def test_wrong_words_are_told(self):
         client = self.client()
-        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
+        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key rule [key "
                 "rule ...], "
                 "or ... AS attribute=value ...")
         for words, error in (("COST 1 k 1/s", "missing MAXWAIT: how many milliseconds it may wait" + form),

@@ -119,7 +119,7 @@ class TestVersion(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, ratelimit, check, replay, suggest, formats, lint, test, explain, diff, completion\n"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, replay, suggest, formats, lint, test, explain, diff, completion\n"])
         self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 

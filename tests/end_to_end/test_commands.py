@@ -10,12 +10,14 @@ import threading
 import time
 import unittest
 
-from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run_at_once, until
+from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run_at_once, until, weir
 
-HELLO_3 = (b"%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
+VERSION = weir("--version")[1].split()[1].encode()
+HELLO_3 = (b"%%9\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
-           b"$7\r\nmodules\r\n*0\r\n")
-HELLO_2 = HELLO_3.replace(b"%7", b"*14").replace(b"proto\r\n:3", b"proto\r\n:2")
+           b"$7\r\nmodules\r\n*0\r\n$12\r\nweir_version\r\n$%d\r\n%s\r\n"
+           b"$17\r\nstore_deadline_ms\r\n:0\r\n" % (len(VERSION), VERSION))
+HELLO_2 = HELLO_3.replace(b"%9", b"*18").replace(b"proto\r\n:3", b"proto\r\n:2")
 
 
 def without_id(raw):
@@ -272,7 +274,7 @@ class TestSmallCommands(OneConnection):
         table = self.client.ask("COMMAND")
         self.assertEqual(len(table), count)
         names = {row[0].decode() for row in table}
-        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.reset del ping echo quit reset hello auth
+        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.time weir.reset del ping echo quit reset hello auth
             select client command info config time dbsize lastsave bgsave slowlog shutdown multi exec discard""".split()))
         self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
         throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")

@@ -96,7 +96,7 @@ class TestRules(OneServer):
         self.assertEqual(self.reserve(self.key, "1/min burst 1")[:2], [0, 1])
 
     def test_wrong_words_are_told(self):
-        form = ("; the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [KEYS] key rule [key "
+        form = ("; the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key rule [key "
                 "rule ...], "
                 "or ... AS attribute=value ...")
         for words, error in (

@@ -1,4 +1,4 @@
-#include "http/rate_limit_fields.hpp"
+#include "service/rate_limit_fields.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,10 @@
 #include "core/duration.hpp"
 #include "limits/world_test.hpp"
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 namespace {
 
 using namespace std::chrono_literals;
-using limits::World;
 using std::chrono::nanoseconds;
 
 Forms forms(std::string_view name) {
@@ -24,7 +23,7 @@ Forms forms(std::string_view name) {
 }
 
 // What the last request of the world is told.
-std::string told(World& world, std::string_view form = "ratelimit-11") {
+std::string told(limits::World& world, std::string_view form = "ratelimit-11") {
   std::string fields;
   const bool asked = world.matched.outcome == limits::Matched::Outcome::meets;
   append_rate_limit_fields(*world.set, world.matched, asked ? &world.request : nullptr, forms(form),
@@ -39,7 +38,7 @@ std::string told(World& world, std::string_view form = "ratelimit-11") {
 constexpr std::string_view kUser = "version: 1\nlimits:\n  user: { by: [user], rate: 20/s burst 40 }\n";
 
 TEST(RateLimitFields, of_one_limit_in_every_form) {
-  World world(kUser);
+  limits::World world(kUser);
   world.ask("user=u");
   EXPECT_EQ(told(world), "RateLimit-Policy: \"user\";q=40;w=2\nRateLimit: \"user\";r=39;t=2\n");
   EXPECT_EQ(told(world, "draft-06"),
@@ -54,7 +53,7 @@ TEST(RateLimitFields, of_one_limit_in_every_form) {
 }
 
 TEST(RateLimitFields, say_when_only_of_a_denial_that_a_wait_can_end) {
-  World world(kUser);
+  limits::World world(kUser);
   EXPECT_EQ(world.allowed(40, "user=u"), 40);
   EXPECT_EQ(told(world),
             "RateLimit-Policy: \"user\";q=40;w=2\nRateLimit: \"user\";r=0;t=1\n");  // the last allowed
@@ -85,20 +84,20 @@ TEST(RateLimitFields, say_when_only_of_a_denial_that_a_wait_can_end) {
 
 // A large cost is denied for the little that it lacks, and t is the time for all that is left.
 TEST(RateLimitFields, never_say_to_come_again_before_t) {
-  World world("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40 }\n");
+  limits::World world("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40 }\n");
   EXPECT_EQ(world.ask("user=u", 10), "allowed 40 30 user");
   EXPECT_EQ(world.ask("user=u", 32), "denied 40 30 user in 2000ms");
   EXPECT_EQ(told(world),
             "RateLimit-Policy: \"user\";q=40;w=40\nRateLimit: \"user\";r=30;t=30\nRetry-After: 30\n");
   EXPECT_EQ(told(world, "off"), "Retry-After: 2\n") << "no t is told";
-  World hidden("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40, show: false }\n");
+  limits::World hidden("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40, show: false }\n");
   EXPECT_EQ(hidden.ask("user=u", 10), "allowed 40 30 user");
   EXPECT_EQ(hidden.ask("user=u", 32), "denied 40 30 user in 2000ms");
   EXPECT_EQ(told(hidden), "Retry-After: 2\n");
 }
 
 TEST(RateLimitFields, of_a_denied_request_say_what_is_so_now) {
-  World world(R"(
+  limits::World world(R"(
 version: 1
 limits:
   tenant: { by: [tenant], rate: 10/s burst 20 }
@@ -113,7 +112,7 @@ limits:
 }
 
 TEST(RateLimitFields, have_an_item_for_each_window_of_each_limit_that_is_shown) {
-  World world(R"(version: 1
+  limits::World world(R"(version: 1
 limits:
   edge: { rate: 1000/s }
   told: { rate: 600/min, show: true }
@@ -137,7 +136,7 @@ limits:
 }
 
 TEST(RateLimitFields, of_lifted_windows_and_lists_there_are_none) {
-  World world(R"(version: 1
+  limits::World world(R"(version: 1
 limits:
   user:
     by: [user]
@@ -155,7 +154,7 @@ limits:
 }
 
 TEST(RateLimitFields, of_a_class_are_what_it_may_take) {
-  World world(R"(version: 1
+  limits::World world(R"(version: 1
 classes: [default, bulk]
 limits:
   user: { by: [user], rate: 10/s burst 100, leave: { bulk: 50% } }
@@ -171,7 +170,7 @@ limits:
 }
 
 TEST(RateLimitFields, of_limits_that_the_request_brings_are_numbered) {
-  World world(kUser);
+  limits::World world(kUser);
   const std::vector<store::Limit> limits = {{.rule = *core::Rule::parse("10/s")},
                                             {.rule = *core::Rule::parse("100/min burst 20")}};
   std::vector<store::Check> checks = {{.limit = &limits[0], .key = "a", .cost = weir::Cost{1}},
@@ -188,7 +187,8 @@ TEST(RateLimitFields, of_limits_that_the_request_brings_are_numbered) {
 }
 
 TEST(RateLimitFields, have_no_more_digits_than_a_structured_field_may) {
-  World world("version: 1\nlimits:\n  user: { by: [user], rate: 1000000000/s burst 9000000000000000000 }\n");
+  limits::World world(
+      "version: 1\nlimits:\n  user: { by: [user], rate: 1000000000/s burst 9000000000000000000 }\n");
   world.ask("user=u");
   EXPECT_EQ(told(world),
             "RateLimit-Policy: \"user\";q=999999999999999;w=9000000000\n"
@@ -225,9 +225,9 @@ TEST(RateLimitFields, tell_the_second_at_which_there_is_one_more) {
     const std::int64_t count = chance.from_one_to(1000);
     const std::int64_t burst = chance.from_one_to(200);
     const nanoseconds period = std::chrono::seconds{chance.from_one_to(100'000)};
-    World world("version: 1\nclasses: [default, bulk]\nlimits:\n  user: { by: [user], rate: " +
-                std::to_string(count) + "/" + std::to_string(period.count()) + "ns burst " +
-                std::to_string(burst) + ", leave: { bulk: 30% } }\n");
+    limits::World world("version: 1\nclasses: [default, bulk]\nlimits:\n  user: { by: [user], rate: " +
+                        std::to_string(count) + "/" + std::to_string(period.count()) + "ns burst " +
+                        std::to_string(burst) + ", leave: { bulk: 30% } }\n");
     if (!world.set) continue;
     const std::string_view class_name = chance.up_to(1) == 0 ? "default" : "bulk";
     for (int step = 0; step < 12; ++step) {
@@ -270,4 +270,4 @@ TEST(RateLimitFields, tell_the_second_at_which_there_is_one_more) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::service

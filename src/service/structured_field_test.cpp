@@ -1,8 +1,8 @@
-#include "http/structured_field.hpp"
+#include "service/structured_field.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 namespace {
 
 std::string text(std::string_view value) {
@@ -41,4 +41,4 @@ TEST(StructuredField, integers_have_at_most_fifteen_digits) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::service

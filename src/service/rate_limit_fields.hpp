@@ -13,7 +13,7 @@
 #include "limits/match.hpp"
 #include "store/store.hpp"
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 
 // In which forms. Two forms that write the same fields cannot both be sent: one of each kind.
 struct Forms {
@@ -57,4 +57,4 @@ bool is_shown(const limits::Set& set, const limits::Matched& matched, std::size_
 void append_shown_name(const limits::Set& set, const limits::Matched& matched, std::size_t check,
                        std::string& out);
 
-}  // namespace weir::http
+}  // namespace weir::service

@@ -1,4 +1,4 @@
-#include "http/structured_field.hpp"
+#include "service/structured_field.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 namespace {
 
 bool is_ascii(char c) { return c >= 0x20 && c <= 0x7E; }
@@ -64,4 +64,4 @@ void append_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
-}  // namespace weir::http
+}  // namespace weir::service

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 
 // Integers have at most 15 digits; a greater number is this one.
 constexpr std::uint64_t kMostInteger = 999'999'999'999'999;
@@ -21,4 +21,4 @@ bool is_plain(std::string_view text);
 // U+FFFD.
 void append_string(std::string_view text, std::string& out);
 
-}  // namespace weir::http
+}  // namespace weir::service

@@ -1,4 +1,4 @@
-#include "http/rate_limit_fields.hpp"
+#include "service/rate_limit_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include "core/duration.hpp"
 #include "core/rule.hpp"
-#include "http/structured_field.hpp"
+#include "service/structured_field.hpp"
 
-namespace weir::inline v0_1::http {
+namespace weir::inline v0_1::service {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -312,4 +312,4 @@ void append_rate_limit_fields(const store::Request& answered, const Forms& forms
   append_retry_after(decided ? &answered : nullptr, forms, list, fields);
 }
 
-}  // namespace weir::http
+}  // namespace weir::service

@@ -1,0 +1,74 @@
+// WEIR.TIME: what time it is for this server, and under virtual time to let it go on.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/number.hpp"
+#include "core/utc_text.hpp"
+#include "resp/commands.hpp"
+
+namespace weir::inline v0_1::resp {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kMostAtOnce = std::chrono::hours{24} * 366;
+constexpr std::string_view kOnlyVirtual = "ERR time can be advanced only under weir local --virtual-time";
+
+// RFC 3339 with milliseconds.
+std::string text_of(std::chrono::nanoseconds wall) {
+  std::string text = core::utc_text(wall.count());
+  const auto ms = std::chrono::floor<milliseconds>(wall).count() % 1000;
+  text.back() = '.';
+  return text + std::to_string(1000 + ms).substr(1) + "Z";
+}
+
+struct Now {
+  explicit Now(const service::Service& service)
+      : is_virtual(service.options().virtual_time != nullptr),
+        age(std::chrono::floor<milliseconds>(service.age())),
+        wall(service.wall_now()) {}
+
+  void write(Writer& to) const {
+    to.array(3);
+    to.integer(is_virtual ? 1 : 0);
+    to.integer(age.count());
+    to.bulk(text_of(wall));
+  }
+
+  bool is_virtual;
+  milliseconds age;
+  std::chrono::nanoseconds wall;
+};
+
+}  // namespace
+
+void run_weir_time(RunningCommand& call) {
+  const service::Service& service = call.service;
+  if (call.words.size() == 1) {
+    Writer to = call.reply();
+    return Now(service).write(to);
+  }
+  if (lower(call.words[1]) != "advance") return call.fail_subcommand(call.words[1]);
+  if (call.words.size() != 3) return call.fail_arity("weir.time|advance");
+  if (!service.pass_time || !call.deferred.possible()) return call.fail(kOnlyVirtual);
+  const milliseconds by{core::parse_integer(call.words[2]).value_or(0)};
+  if (by < milliseconds{1} || by > kMostAtOnce)
+    return call.fail(not_in_range("ms", call.words[2], 1, kMostAtOnce.count()));
+  if (service.options().virtual_time->passed() + by > core::VirtualTime::kMost)
+    return call.fail("ERR virtual time goes no further than 100 years from its start");
+  // Others may let it go on further before this is told.
+  const auto then = std::make_shared<std::optional<Now>>();
+  const auto pass = [&service, by, then](const std::function<void(const DeferredReply::Lines&)>& told) {
+    service.pass_time(by, [&service, then, told] {
+      then->emplace(service);
+      told({});
+    });
+  };
+  call.deferred.read(call.silent(), pass,
+                     [then](Writer& to, const DeferredReply::Lines&) { (*then)->write(to); });
+}
+
+}  // namespace weir::resp
