@@ -11,9 +11,7 @@ HttpLoop::HttpLoop(service::Service& service, store::Store& store, waiting::Acqu
       json(std::make_unique<Json>()),
       gate_request(std::make_unique<GateRequest>()),
       service_(service),
-      forms_chosen_(forms) {
-  forms_.choose(forms);
-}
+      forms_(forms) {}
 
 HttpLoop::~HttpLoop() = default;
 
@@ -36,16 +34,6 @@ void HttpLoop::put_back(std::unique_ptr<Exchange> exchange) {
   exchange->reply.clear();
   if (exchanges_.size() < kMostFree && exchange->reply.body.capacity() <= kMostText)
     exchanges_.push_back(std::move(exchange));
-}
-
-const Forms& HttpLoop::forms() {
-  const limits::Set* const set = asker.limits();
-  if (set != nullptr && set->serial() != forms_of_) {
-    forms_of_ = set->serial();
-    forms_ = forms_of(set->file().answers);
-    forms_.choose(forms_chosen_);
-  }
-  return forms_;
 }
 
 std::string_view HttpLoop::date() {

@@ -48,7 +48,7 @@ class HttpLoop {
   std::unique_ptr<Exchange> take();
   void put_back(std::unique_ptr<Exchange> exchange);
   // The forms of RateLimit fields that the set in force and --headers ask for.
-  const Forms& forms();
+  const Forms& forms() { return forms_.of(asker.limits()); }
 
   // Now, as the field Date says it.
   std::string_view date();
@@ -64,9 +64,7 @@ class HttpLoop {
   static constexpr std::size_t kMostFree = 64;
 
   service::Service& service_;
-  std::uint64_t forms_of_ = 0;  // the serial of the set that they are of
-  const std::string_view forms_chosen_;
-  Forms forms_;
+  FormsInForce forms_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::chrono::seconds dated_{-1};
   std::string date_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "grpc/connection.hpp"
+#include "http/rate_limit_fields.hpp"
 #include "rls/answer.hpp"
 #include "rls/rls_loop.hpp"
 #include "rls/status.hpp"
@@ -50,17 +51,20 @@ class Batch {
     std::vector<const limits::Metadata*> metadata{};  // of limits that let it pass
     std::chrono::seconds retry_after{0};
     Tightest tightest{};
+    http::GatheredFields fields{};  // where clients are told as by HTTP
   };
 
   Wrong ask(std::chrono::nanoseconds patience);
   Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
-  void tell_file(const service::Question& question);
+  void tell_file(const service::Question& question, Message& message);
   void tell_tree(const service::Question& question, Message& message);
   void tell_descriptor(Message& message);
   void finish(Message& message);
-  void write_headers(Message& message) const;
+  void gather_tree(const TreeLimit& limit, const Status& status, const store::Check& check, Message& message);
+  void write_headers(Message& message);
+  void write_answers_headers(Message& message);
 
   RlsLoop& loop_;
   grpc::Connection& connection_;

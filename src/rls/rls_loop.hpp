@@ -7,6 +7,7 @@
 #include <deque>
 #include <string>
 
+#include "http/rate_limit_fields.hpp"
 #include "limits/descriptors.hpp"
 #include "rls/counts.hpp"
 #include "rls/request.hpp"
@@ -22,6 +23,9 @@ struct RlsOptions {
   bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
   // The limit, what remains and when it is reset, of the descriptor with the least left; empty: not told.
   std::array<std::string, 3> headers{};
+  // As HTTP tells its clients, instead; of `forms`, or empty: as the limits file says.
+  bool headers_of_answers = false;
+  std::string forms{};
   bool metadata = false;  // what was asked, for Envoy's other filters
   bool shadow = false;    // the overall code is OK, whatever those of the descriptors are
   bool quota = false;     // all limits of the trees are in quota mode
@@ -40,7 +44,8 @@ struct RlsLoop {
         trees(service.descriptors.get()),
         is_far(store_is_far),
         options(said),
-        counts(counted) {}
+        counts(counted),
+        forms(said.forms) {}
 
   service::Asker asker;
   service::DescriptorsView trees;
@@ -48,6 +53,7 @@ struct RlsLoop {
   const bool is_far;
   const RlsOptions& options;
   RlsCounts& counts;
+  http::FormsInForce forms;
   RateLimitRequest request;                     // that is read now
   std::deque<limits::DescriptorMatch> matches;  // of its descriptors
 };

@@ -237,6 +237,28 @@ class Ends(unittest.TestCase):
                 "domain": "edge", "hitsAddend": 2.0,
                 "descriptors": [{"entries": ["user=u"], "limit": "requests_per_unit:10 unit:HOUR", "hitsAddend": 3.0}, {"entries": ["user=v", "more=w"]}]})
 
+    def test_headers_as_HTTP_tells_them(self):
+        with self.serve("--rls", "127.0.0.1:0", "--rls-headers", "answers") as server, Client(server.ports[1]) as client:
+            two = descriptor(user="u"), descriptor(user="v", hits=2)
+            self.assertEqual(client.ask("edge", *two).headers, [("RateLimit-Policy", '"user";q=2;w=3600'), ("RateLimit", '"user";r=0;t=1800')])
+            self.assertEqual(client.ask("edge", *two).headers,
+                             [("RateLimit-Policy", '"user";q=2;w=3600'), ("RateLimit", '"user";r=0;t=1800'), ("Retry-After", "1800")])
+            self.assertEqual(client.ask("elsewhere", *two).headers, [])
+            self.folder.file("limits.yaml", self.LIMITS.replace("by: [user],", "by: [user], show: false,"))
+            until(lambda: client.ask("edge", *two).headers == [("Retry-After", "1800")], "what is not shown is not told")
+            limits = self.LIMITS + "answers: { headers: [draft-03] }\n"
+            self.folder.file("limits.yaml", limits.replace("  user:", "  tenant: { by: [tenant], rate: 5/day }\n  user:"))
+            until(lambda: client.ask("edge", descriptor(tenant="x")).headers, "the other form")
+            asked = descriptor(tenant="t"), descriptor(user="w")
+            told = [("X-RateLimit-Limit", '2, 2;w=3600;name="user"'), ("X-RateLimit-Remaining", "1"), ("X-RateLimit-Reset", "1800")]
+            self.assertEqual(client.ask("edge", *asked).headers, told, "the one with the least left")
+            told[1:] = ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600")
+            self.assertEqual(client.ask("edge", *asked).headers, told)
+            self.assertEqual(client.ask("edge", *asked).headers, told, "no Retry-After, which the file does not name")
+        self.folder.file("limits.yaml", self.LIMITS)
+        with self.serve("--rls", "127.0.0.1:0", "--rls-headers", "answers", "--headers", "off") as server, Client(server.ports[1]) as client:
+            self.assertEqual([client.ask("edge", descriptor(user="u", hits=each)).headers for each in (2, 1)], [[], [("Retry-After", "1800")]])
+
     def test_a_deadline_that_has_passed_is_told_and_nothing_charged(self):
         with self.serve("--rls", "127.0.0.1:0", "--threads", "1") as server, Client(server.ports[1]) as client:
             self.assertEqual(client.ask("edge", descriptor(user="u")).code, OK)
@@ -294,7 +316,7 @@ class Ends(unittest.TestCase):
                 (["--rls", "nowhere"], "rls: 'nowhere' is not HOST:PORT with a port from 0 to 65535, as in 127.0.0.1:6390"),
                 (["--rls-headers", "a,b,c"], "rls-headers needs --rls"),
                 (["--rls", "127.0.0.1:0", "--rls-headers", "a,b"],
-                 "rls-headers: 'a,b' is not three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset"),
+                 "rls-headers: 'a,b' is neither answers nor three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset"),
                 (["--rls", "0.0.0.0:0"], "rls: 0.0.0.0:0 is not a loopback address: give --tls-cert, or --insecure to serve anyone who can reach it"),
                 (["--rls", "127.0.0.1:0", "--grpc-max-connection-age", "1ms"], "grpc-max-connection-age"),
         ]:

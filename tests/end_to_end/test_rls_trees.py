@@ -223,6 +223,17 @@ class Gcra(unittest.TestCase):
                 self.assertEqual(ask(hits=0).code, OK)
                 self.assertEqual(ask(hits=1), Status(OVER, Limit(3, DAY, ""), 0, 57600), "what is reported is owed")
 
+    def test_headers_as_HTTP_tells_them(self):
+        with Folder() as folder:
+            folder.file("shop.yaml", CONFIG)
+            with Server("--rls", "127.0.0.1:0", "--rls-config", folder.path, "--rls-algorithm", "gcra", "--rls-headers", "answers") as server, \
+                    Client(server.ports[1]) as client:
+                asked = descriptor(user="u"), descriptor(kind="heavy"), descriptor(shade="s"), descriptor(user="vip"), descriptor(other="o")
+                self.assertEqual(client.ask("shop", *asked).headers, [
+                    ("RateLimit-Policy", '"shop.user";q=3;w=86400, "heavy";q=2;w=3600'), ("RateLimit", '"shop.user";r=2;t=57600, "heavy";r=1;t=1800')])
+                self.assertEqual(client.ask("shop", descriptor(none="x")).headers,
+                                 [("RateLimit-Policy", '"shop.none";q=0;w=86400'), ("RateLimit", '"shop.none";r=0;t=86400')])
+
 
 if __name__ == "__main__":
     run()
