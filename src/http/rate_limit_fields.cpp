@@ -211,9 +211,9 @@ void append_retry_after(const store::Request* answered, const Forms& forms, cons
   const auto& retry_after = answered->decision().retry_after;
   if (!retry_after) return;
   const bool tells = forms.rate_limit == Forms::RateLimit::ratelimit_11 && list.by != nullptr;
-  append_number(
-      "Retry-After: ", std::max({in_seconds(*retry_after), tells ? list.by->numbers.time : 0, std::uint64_t{1}}),
-      fields);
+  append_number("Retry-After: ",
+                std::max({in_seconds(*retry_after), tells ? list.by->numbers.time : 0, std::uint64_t{1}}),
+                fields);
 }
 
 // What the rule keeps from a request: nothing inside a guarantee.
@@ -363,7 +363,8 @@ void GatheredFields::add(const limits::Set& set, const limits::Matched& matched,
 }
 
 void GatheredFields::add(std::string_view name, const ShownNumbers& numbers, bool denies) {
-  const auto same = std::find_if(all_.begin(), all_.end(), [name](const Each& each) { return each.name == name; });
+  const auto same =
+      std::find_if(all_.begin(), all_.end(), [name](const Each& each) { return each.name == name; });
   const auto is_worse = [](const Each& a, const Each& b) {
     return a.denies != b.denies ? a.denies : a.numbers.remaining < b.numbers.remaining;
   };
