@@ -41,7 +41,7 @@ void Batch::begin(store::Arrival when) {
   loop_.series.adopt(trees_);
 }
 
-void Batch::take(grpc::GrpcCall& call) {
+void Batch::take(grpc::GrpcCall& call, Asks asks) {
   RlsCounts& counts = loop_.counts;
   RlsCounts::count(counts.calls);
   if (when_.now >= call.deadline) {
@@ -49,6 +49,7 @@ void Batch::take(grpc::GrpcCall& call) {
     return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
   }
   RateLimitRequest& request = loop_.request;
+  loop_.asks = asks;
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
   if (loop_.asker.limits() == nullptr && trees_ == nullptr)
@@ -65,7 +66,7 @@ void Batch::take(grpc::GrpcCall& call) {
     return refuse(call, wrong);
   }
   call.asked = true;
-  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer())});
+  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer()), asks});
 }
 
 // All descriptors, by the limits file where it has the domain, or by the trees.
@@ -99,7 +100,8 @@ void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   service::Service& service = loop_.asker.service();
   loop_.counts.count(wrong);
   service.notices.tell(core::Notice::rls_refused, peer_, why);
-  if (loop_.options.bad_is_error) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  if (loop_.options.bad_is_error || loop_.asks == Asks::report)
+    return connection_.refuse(call, grpc::Code::invalid_argument, why);
   service.counters.count(&service::Counters::denied);
   RateLimitAnswer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
@@ -121,11 +123,12 @@ bool Batch::settle() {
 void Batch::tell(const service::Question& question) {
   Message& message = messages_[told_];
   const Form form = form_of(question.form);
-  const bool asked = form == Form::by_file || form == Form::by_tree;
+  const bool by_file = form == Form::by_file || form == Form::whether;
+  const bool asked = by_file || form == Form::by_tree;
   telling_.by_fallback =
       telling_.by_fallback || (asked && !question.checks.empty() && question.source == Source::fallback);
   if (form == Form::refused) {
-    telling_.deny();
+    if (message.asks != Asks::report) telling_.deny();
   } else if (form == Form::unlimited) {
     telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
   } else if (form == Form::free) {
@@ -134,7 +137,7 @@ void Batch::tell(const service::Question& question) {
   } else if (asked && question.fault != Fault::none) {
     telling_.undecided = true;
     if (form == Form::by_tree) ++tree_told_;
-  } else if (form == Form::by_file) {
+  } else if (by_file) {
     tell_file(question, message);
   } else if (form == Form::by_tree) {
     tell_tree(question, message);
@@ -153,12 +156,14 @@ void Batch::tell_file(const service::Question& question, Message& message) {
   if (loop_.options.headers_of_answers)
     message.fields.add(set, question.more->matched, service::asked_of(question),
                        limits::Time(loop_.asker.service().wall_now()));
+  if (message.asks == Asks::report) telling_.pass();
   if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
 }
 
 void Batch::tell_tree(const service::Question& question, Message& message) {
   const TreeLimit& limit = tree_limits_[tree_told_++];
-  const auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  if (message.asks == Asks::report) status.over = helps = false;
   telling_.status = status;
   telling_.helps = helps;
   if (loop_.options.headers_of_answers && !limit.shadow)

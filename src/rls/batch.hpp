@@ -29,8 +29,8 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   void begin(store::Arrival when);
-  // A ShouldRateLimit: its answer is written now, or by settle().
-  void take(grpc::GrpcCall& call);
+  // A RateLimitRequest: its answer is written now, or by settle().
+  void take(grpc::GrpcCall& call, Asks asks);
   bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
   // Asks what was taken, and answers what is answered. False: some of it waits for a store.
   bool settle();
@@ -43,6 +43,7 @@ class Batch {
     grpc::GrpcCall* call;
     std::size_t left;  // descriptors that are not told
     RateLimitAnswer answer;
+    Asks asks = Asks::may_pass;
     bool over = false;
     bool undecided = false;  // nobody could decide one of them
     bool by_fallback = false;

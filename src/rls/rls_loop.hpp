@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <string>
 
@@ -18,6 +19,13 @@
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::rls {
+
+// What a RateLimitRequest is sent for: by Envoy's method, or by Kuadrant's two.
+enum class Asks : std::uint8_t {
+  may_pass,  // what it says is charged
+  whether,   // whether one more unit would fit; nothing is charged
+  report,    // what has been used is charged, whatever is left, and nobody is denied
+};
 
 struct RlsOptions {
   bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
@@ -55,6 +63,7 @@ struct RlsLoop {
   RlsCounts& counts;
   http::FormsInForce forms;
   RateLimitRequest request;                     // that is read now
+  Asks asks = Asks::may_pass;                   // what it is sent for
   std::deque<limits::DescriptorMatch> matches;  // of its descriptors
 };
 

@@ -10,7 +10,7 @@ import urllib.request
 
 import grpc
 from programs import free_port
-from rls import DAY, HOUR, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
+from rls import DAY, HOUR, KUADRANT, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
 from server import PATIENCE, Folder, OneServerWithLimits, Server, run, until, weir
 from test_tls import Authority
 
@@ -172,6 +172,34 @@ rls:
         info = self.server.info()
         self.assertGreater(int(info["rls_calls"]), 2)
         self.assertRegex(self.server.stderr(), "a message of Envoy's could not be asked about: .*; client 127.0.0.1")
+
+    def test_kuadrant_asks_first_and_reports_afterwards(self):
+        user, both = descriptor(user_id=self.me), [descriptor(user_id=self.me), descriptor(remote_address="10.0.0.9")]
+        for _ in range(3):
+            answer = self.rls.check("edge", *both, hits=50)  # whether one more would fit
+            self.assertEqual((answer.code, answer.statuses), (OK, [Status(OK, Limit(2, HOUR, "user"), 2, 0), Status(OK, Limit(3, SECOND, "ip"), 5, 0)]))
+        self.assertEqual(self.rls.report("edge", user, hits=5).statuses, [Status(OK, Limit(2, HOUR, "user"), 0, 7200)])
+        answer = self.rls.check("edge", *both)
+        self.assertEqual((answer.code, [each.code for each in answer.statuses]), (OVER, [OVER, OK]))
+        self.assertEqual(answer.headers, [("Retry-After", "7200")])
+        self.assertEqual(self.one(user), Status(OVER, Limit(2, HOUR, "user"), 0, 7200), "it is owed by what Envoy asks, too")
+        self.assertEqual([self.rls.report("edge", user).code for _ in range(2)], [OK, OK])
+        self.assertEqual(self.one(user).until_reset, 10800, "without hits each is one")
+
+    def test_kuadrants_reports_are_charged_where_limits_can(self):
+        for asked, left in ((descriptor(tenant=self.me), (4, 2)), (descriptor(plan=self.me), (0, 0))):
+            self.assertEqual([self.rls.report("edge", asked, hits=each).statuses[0].remaining for each in (6, 2)], list(left))
+        self.assertEqual(self.rls.report("edge", descriptor(tenant="banned"), descriptor(kind="must")).statuses, [Status(OK, None, 0, None)] * 2)
+        self.assertEqual(self.rls.check("edge", descriptor(tenant="banned")).code, OVER)
+        self.assertEqual(self.rls.check("nowhere", descriptor(tenant="x")).code, OK)
+
+    def test_kuadrants_bad_requests(self):
+        twice = descriptor(("user_id", "a"), ("user_id", "b"))
+        answer = self.rls.check("edge", twice)
+        self.assertEqual((answer.code, answer.body), (OVER, "a descriptor has a key twice"))
+        self.assertEqual(self.rls.refused(self.rls.report, "edge", twice), ("INVALID_ARGUMENT", "a descriptor has a key twice"))
+        self.assertEqual(self.rls.refused(self.rls.check, "", descriptor(user_id="u")), ("INVALID_ARGUMENT", "rate limit domain must not be empty"))
+        self.assertEqual(self.rls.refused(self.rls.kuadrant, "Forget", "edge"), ("UNIMPLEMENTED", f"unknown method {KUADRANT}Forget"))
 
     def test_health(self):
         for service in ("", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"):
