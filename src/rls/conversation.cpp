@@ -87,6 +87,7 @@ void Conversation::look_at_time(nanoseconds now) {
     more_ = true;
   }
   if (now >= ends_at_) over_ = more_ = true;
+  if (health_.look()) more_ = true;
 }
 
 bool Conversation::say_goodbye() {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "http/rate_limit_fields.hpp"
@@ -41,6 +42,7 @@ struct RlsOptions {
   // it has the grace.
   std::chrono::nanoseconds max_age = std::chrono::hours{24};
   std::chrono::nanoseconds grace = std::chrono::hours{1};
+  std::function<bool()> healthy{};  // that gRPC's health tells; any thread; empty: it always is
 };
 
 struct RlsLoop {

@@ -22,7 +22,7 @@ USER = Limit(2, HOUR, "user")
 
 
 class Shapes:
-    """What is asked, whoever asks."""
+    """What each of them asks."""
 
     def setUp(self):
         self.folder = Folder()
