@@ -228,6 +228,12 @@ class OneEnvoy(unittest.TestCase):
         # Two an hour: the third passes, as no more is owed than the limit, and the fourth is refused.
         self.assertEqual([used(1) for _ in range(4)], [200, 200, 200, 429], envoy.text())
 
+    def test_the_filters_own_retry_after_leaves_weirs(self):
+        _, envoy = self.start(RLS, "--limits", self.limits,
+                              changes=(*PATIENT, ("failure_mode_deny: false", "failure_mode_deny: false\n                      enable_retry_after_header: true")))
+        status, headers, _ = [ask(envoy.port, headers=[("X-User-Id", "ann")]) for _ in range(4)][-1]
+        self.assertEqual((status, headers.get_all("Retry-After")), (429, ["1200"]))
+
     def test_envoyproxys_own_files(self):
         config = self.folder.file("config")
         pathlib.Path(config).mkdir()
