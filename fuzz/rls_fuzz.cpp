@@ -1,6 +1,7 @@
 // Fuzzes a message of Envoy's rate limit service: through the reader, weir's own limits file and the table,
-// to the answer. Whatever comes, what is read lies in the message, a call is answered once, a message that
-// can be read has a status for each descriptor, and one that callers have made bad is denied.
+// to the answer, by Envoy's method and by Kuadrant's. Whatever comes, what is read lies in the message, a
+// call is answered once, a message that can be read has a status for each descriptor, one that callers have
+// made bad is denied, and a report never is.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -30,6 +31,10 @@ rls:
   edge: { attributes: { user_id: user } }
   strict: { attributes: { user_id: user }, unmapped: drop }
 )";
+
+constexpr std::string_view kMethods[] = {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+                                         "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit",
+                                         "/kuadrant.service.ratelimit.v1.RateLimitService/Report"};
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -97,26 +102,32 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rls::RlsLoop loop(service, store, false, options, counts);
   rls::Conversation conversation(service, loop, {1, "fuzz"}, [] { std::abort(); });
   grpc::Client client(1 << 20);
-  const std::int32_t stream =
-      client.call("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", grpc::message_of(message));
-  for (;;) {
-    const std::string asked = client.bytes();
-    std::string out;
-    conversation.feed(asked, out, {now(), now()});
-    client.take(out);
-    if (asked.empty() && out.empty()) break;
+  for (const std::string_view method : kMethods) {
+    const bool reports = method.ends_with("Report");
+    const std::int32_t stream = client.call(method, grpc::message_of(message));
+    for (;;) {
+      const std::string asked = client.bytes();
+      std::string out;
+      conversation.feed(asked, out, {now(), now()});
+      client.take(out);
+      if (asked.empty() && out.empty()) break;
+    }
+    const grpc::Client::Reply& reply = client.replies[stream];
+    require(reply.over && reply.error == 0 && !conversation.unfinished());
+    if (wrong != rls::Wrong::nothing && (reports || !rls::is_bad(wrong))) {
+      require(reply.status() == (wrong == rls::Wrong::malformed ? "13" : "3"));
+      continue;
+    }
+    // Not before it is matched is it known that a limit of the file cannot take a value, or that a key comes
+    // twice.
+    if (reports && reply.status() == "3") continue;
+    require(reply.status() == "0" && reply.messages().size() == 1);
+    const std::string answer = reply.messages()[0];
+    const Read told = read(answer);
+    require(told.statuses == request.descriptors().size());
+    require(told.code == (told.over > 0 ? 2 : 1));
+    require(!rls::is_bad(wrong) || told.over == told.statuses);
+    require(!reports || told.over == 0);
   }
-  const grpc::Client::Reply& reply = client.replies[stream];
-  require(reply.over && reply.error == 0 && !conversation.unfinished());
-  if (!rls::is_bad(wrong) && wrong != rls::Wrong::nothing) {
-    require(reply.status() == (wrong == rls::Wrong::malformed ? "13" : "3"));
-    return 0;
-  }
-  require(reply.status() == "0" && reply.messages().size() == 1);
-  const std::string answer = reply.messages()[0];
-  const Read told = read(answer);
-  require(told.statuses == request.descriptors().size());
-  require(told.code == (told.over > 0 ? 2 : 1));
-  require(!rls::is_bad(wrong) || told.over == told.statuses);
   return 0;
 }

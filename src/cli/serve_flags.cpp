@@ -98,7 +98,8 @@ void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings)
   options.bad_is_error = flags.rls_on_bad_request == "error";
   options.max_age =
       parse_time("grpc-max-connection-age", flags.grpc_max_connection_age, std::chrono::seconds{1});
-  if (flags.rls_headers.empty()) return;
+  options.headers_of_answers = flags.rls_headers == "answers";
+  if (flags.rls_headers.empty() || options.headers_of_answers) return;
   std::size_t at = 0;
   std::string_view rest = flags.rls_headers;
   for (std::string& name : options.headers) {
@@ -114,7 +115,7 @@ void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings)
       !std::all_of(flags.rls_headers.begin(), flags.rls_headers.end(), is_name))
     throw std::runtime_error(
         "rls-headers: '" + flags.rls_headers +
-        "' is not three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset");
+        "' is neither answers nor three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset");
 }
 
 void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
@@ -204,7 +205,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->check(
           CLI::IsMember({"ratelimit-11", "draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"}));
   app.add_option("--rls-headers", flags.rls_headers,
-                 "tell clients of Envoy: LIMIT,REMAINING,RESET, names of fields")
+                 "tell clients of Envoy: LIMIT,REMAINING,RESET, names of fields; or answers, as by HTTP")
       ->type_name("NAMES");
   app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
   app.add_flag("--rls-shadow-mode", s.rls_options.shadow,

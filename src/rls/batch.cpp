@@ -7,6 +7,7 @@
 #include "rls/file_descriptor.hpp"
 #include "rls/form.hpp"
 #include "rls/metadata.hpp"
+#include "service/told.hpp"
 
 namespace weir::inline v0_1::rls {
 namespace {
@@ -15,6 +16,8 @@ using std::chrono::nanoseconds;
 
 // What is left less than this before its deadline is too late for a store beyond this process.
 constexpr std::chrono::milliseconds kWayBack{2};
+
+constexpr std::string_view kRetryAfter = "Retry-After";
 
 // Timers come late by a part of their length.
 nanoseconds patience_of(nanoseconds left) {
@@ -38,7 +41,7 @@ void Batch::begin(store::Arrival when) {
   loop_.series.adopt(trees_);
 }
 
-void Batch::take(grpc::GrpcCall& call) {
+void Batch::take(grpc::GrpcCall& call, Asks asks) {
   RlsCounts& counts = loop_.counts;
   RlsCounts::count(counts.calls);
   if (when_.now >= call.deadline) {
@@ -46,6 +49,7 @@ void Batch::take(grpc::GrpcCall& call) {
     return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
   }
   RateLimitRequest& request = loop_.request;
+  loop_.asks = asks;
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
   if (loop_.asker.limits() == nullptr && trees_ == nullptr)
@@ -62,7 +66,7 @@ void Batch::take(grpc::GrpcCall& call) {
     return refuse(call, wrong);
   }
   call.asked = true;
-  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer())});
+  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer()), asks});
 }
 
 // All descriptors, by the limits file where it has the domain, or by the trees.
@@ -96,7 +100,8 @@ void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   service::Service& service = loop_.asker.service();
   loop_.counts.count(wrong);
   service.notices.tell(core::Notice::rls_refused, peer_, why);
-  if (loop_.options.bad_is_error) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  if (loop_.options.bad_is_error || loop_.asks == Asks::report)
+    return connection_.refuse(call, grpc::Code::invalid_argument, why);
   service.counters.count(&service::Counters::denied);
   RateLimitAnswer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
@@ -118,11 +123,12 @@ bool Batch::settle() {
 void Batch::tell(const service::Question& question) {
   Message& message = messages_[told_];
   const Form form = form_of(question.form);
-  const bool asked = form == Form::by_file || form == Form::by_tree;
+  const bool by_file = form == Form::by_file || form == Form::whether;
+  const bool asked = by_file || form == Form::by_tree;
   telling_.by_fallback =
       telling_.by_fallback || (asked && !question.checks.empty() && question.source == Source::fallback);
   if (form == Form::refused) {
-    telling_.deny();
+    if (message.asks != Asks::report) telling_.deny();
   } else if (form == Form::unlimited) {
     telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
   } else if (form == Form::free) {
@@ -131,15 +137,15 @@ void Batch::tell(const service::Question& question) {
   } else if (asked && question.fault != Fault::none) {
     telling_.undecided = true;
     if (form == Form::by_tree) ++tree_told_;
-  } else if (form == Form::by_file) {
-    tell_file(question);
+  } else if (by_file) {
+    tell_file(question, message);
   } else if (form == Form::by_tree) {
     tell_tree(question, message);
   }
   if ((question.form & kLast) != 0) tell_descriptor(message);
 }
 
-void Batch::tell_file(const service::Question& question) {
+void Batch::tell_file(const service::Question& question, Message& message) {
   const limits::Set& set = *asking_.set_of(question);
   const bool charges = question.verb == store::Verb::charge;
   if (charges) decide_charge(question);
@@ -147,14 +153,21 @@ void Batch::tell_file(const service::Question& question) {
       question.looks() || (charges && !question.checks.empty() && question.checks[0].cost.units == 0);
   if ((question.form & kShadow) != 0) question.checks[0].shadow = true;
   telling_.add(question, set);
+  if (loop_.options.headers_of_answers)
+    message.fields.add(set, question.more->matched, service::asked_of(question),
+                       limits::Time(loop_.asker.service().wall_now()));
+  if (message.asks == Asks::report) telling_.pass();
   if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
 }
 
 void Batch::tell_tree(const service::Question& question, Message& message) {
   const TreeLimit& limit = tree_limits_[tree_told_++];
-  const auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
+  if (message.asks == Asks::report) status.over = helps = false;
   telling_.status = status;
   telling_.helps = helps;
+  if (loop_.options.headers_of_answers && !limit.shadow)
+    gather_tree(limit, status, question.checks[0], message);
   // What was told late may be of trees that are not in force any more.
   if (limit.hits > 0 && trees_ == loop_.trees.made()) {
     using Said = SeriesCounts::Said;
@@ -169,6 +182,20 @@ void Batch::tell_tree(const service::Question& question, Message& message) {
   }
   if (limit.metadata != nullptr && !status.over && loop_.options.metadata)
     message.metadata.push_back(limit.metadata);
+}
+
+void Batch::gather_tree(const TreeLimit& limit, const Status& status, const store::Check& check,
+                        Message& message) {
+  service::ShownNumbers numbers = service::numbers_of(check, limits::Time(loop_.asker.service().wall_now()));
+  // A limit of 0 counts as one of 1, and a window that nobody has used ends too.
+  numbers.quota = limit.requests_per_unit;
+  numbers.remaining = status.remaining;
+  if (check.limit->rule.algorithm != Algorithm::gcra) {
+    numbers.reset = status.until_reset.value_or(std::chrono::seconds{0});
+    numbers.time = static_cast<std::uint64_t>(status.until_reset.value_or(std::chrono::seconds{0}).count());
+  }
+  const std::string_view name = limit.name.empty() ? trees_->series()[limit.series] : limit.name;
+  message.fields.add(name, numbers, status.over);
 }
 
 void Batch::tell_descriptor(Message& message) {
@@ -201,7 +228,8 @@ void Batch::finish(Message& message) {
   connection_.reply(*message.call);
 }
 
-void Batch::write_headers(Message& message) const {
+void Batch::write_headers(Message& message) {
+  if (loop_.options.headers_of_answers) return write_answers_headers(message);
   const auto& names = loop_.options.headers;
   if (!names[0].empty() && message.tightest.any) {
     const Tightest& least = message.tightest;
@@ -210,7 +238,21 @@ void Batch::write_headers(Message& message) const {
     message.answer.header(names[2], std::to_string(least.until_reset.count()));
   }
   if (message.over && message.retry_after.count() > 0)
-    message.answer.header("Retry-After", std::to_string(message.retry_after.count()));
+    message.answer.header(kRetryAfter, std::to_string(message.retry_after.count()));
+}
+
+void Batch::write_answers_headers(Message& message) {
+  const service::Forms& forms = loop_.asker.forms();
+  std::string lines;
+  message.fields.append_to(forms, limits::Time(loop_.asker.service().wall_now()), lines);
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find("\r\n"));
+    rest.remove_prefix(line.size() + 2);
+    const std::size_t colon = line.find(": ");
+    message.answer.header(line.substr(0, colon), line.substr(colon + 2));
+  }
+  if (forms.retry_after && message.over && message.retry_after.count() > 0)
+    message.answer.header(kRetryAfter, std::to_string(message.retry_after.count()));
 }
 
 }  // namespace weir::rls

@@ -18,6 +18,7 @@
 #include "rls/status.hpp"
 #include "rls/tree_descriptor.hpp"
 #include "service/asking.hpp"
+#include "service/rate_limit_fields.hpp"
 
 namespace weir::inline v0_1::rls {
 
@@ -28,8 +29,8 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   void begin(store::Arrival when);
-  // A ShouldRateLimit: its answer is written now, or by settle().
-  void take(grpc::GrpcCall& call);
+  // A RateLimitRequest: its answer is written now, or by settle().
+  void take(grpc::GrpcCall& call, Asks asks);
   bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
   // Asks what was taken, and answers what is answered. False: some of it waits for a store.
   bool settle();
@@ -42,6 +43,7 @@ class Batch {
     grpc::GrpcCall* call;
     std::size_t left;  // descriptors that are not told
     RateLimitAnswer answer;
+    Asks asks = Asks::may_pass;
     bool over = false;
     bool undecided = false;  // nobody could decide one of them
     bool by_fallback = false;
@@ -50,17 +52,20 @@ class Batch {
     std::vector<const limits::Metadata*> metadata{};  // of limits that let it pass
     std::chrono::seconds retry_after{0};
     Tightest tightest{};
+    service::GatheredFields fields{};  // where clients are told as by HTTP
   };
 
   Wrong ask(std::chrono::nanoseconds patience);
   Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
-  void tell_file(const service::Question& question);
+  void tell_file(const service::Question& question, Message& message);
   void tell_tree(const service::Question& question, Message& message);
   void tell_descriptor(Message& message);
   void finish(Message& message);
-  void write_headers(Message& message) const;
+  void gather_tree(const TreeLimit& limit, const Status& status, const store::Check& check, Message& message);
+  void write_headers(Message& message);
+  void write_answers_headers(Message& message);
 
   RlsLoop& loop_;
   grpc::Connection& connection_;

@@ -10,10 +10,16 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-enum Method : std::uint8_t { kShouldRateLimit, kHealthCheck, kHealthWatch };
-constexpr std::array<std::string_view, 3> kPaths = {
-    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", "/grpc.health.v1.Health/Check",
+enum Method : std::uint8_t { kShouldRateLimit, kCheckRateLimit, kReport, kHealthCheck, kHealthWatch };
+constexpr std::array<std::string_view, 5> kPaths = {
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+    "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit",
+    "/kuadrant.service.ratelimit.v1.RateLimitService/Report", "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch"};
+
+Asks asks_of(int method) {
+  return method == kCheckRateLimit ? Asks::whether : method == kReport ? Asks::report : Asks::may_pass;
+}
 
 // How long a client may take to say that it has understood that it is to go elsewhere.
 constexpr std::chrono::seconds kUnderstands{1};
@@ -65,7 +71,7 @@ void Conversation::run(grpc::GrpcCall& call) {
     taking_ = &fresh();
     taking_->begin(when_);
   }
-  taking_->take(call);
+  taking_->take(call, asks_of(call.method));
   if (taking_->full()) std::exchange(taking_, nullptr)->settle();
 }
 
@@ -81,6 +87,7 @@ void Conversation::look_at_time(nanoseconds now) {
     more_ = true;
   }
   if (now >= ends_at_) over_ = more_ = true;
+  if (health_.look()) more_ = true;
 }
 
 bool Conversation::say_goodbye() {

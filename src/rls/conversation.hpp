@@ -51,7 +51,7 @@ class Conversation final : public net::Conversation, private grpc::Services {
   net::Peer peer_;
   std::function<void()> resume_;
   grpc::Connection connection_{*this};
-  HealthService health_{connection_};
+  HealthService health_{connection_, loop_.options.healthy};
   std::vector<std::unique_ptr<Batch>> batches_;  // each waits for a store, but for one
   Batch* taking_ = nullptr;                      // while bytes are taken: what comes is added to it
   store::Arrival when_{};

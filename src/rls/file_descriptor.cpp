@@ -96,6 +96,30 @@ Question* give_back(const Asked& asked, service::Ask ask) {
   return nullptr;
 }
 
+// Kuadrant's: nothing is charged, or all that it meets is. Null: as Asker::refusal() says.
+Question* ask_kuadrants(const Asked& asked, service::Ask ask) {
+  const bool reports = asked.loop.asks == Asks::report;
+  const Form form = reports ? Form::by_file : Form::whether;
+  ask.verb = reports ? Verb::charge : Verb::look;
+  Question* question = asked.asking.add(ask, byte_of(form), false);
+  const bool cannot = question != nullptr && reports &&
+                      store::cannot_charge(question->checks, question->charge->outside).has_value();
+  if (cannot) {  // charged where there is room
+    asked.loop.asker.drop_last();
+    ask.verb = Verb::check;
+    question = asked.asking.add(ask, byte_of(form), false);
+  }
+  if (question != nullptr) question->patience = asked.patience;
+  return question;
+}
+
+// Why it is not asked, or what is told without asking.
+Wrong answer_refused(const Asked& asked) {
+  if (asked.loop.asker.refusal().what != service::Refusal::What::required) return Wrong::attribute;
+  asked.asking.add_answered(byte_of(Form::refused));
+  return Wrong::nothing;
+}
+
 }  // namespace
 
 Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
@@ -108,11 +132,14 @@ Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor&
     asking.add_answered(byte_of(Form::free));
     return Wrong::nothing;
   }
-  const std::uint64_t hits = std::min(request.hits(descriptor), limits::kMostUnits);
+  const std::uint64_t said = std::min(request.hits(descriptor), limits::kMostUnits);
+  const std::uint64_t hits = loop.asks == Asks::whether ? 1 : said;
   Asked asked{loop, asking, patience, descriptor.hits.has_value(), hits == 0};
   const limits::Description description{.attributes = std::span(loop.asker.attributes()).first(*count),
                                         .cost = std::max<std::uint64_t>(hits, 1)};
   service::Ask ask{.verb = Verb::check, .as = &description};
+  if (loop.asks != Asks::may_pass)
+    return ask_kuadrants(asked, ask) != nullptr ? Wrong::nothing : answer_refused(asked);
   if (descriptor.gives_back && !asked.looks) {
     if (give_back(asked, ask) != nullptr) return Wrong::nothing;
     RlsCounts::count(loop.counts.ignored_refunds);
@@ -120,11 +147,7 @@ Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor&
   }
   if (asked.looks) ask.verb = Verb::look;
   Question* const question = asking.add(ask, byte_of(Form::by_file), false);
-  if (question == nullptr) {
-    if (loop.asker.refusal().what != service::Refusal::What::required) return Wrong::attribute;
-    asking.add_answered(byte_of(Form::refused));
-    return Wrong::nothing;
-  }
+  if (question == nullptr) return answer_refused(asked);
   question->patience = patience;
   charge_apart(asked, *question);
   return Wrong::nothing;

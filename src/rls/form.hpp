@@ -10,6 +10,7 @@ enum class Form : std::uint8_t {
   unlimited,  // it meets a limit that says so
   refused,    // it lacks what a limit requires, so no limit has decided
   by_file,    // what the store says
+  whether,    // the same, where it was asked whether one more unit would fit
   by_tree,    // the same
 };
 constexpr std::uint8_t kShadow = 0x40;  // its limit denies nobody

@@ -44,7 +44,7 @@ std::string said(char state) { return {'\x08', state}; }
 
 }  // namespace
 
-char HealthService::state() const { return ended_ ? kNotServing : kServing; }
+char HealthService::state() const { return ended_ || (healthy_ && !healthy_()) ? kNotServing : kServing; }
 
 void HealthService::check(grpc::GrpcCall& call) {
   const auto known = knows(call.message());
@@ -59,18 +59,33 @@ void HealthService::watch(grpc::GrpcCall& call) {
   const auto known = knows(call.message());
   if (!known)
     return connection_.refuse(call, grpc::Code::internal, "the message is not a HealthCheckRequest");
-  connection_.stream(call, said(*known ? state() : kUnknown));
-  watching_.push_back(&call);
+  const char told = *known ? state() : kUnknown;
+  connection_.stream(call, said(told));
+  watching_.push_back({&call, told});
 }
 
-void HealthService::gone(grpc::GrpcCall& call) { std::erase(watching_, &call); }
+void HealthService::gone(grpc::GrpcCall& call) {
+  std::erase_if(watching_, [&call](const Watching& each) { return each.call == &call; });
+}
+
+bool HealthService::look() {
+  if (watching_.empty()) return false;
+  const char now = state();
+  bool changed = false;
+  for (Watching& each : watching_) {
+    if (each.told == now || each.told == kUnknown) continue;
+    each.told = now;
+    connection_.stream(*each.call, said(now));
+    changed = true;
+  }
+  return changed;
+}
 
 void HealthService::end() {
   if (std::exchange(ended_, true)) return;
-  for (grpc::GrpcCall* each : watching_) {
-    connection_.stream(*each, said(kNotServing));
-    connection_.end(*each, grpc::Code::unavailable, "the server ends");
-  }
+  look();
+  for (const Watching& each : watching_)
+    connection_.end(*each.call, grpc::Code::unavailable, "the server ends");
 }
 
 }  // namespace weir::rls

@@ -12,7 +12,8 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-// A field of that number has that type, or it is one that we do not know.
+// A field of that number has that type, or it is one that we do not know. The numbers are those of
+// go-control-plane 2b88c16; the third of an override is not in it yet.
 constexpr auto kVarint = pbf_wire_type::varint;
 constexpr auto kBytes = pbf_wire_type::length_delimited;
 constexpr std::uint32_t field(std::uint32_t number, pbf_wire_type type) {

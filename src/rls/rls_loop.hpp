@@ -4,7 +4,9 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "limits/descriptors.hpp"
@@ -18,17 +20,26 @@
 
 namespace weir::inline v0_1::rls {
 
+// What a RateLimitRequest is sent for: by Envoy's method, or by Kuadrant's two.
+enum class Asks : std::uint8_t {
+  may_pass,  // what it says is charged
+  whether,   // whether one more unit would fit; nothing is charged
+  report,    // what has been used is charged, whatever is left, and nobody is denied
+};
+
 struct RlsOptions {
   bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
   // The limit, what remains and when it is reset, of the descriptor with the least left; empty: not told.
   std::array<std::string, 3> headers{};
-  bool metadata = false;  // what was asked, for Envoy's other filters
-  bool shadow = false;    // the overall code is OK, whatever those of the descriptors are
-  bool quota = false;     // all limits of the trees are in quota mode
+  bool headers_of_answers = false;  // as HTTP tells its clients, instead
+  bool metadata = false;            // what was asked, for Envoy's other filters
+  bool shadow = false;              // the overall code is OK, whatever those of the descriptors are
+  bool quota = false;               // all limits of the trees are in quota mode
   // After that long a connection is told to go elsewhere, one earlier or later than another by a tenth; then
   // it has the grace.
   std::chrono::nanoseconds max_age = std::chrono::hours{24};
   std::chrono::nanoseconds grace = std::chrono::hours{1};
+  std::function<bool()> healthy{};  // that gRPC's health tells; any thread; empty: it always is
 };
 
 struct RlsLoop {
@@ -49,6 +60,7 @@ struct RlsLoop {
   const RlsOptions& options;
   RlsCounts& counts;
   RateLimitRequest request;                     // that is read now
+  Asks asks = Asks::may_pass;                   // what it is sent for
   std::deque<limits::DescriptorMatch> matches;  // of its descriptors
 };
 

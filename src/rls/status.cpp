@@ -65,7 +65,8 @@ void DescriptorTelling::add(const Question& question, const limits::Set& set) {
   if (question.more->matched.outcome == limits::Matched::Outcome::refused)
     return take({.over = true}, {}, false);
   if (told.by.empty() || (question.form & kShadow) != 0) return;
-  Status its{.over = !told.allowed && question.verb != store::Verb::look};
+  const bool denies = question.verb != store::Verb::look || form_of(question.form) == Form::whether;
+  Status its{.over = !told.allowed && denies};
   const core::Rule& rule = question.checks[question.by].limit->rule;
   const limits::RateUnit unit = limits::unit_of(rule.quota.rate().period);
   its.limit = {cut(rule.quota.rate().count), unit, {}};

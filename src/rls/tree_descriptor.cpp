@@ -51,6 +51,9 @@ struct Hits {
 };
 
 Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
+  if (loop.asks == Asks::whether) return {0, false, false};
+  if (loop.asks == Asks::report)
+    return {std::clamp(loop.request.hits(descriptor), std::uint64_t{1}, limits::kMostUnits), true, false};
   Hits hits{std::min(loop.request.hits(descriptor), limits::kMostUnits), descriptor.hits.has_value(), false};
   if (!descriptor.gives_back || hits.units == 0) return hits;
   hits.given_back = loop.asker.service().options().allow_refunds;
@@ -71,6 +74,11 @@ void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, c
   if (gcra && !hits.own) question.verb = Verb::check;
   keep(question, match);
   question.checks[0].cost = Cost{hits.units};
+  if (loop.asks == Asks::whether) {
+    question.verb = Verb::look;
+    // A limit of 0 counts as one of 1: of two units not even the first fits.
+    question.checks[0].cost = Cost{match.outcome == Outcome::zero ? 2U : 1U};
+  }
   question.patience = patience;
 }
 
@@ -124,7 +132,7 @@ StatusOf tree_status_of(const Question& question, const TreeLimit& limit, nanose
   StatusOf made;
   Status& status = made.status;
   // A limit of 0 counts as one of 1, so that what was used shows.
-  status.over = limit.requests_per_unit == 0 ? decision.remaining == 0 : !decision.allowed();
+  status.over = !decision.allowed() || (limit.requests_per_unit == 0 && decision.remaining == 0);
   status.limit = {limit.requests_per_unit, limit.unit,
                   limit.unit_text.empty() ? limit.name : limit.unit_text};
   nanoseconds until = status.over ? until_more(check.limit->rule, decision) : decision.reset_after;

@@ -15,21 +15,10 @@ Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acq
       acquiring_(acquiring),
       ender_(ender),
       limits_(service.limits.get()),
+      forms_(service.options().headers),
       texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.options().wall_clock) {
-  forms_.choose(service.options().headers);
   while (questions_.size() < kMany) grow();
-}
-
-// A set's serial is never 0, so without a limits file they are those of --headers for good.
-const Forms& Asker::forms() {
-  const limits::Set* const set = limits();
-  if (set != nullptr && set->serial() != forms_of_) {
-    forms_of_ = set->serial();
-    forms_ = forms_of(set->file().answers);
-    forms_.choose(service_.options().headers);
-  }
-  return forms_;
 }
 
 void Asker::append_fields(const Question& question, const limits::Set* set, std::string& fields) {

@@ -145,6 +145,8 @@ class Asker {
   // What was counted is told to the service.
   void flush();
 
+  // The forms of RateLimit fields that the set in force and --headers ask for.
+  const Forms& forms() { return forms_.of(limits()); }
   // The RateLimit fields and Retry-After of a decision, in the forms that the set in force and --headers ask
   // for: a line of HTTP each. `set` as told_of() has it.
   void append_fields(const Question& question, const limits::Set* set, std::string& fields);
@@ -157,7 +159,6 @@ class Asker {
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
-  const Forms& forms();
   void grow();
 
   Service& service_;
@@ -165,6 +166,7 @@ class Asker {
   waiting::AcquiringStore* acquiring_;
   HoldEnder* ender_;
   LimitsView limits_;
+  FormsInForce forms_;
   const limits::Set* set_ = nullptr;
   bool renewed_ = false;
   limits::Time limits_now_{};
@@ -173,8 +175,6 @@ class Asker {
   std::uint64_t denied_ = 0;  // not told yet
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
-  std::uint64_t forms_of_ = 0;  // the serial of the set that they are of
-  Forms forms_;
 
   RuleTexts texts_;
   std::size_t rules_ = 0;   // of the last question, so far

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <span>
+#include <vector>
 
 #include "core/duration.hpp"
 #include "core/rule.hpp"
@@ -24,9 +25,14 @@ struct ShownLimit {
   const core::Rule* window = nullptr;  // whose window is a part of the name, unless null
   std::size_t number = 1;              // a part of the name, unless 1
   bool beside_rates = false;           // slots of a limit that has rates too: a part of the name
-  const store::Check* check = nullptr;
-  nanoseconds kept{0};    // that the rule keeps from this request
-  nanoseconds length{0};  // of the window that runs
+  ShownNumbers numbers{};
+};
+
+// By which its numbers are found.
+struct ShownCheck {
+  const store::Check& check;
+  nanoseconds kept;    // that the rule keeps from this request
+  nanoseconds length;  // of the window that runs
 };
 
 struct ShownLimits {
@@ -65,9 +71,9 @@ void append_name_string(const ShownLimit& shown, std::string& out) {
   append_string(strange, out);
 }
 
-const Quota& quota_of(const ShownLimit& shown) { return shown.check->limit->rule.quota; }
-bool is_slots(const ShownLimit& shown) { return core::counts_slots(shown.check->limit->rule.algorithm); }
-bool is_gcra(const ShownLimit& shown) { return shown.check->limit->rule.algorithm == Algorithm::gcra; }
+const Quota& quota_of(const ShownCheck& shown) { return shown.check.limit->rule.quota; }
+bool is_slots(const ShownCheck& shown) { return core::counts_slots(shown.check.limit->rule.algorithm); }
+bool is_gcra(const ShownCheck& shown) { return shown.check.limit->rule.algorithm == Algorithm::gcra; }
 
 std::uint64_t in_seconds(nanoseconds time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(core::ceil_to_seconds(time), 0));
@@ -85,36 +91,45 @@ std::uint64_t units_of(std::int64_t units) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(units, 0));
 }
 
-std::uint64_t window_of(const ShownLimit& shown) {
+std::uint64_t window_of(const ShownCheck& shown) {
   const Quota& quota = quota_of(shown);
-  if (is_slots(shown)) return in_seconds(shown.check->decision.reset_after);
+  if (is_slots(shown)) return in_seconds(shown.check.decision.reset_after);
   return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(shown.length);
 }
 
 // How long it takes until one unit is there, of a window that has none.
-nanoseconds wait_for_one(const ShownLimit& shown) {
-  const Decision& decision = shown.check->decision;
+nanoseconds wait_for_one(const ShownCheck& shown) {
+  const Decision& decision = shown.check.decision;
   const Quota& quota = quota_of(shown);
   // A request of one unit passes when what is owed has fallen to this.
   const nanoseconds room = quota.tolerance() - shown.kept;
   const nanoseconds wait = decision.reset_after - std::min(room, decision.reset_after);
   if (!decision.retry_after) return std::max(wait, nanoseconds{1});
-  const bool told = shown.check->cost.units == 1 || wait.count() == 0;
+  const bool told = shown.check.cost.units == 1 || wait.count() == 0;
   return told ? *decision.retry_after : std::min(wait, *decision.retry_after);
 }
 
-std::uint64_t time_of(const ShownLimit& shown) {
-  const Decision& decision = shown.check->decision;
+std::uint64_t time_of(const ShownCheck& shown) {
+  const Decision& decision = shown.check.decision;
   if (!is_gcra(shown)) return in_seconds(decision.reset_after);
   if (decision.remaining > 0) return seconds_for(quota_of(shown), units_of(decision.remaining));
   return in_seconds(wait_for_one(shown));
 }
 
-void append_ratelimit_11(const ShownLimits& list, std::string& fields) {
+ShownNumbers numbers_of(const ShownCheck& shown) {
+  return {.quota = units_of(quota_of(shown).burst()),
+          .window = window_of(shown),
+          .remaining = units_of(shown.check.decision.remaining),
+          .time = time_of(shown),
+          .reset = shown.check.decision.reset_after,
+          .concurrent = is_slots(shown)};
+}
+
+void append_ratelimit_11(std::span<const ShownLimit> list, std::string& fields) {
   const auto append_list = [&](std::string_view name, const auto& append_parameters) {
     fields += name;
-    for (const ShownLimit& each : list.shown()) {
-      fields += &each == list.all.data() ? " " : ", ";
+    for (const ShownLimit& each : list) {
+      fields += &each == list.data() ? " " : ", ";
       append_name_string(each, fields);
       append_parameters(each);
     }
@@ -125,16 +140,16 @@ void append_ratelimit_11(const ShownLimits& list, std::string& fields) {
     append_integer(value, fields);
   };
   append_list("RateLimit-Policy:", [&](const ShownLimit& each) {
-    append_parameter(";q=", units_of(quota_of(each).burst()));
-    if (is_slots(each)) {
+    append_parameter(";q=", each.numbers.quota);
+    if (each.numbers.concurrent) {
       fields += ";qu=\"concurrent-requests\"";
     } else {
-      append_parameter(";w=", window_of(each));
+      append_parameter(";w=", each.numbers.window);
     }
   });
   append_list("RateLimit:", [&](const ShownLimit& each) {
-    append_parameter(";r=", units_of(each.check->decision.remaining));
-    append_parameter(";t=", time_of(each));
+    append_parameter(";r=", each.numbers.remaining);
+    append_parameter(";t=", each.numbers.time);
   });
 }
 
@@ -146,45 +161,46 @@ void append_number(std::string_view name, std::uint64_t value, std::string& fiel
 
 void append_draft_06(const ShownLimit& by, std::string& fields) {
   fields += "RateLimit-Policy: ";
-  append_integer(units_of(quota_of(by).burst()), fields);
-  append_number(";w=", window_of(by), fields);
-  append_number("RateLimit-Limit: ", units_of(quota_of(by).burst()), fields);
-  append_number("RateLimit-Remaining: ", units_of(by.check->decision.remaining), fields);
-  append_number("RateLimit-Reset: ", in_seconds(by.check->decision.reset_after), fields);
+  append_integer(by.numbers.quota, fields);
+  append_number(";w=", by.numbers.window, fields);
+  append_number("RateLimit-Limit: ", by.numbers.quota, fields);
+  append_number("RateLimit-Remaining: ", by.numbers.remaining, fields);
+  append_number("RateLimit-Reset: ", in_seconds(by.numbers.reset), fields);
 }
 
 void append_x_rate_limit(const ShownLimit& by, Forms::XRateLimit form, limits::Time now,
                          std::string& fields) {
-  const Decision& decision = by.check->decision;
-  const std::uint64_t burst = units_of(quota_of(by).burst());
+  const ShownNumbers& numbers = by.numbers;
   fields += "X-RateLimit-Limit: ";
-  append_integer(burst, fields);
+  append_integer(numbers.quota, fields);
   if (form == Forms::XRateLimit::draft_03) {
     fields += ", ";
-    append_integer(burst, fields);
+    append_integer(numbers.quota, fields);
     fields += ";w=";
-    append_integer(window_of(by), fields);
+    append_integer(numbers.window, fields);
     fields += ";name=";
     append_name_string(by, fields);
   }
   fields += "\r\n";
-  append_number("X-RateLimit-Remaining: ", units_of(decision.remaining), fields);
-  std::uint64_t reset = in_seconds(decision.reset_after);
+  append_number("X-RateLimit-Remaining: ", numbers.remaining, fields);
+  std::uint64_t reset = in_seconds(numbers.reset);
   if (form == Forms::XRateLimit::epoch) {
     // Rounded up once, of the moment: each part rounded by itself would be up to a second late.
     const auto parts = static_cast<std::uint64_t>(std::max<std::int64_t>(now.time_since_epoch().count(), 0)) +
-                       static_cast<std::uint64_t>(decision.reset_after.count());
+                       static_cast<std::uint64_t>(numbers.reset.count());
     reset = parts / kSecond + (parts % kSecond != 0 ? 1 : 0);
   }
   append_number("X-RateLimit-Reset: ", reset, fields);
 }
 
-void append_fields(const ShownLimits& list, const Forms& forms, limits::Time now, std::string& fields) {
-  if (forms.rate_limit == Forms::RateLimit::ratelimit_11 && list.count > 0) append_ratelimit_11(list, fields);
-  if (list.by == nullptr) return;
-  if (forms.rate_limit == Forms::RateLimit::draft_06) append_draft_06(*list.by, fields);
+void append_fields(std::span<const ShownLimit> shown, const ShownLimit* by, const Forms& forms,
+                   limits::Time now, std::string& fields) {
+  if (forms.rate_limit == Forms::RateLimit::ratelimit_11 && !shown.empty())
+    append_ratelimit_11(shown, fields);
+  if (by == nullptr) return;
+  if (forms.rate_limit == Forms::RateLimit::draft_06) append_draft_06(*by, fields);
   if (forms.x_rate_limit != Forms::XRateLimit::none)
-    append_x_rate_limit(*list.by, forms.x_rate_limit, now, fields);
+    append_x_rate_limit(*by, forms.x_rate_limit, now, fields);
 }
 
 // Only a denial that a wait can end says when; and never earlier than `t` of the limit that denied, which is
@@ -195,9 +211,9 @@ void append_retry_after(const store::Request* answered, const Forms& forms, cons
   const auto& retry_after = answered->decision().retry_after;
   if (!retry_after) return;
   const bool tells = forms.rate_limit == Forms::RateLimit::ratelimit_11 && list.by != nullptr;
-  append_number(
-      "Retry-After: ", std::max({in_seconds(*retry_after), tells ? time_of(*list.by) : 0, std::uint64_t{1}}),
-      fields);
+  append_number("Retry-After: ",
+                std::max({in_seconds(*retry_after), tells ? list.by->numbers.time : 0, std::uint64_t{1}}),
+                fields);
 }
 
 // What the rule keeps from a request: nothing inside a guarantee.
@@ -231,12 +247,23 @@ void add(const store::Request& answered, std::size_t check, ShownLimit shown, li
          ShownLimits& list) {
   // Of a remembered denial nothing else is known.
   if (answered.source == Source::remembered && check != answered.by) return;
-  shown.check = &answered.checks[check];
-  shown.kept = kept_from(answered, *shown.check);
-  shown.length = length_of(shown.check->limit->rule, now);
+  const store::Check& its = answered.checks[check];
+  shown.numbers = numbers_of({its, kept_from(answered, its), length_of(its.limit->rule, now)});
   list.all[list.count] = shown;
   if (check == answered.by) list.by = &list.all[list.count];
   ++list.count;
+}
+
+bool is_counted(const limits::Matched& matched, const store::Request* answered) {
+  return matched.outcome == limits::Matched::Outcome::meets && answered != nullptr &&
+         answered->fault == Fault::none;
+}
+
+void add_all(const limits::Set& set, const limits::Matched& matched, const store::Request& answered,
+             limits::Time now, ShownLimits& list) {
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    if (is_shown(set, matched, i)) add(answered, i, shown_of(set, matched, i), now, list);
+  }
 }
 
 }  // namespace
@@ -289,12 +316,9 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
                               const store::Request* answered, const Forms& forms, limits::Time now,
                               std::string& fields) {
   ShownLimits list;
-  const bool counted = matched.outcome == limits::Matched::Outcome::meets && answered != nullptr &&
-                       answered->fault == Fault::none;
-  for (std::size_t i = 0; counted && i < matched.count; ++i) {
-    if (is_shown(set, matched, i)) add(*answered, i, shown_of(set, matched, i), now, list);
-  }
-  append_fields(list, forms, now, fields);
+  const bool counted = is_counted(matched, answered);
+  if (counted) add_all(set, matched, *answered, now, list);
+  append_fields(list.shown(), list.by, forms, now, fields);
   append_retry_after(counted ? answered : nullptr, forms, list, fields);
 }
 
@@ -308,8 +332,64 @@ void append_rate_limit_fields(const store::Request& answered, const Forms& forms
     shown.number = i + 1;
     add(answered, i, shown, now, list);
   }
-  append_fields(list, forms, now, fields);
+  append_fields(list.shown(), list.by, forms, now, fields);
   append_retry_after(decided ? &answered : nullptr, forms, list, fields);
+}
+
+const Forms& FormsInForce::of(const limits::Set* set) {
+  if (set != nullptr && set->serial() != of_) {
+    of_ = set->serial();
+    forms_ = forms_of(set->file().answers);
+    forms_.choose(chosen_);
+  }
+  return forms_;
+}
+
+ShownNumbers numbers_of(const store::Check& check, limits::Time now) {
+  const core::Rule& rule = check.limit->rule;
+  return numbers_of({check, rule.kept, length_of(rule, now)});
+}
+
+void GatheredFields::add(const limits::Set& set, const limits::Matched& matched,
+                         const store::Request* answered, limits::Time now) {
+  if (!is_counted(matched, answered)) return;
+  ShownLimits list;
+  add_all(set, matched, *answered, now, list);
+  for (const ShownLimit& each : list.shown()) {
+    std::string name;
+    append_name(each, name);
+    add(name, each.numbers, &each == list.by && !answered->allowed());
+  }
+}
+
+void GatheredFields::add(std::string_view name, const ShownNumbers& numbers, bool denies) {
+  const auto same =
+      std::find_if(all_.begin(), all_.end(), [name](const Each& each) { return each.name == name; });
+  const auto is_worse = [](const Each& a, const Each& b) {
+    return a.denies != b.denies ? a.denies : a.numbers.remaining < b.numbers.remaining;
+  };
+  const Each one{std::string(name), numbers, denies};
+  if (same == all_.end()) {
+    all_.push_back(one);
+  } else if (is_worse(one, *same)) {
+    *same = one;
+  }
+}
+
+void GatheredFields::append_to(const Forms& forms, limits::Time now, std::string& fields) const {
+  std::vector<ShownLimit> shown;
+  shown.reserve(all_.size());
+  const ShownLimit* by = nullptr;
+  const Each* tightest = nullptr;
+  for (const Each& each : all_) {
+    shown.push_back({.name = each.name, .numbers = each.numbers});
+    const bool tighter = tightest == nullptr || each.denies ||
+                         (!tightest->denies && each.numbers.remaining < tightest->numbers.remaining);
+    if (!tighter) continue;
+    tightest = &each;
+    by = &shown.back();
+  }
+  append_fields(shown, by, forms, now, fields);
 }
 
 }  // namespace weir::service

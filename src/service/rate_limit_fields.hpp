@@ -1,13 +1,15 @@
 // What clients are told of the limits that decided their request, as fields of HTTP: how much there is, how
 // much is left, how long until there is more.
 //
-// Pure functions that append lines to a text; any thread. They allocate nothing but the text's room. Not for:
-// deciding, and what a body says.
+// Pure functions that append lines to a text; any thread. They allocate nothing but the text's room; what is
+// gathered is its thread's, and allocates. Not for: deciding, and what a body says.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "limits/file.hpp"
 #include "limits/match.hpp"
@@ -42,6 +44,19 @@ struct Forms {
 // What the limits file says.
 Forms forms_of(const limits::Answers& answers);
 
+// Those of the set in force, and of --headers.
+class FormsInForce {
+ public:
+  // `chosen`: whatever the limits file says; empty: as it says. It must outlive this.
+  explicit FormsInForce(std::string_view chosen) : chosen_(chosen) { forms_.choose(chosen); }
+  const Forms& of(const limits::Set* set);  // null: there is no file
+
+ private:
+  std::uint64_t of_ = 0;  // the serial of the set that they are of
+  std::string_view chosen_;
+  Forms forms_;
+};
+
 // The fields of a request that the limits file decided; `answered` is null when the store was not asked.
 // `now` is the wall clock's.
 void append_rate_limit_fields(const limits::Set& set, const limits::Matched& matched,
@@ -50,6 +65,39 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
 // The same of a request that brought its limits: they are called limit, limit-2...
 void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,
                               std::string& fields);
+
+// What clients are told of one limit.
+struct ShownNumbers {
+  std::uint64_t quota = 0;
+  std::uint64_t window = 0;  // seconds, as is `time`
+  std::uint64_t remaining = 0;
+  std::uint64_t time = 0;  // that what remains lasts, or until there is one
+  std::chrono::nanoseconds reset{0};
+  bool concurrent = false;  // it counts slots
+};
+
+// Of a check that is decided, without a guarantee.
+ShownNumbers numbers_of(const store::Check& check, limits::Time now);
+
+// The fields of an answer to several requests at once, but for Retry-After: by ratelimit-11 of all their
+// limits, each once; else of the last one that denies, or else of the one with the least left.
+class GatheredFields {
+ public:
+  // Those of a request that the limits file decided.
+  void add(const limits::Set& set, const limits::Matched& matched, const store::Request* answered,
+           limits::Time now);
+  void add(std::string_view name, const ShownNumbers& numbers, bool denies);
+  void append_to(const Forms& forms, limits::Time now, std::string& fields) const;
+  bool empty() const { return all_.empty(); }
+
+ private:
+  struct Each {
+    std::string name;
+    ShownNumbers numbers;
+    bool denies;
+  };
+  std::vector<Each> all_;
+};
 
 // Whether clients are told of a check: of an enforced window of a limit that is shown.
 bool is_shown(const limits::Set& set, const limits::Matched& matched, std::size_t check);

@@ -16,9 +16,9 @@ def answers_at(port):
         return False
 
 
-def ask(port, method="GET", path="/", headers=()):
-    """(status, headers, body) of one request; a header may come twice."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+def ask(port, method="GET", path="/", headers=(), source=None):
+    """(status, headers, body) of one request; a header may come twice. `source`: the client's address."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE, source_address=source and (source, 0))
     try:
         connection.putrequest(method, path)
         for name, value in headers:

@@ -7,6 +7,7 @@ import grpc
 from server import PATIENCE
 
 SERVICE = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
+KUADRANT = "/kuadrant.service.ratelimit.v1.RateLimitService/"
 HEALTH = "/grpc.health.v1.Health/"
 OK, OVER = 1, 2
 SECOND, MINUTE, HOUR, DAY, MONTH, YEAR, WEEK = range(1, 8)
@@ -132,6 +133,15 @@ class Client:
 
     def ask(self, domain, *descriptors, hits=0, **options):
         return self.send(request(domain, *descriptors, hits=hits), **options)
+
+    def kuadrant(self, method, domain, *descriptors, hits=0):
+        return read_answer(self.channel.unary_unary(KUADRANT + method)(request(domain, *descriptors, hits=hits), timeout=PATIENCE))
+
+    def check(self, *args, **options):
+        return self.kuadrant("CheckRateLimit", *args, **options)
+
+    def report(self, *args, **options):
+        return self.kuadrant("Report", *args, **options)
 
     def refused(self, call, *args, **options):
         """The code and the text of a call that fails."""

@@ -343,8 +343,12 @@ class Health(WithFolder):
         os.remove(self.folder.file("config/shop.yaml"))
         server, other = self.start(HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED="true"), self.start()
         self.assertEqual([server.health(), other.health()], [500, 200])
-        self.folder.file("config/shop.yaml", SHOP)
-        until(lambda: server.health() == 200, "there is a domain")
+        with server.client() as client, other.client() as others:
+            states = client.watch("ratelimit")
+            self.assertEqual([next(states), client.health(), client.health("ratelimit"), others.health()], [2, 2, 2, 1])
+            self.folder.file("config/shop.yaml", SHOP)
+            until(lambda: server.health() == 200, "there is a domain")
+            self.assertEqual([client.health(), next(states)], [1, 1])
 
     def test_it_may_start_without_limits(self):
         self.folder.file("config/shop.yaml", "domain: shop\nx: y\n")
@@ -384,6 +388,8 @@ class Store(WithFolder):
         self.decides(server, "weir:", redis)
         redis.process.kill()
         until(lambda: server.health() == 500, "the store has gone")
+        with server.client() as client:
+            self.assertEqual(client.health(), 2)
         self.assertEqual(self.start(REDIS_URL=path).health(), 200, "unless it is said, the store is not asked about")
 
     def test_the_forms_of_a_url(self):

@@ -10,7 +10,7 @@ import urllib.request
 
 import grpc
 from ports import free_port
-from rls import DAY, HOUR, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
+from rls import DAY, HOUR, KUADRANT, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
 from server import PATIENCE, Folder, OneServerWithLimits, Server, run, until, weir
 from test_tls import Authority
 
@@ -173,6 +173,34 @@ rls:
         self.assertGreater(int(info["rls_calls"]), 2)
         self.assertRegex(self.server.stderr(), "a message of Envoy's could not be asked about: .*; client 127.0.0.1")
 
+    def test_kuadrant_asks_first_and_reports_afterwards(self):
+        user, both = descriptor(user_id=self.me), [descriptor(user_id=self.me), descriptor(remote_address="10.0.0.9")]
+        for _ in range(3):
+            answer = self.rls.check("edge", *both, hits=50)  # whether one more would fit
+            self.assertEqual((answer.code, answer.statuses), (OK, [Status(OK, Limit(2, HOUR, "user"), 2, 0), Status(OK, Limit(3, SECOND, "ip"), 5, 0)]))
+        self.assertEqual(self.rls.report("edge", user, hits=5).statuses, [Status(OK, Limit(2, HOUR, "user"), 0, 7200)])
+        answer = self.rls.check("edge", *both)
+        self.assertEqual((answer.code, [each.code for each in answer.statuses]), (OVER, [OVER, OK]))
+        self.assertEqual(answer.headers, [("Retry-After", "7200")])
+        self.assertEqual(self.one(user), Status(OVER, Limit(2, HOUR, "user"), 0, 7200), "it is owed by what Envoy asks, too")
+        self.assertEqual([self.rls.report("edge", user).code for _ in range(2)], [OK, OK])
+        self.assertEqual(self.one(user).until_reset, 10800, "without hits each is one")
+
+    def test_kuadrants_reports_are_charged_where_limits_can(self):
+        for asked, left in ((descriptor(tenant=self.me), (4, 2)), (descriptor(plan=self.me), (0, 0))):
+            self.assertEqual([self.rls.report("edge", asked, hits=each).statuses[0].remaining for each in (6, 2)], list(left))
+        self.assertEqual(self.rls.report("edge", descriptor(tenant="banned"), descriptor(kind="must")).statuses, [Status(OK, None, 0, None)] * 2)
+        self.assertEqual(self.rls.check("edge", descriptor(tenant="banned")).code, OVER)
+        self.assertEqual(self.rls.check("nowhere", descriptor(tenant="x")).code, OK)
+
+    def test_kuadrants_bad_requests(self):
+        twice = descriptor(("user_id", "a"), ("user_id", "b"))
+        answer = self.rls.check("edge", twice)
+        self.assertEqual((answer.code, answer.body), (OVER, "a descriptor has a key twice"))
+        self.assertEqual(self.rls.refused(self.rls.report, "edge", twice), ("INVALID_ARGUMENT", "a descriptor has a key twice"))
+        self.assertEqual(self.rls.refused(self.rls.check, "", descriptor(user_id="u")), ("INVALID_ARGUMENT", "rate limit domain must not be empty"))
+        self.assertEqual(self.rls.refused(self.rls.kuadrant, "Forget", "edge"), ("UNIMPLEMENTED", f"unknown method {KUADRANT}Forget"))
+
     def test_health(self):
         for service in ("", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"):
             self.assertEqual(self.rls.health(service), 1)
@@ -237,6 +265,28 @@ class Ends(unittest.TestCase):
                 "domain": "edge", "hitsAddend": 2.0,
                 "descriptors": [{"entries": ["user=u"], "limit": "requests_per_unit:10 unit:HOUR", "hitsAddend": 3.0}, {"entries": ["user=v", "more=w"]}]})
 
+    def test_headers_as_HTTP_tells_them(self):
+        with self.serve("--rls", "127.0.0.1:0", "--rls-headers", "answers") as server, Client(server.ports[1]) as client:
+            two = descriptor(user="u"), descriptor(user="v", hits=2)
+            self.assertEqual(client.ask("edge", *two).headers, [("RateLimit-Policy", '"user";q=2;w=3600'), ("RateLimit", '"user";r=0;t=1800')])
+            self.assertEqual(client.ask("edge", *two).headers,
+                             [("RateLimit-Policy", '"user";q=2;w=3600'), ("RateLimit", '"user";r=0;t=1800'), ("Retry-After", "1800")])
+            self.assertEqual(client.ask("elsewhere", *two).headers, [])
+            self.folder.file("limits.yaml", self.LIMITS.replace("by: [user],", "by: [user], show: false,"))
+            until(lambda: client.ask("edge", *two).headers == [("Retry-After", "1800")], "what is not shown is not told")
+            limits = self.LIMITS + "answers: { headers: [draft-03] }\n"
+            self.folder.file("limits.yaml", limits.replace("  user:", "  tenant: { by: [tenant], rate: 5/day }\n  user:"))
+            until(lambda: client.ask("edge", descriptor(tenant="x")).headers, "the other form")
+            asked = descriptor(tenant="t"), descriptor(user="w")
+            told = [("X-RateLimit-Limit", '2, 2;w=3600;name="user"'), ("X-RateLimit-Remaining", "1"), ("X-RateLimit-Reset", "1800")]
+            self.assertEqual(client.ask("edge", *asked).headers, told, "the one with the least left")
+            told[1:] = ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600")
+            self.assertEqual(client.ask("edge", *asked).headers, told)
+            self.assertEqual(client.ask("edge", *asked).headers, told, "no Retry-After, which the file does not name")
+        self.folder.file("limits.yaml", self.LIMITS)
+        with self.serve("--rls", "127.0.0.1:0", "--rls-headers", "answers", "--headers", "off") as server, Client(server.ports[1]) as client:
+            self.assertEqual([client.ask("edge", descriptor(user="u", hits=each)).headers for each in (2, 1)], [[], [("Retry-After", "1800")]])
+
     def test_a_deadline_that_has_passed_is_told_and_nothing_charged(self):
         with self.serve("--rls", "127.0.0.1:0", "--threads", "1") as server, Client(server.ports[1]) as client:
             self.assertEqual(client.ask("edge", descriptor(user="u")).code, OK)
@@ -294,7 +344,7 @@ class Ends(unittest.TestCase):
                 (["--rls", "nowhere"], "rls: 'nowhere' is not HOST:PORT with a port from 0 to 65535, as in 127.0.0.1:6390"),
                 (["--rls-headers", "a,b,c"], "rls-headers needs --rls"),
                 (["--rls", "127.0.0.1:0", "--rls-headers", "a,b"],
-                 "rls-headers: 'a,b' is not three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset"),
+                 "rls-headers: 'a,b' is neither answers nor three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset"),
                 (["--rls", "0.0.0.0:0"], "rls: 0.0.0.0:0 is not a loopback address: give --tls-cert, or --insecure to serve anyone who can reach it"),
                 (["--rls", "127.0.0.1:0", "--grpc-max-connection-age", "1ms"], "grpc-max-connection-age"),
         ]:

@@ -159,6 +159,20 @@ class Trees:
             self.one(report)
         self.assertEqual(self.one(look)[0], OVER)
 
+    def test_kuadrant_asks_first_and_reports_afterwards(self):
+        user = descriptor(user=self.me)
+        asked = [self.rls.check("shop", user, descriptor(none=self.me), descriptor(other="x"), descriptor(shade=self.me)) for _ in range(2)]
+        self.assertEqual([[each.code for each in answer.statuses] for answer in asked], [[OK, OVER, OK, OK]] * 2)
+        self.assertEqual([answer.code for answer in asked], [OVER, OVER])
+        self.assertEqual(asked[1].statuses[0].remaining, 3, "nothing is charged")
+        self.assertEqual([self.rls.report("shop", user, hits=each).statuses[0][:3] for each in (2, 4, 0)],
+                         [(OK, Limit(3, DAY, ""), 1), (OK, Limit(3, DAY, ""), 0), (OK, Limit(3, DAY, ""), 0)])
+        answer = self.rls.check("shop", user)
+        self.assertEqual((answer.code, answer.statuses[0][:3]), (OVER, (OVER, Limit(3, DAY, ""), 0)))
+        self.assertEqual(answer.headers, [("Retry-After", str(answer.statuses[0].until_reset))])
+        self.assertEqual(self.one(user)[0], OVER)
+        self.assertEqual(self.rls.report("shop", descriptor(user=self.me + "2", hits=0)).statuses[0].remaining, 2, "at least one")
+
     def test_values_that_share_a_counter(self):
         path = lambda value: descriptor(deep=self.me, path=value)
         self.assertEqual([self.one(path(each))[2] for each in ("/v1/a", "/v1/b")], [1, 0])
@@ -222,6 +236,17 @@ class Gcra(unittest.TestCase):
                 self.assertEqual(ask(), Status(OVER, Limit(3, DAY, ""), 0, 28800), "what was denied took nothing")
                 self.assertEqual(ask(hits=0).code, OK)
                 self.assertEqual(ask(hits=1), Status(OVER, Limit(3, DAY, ""), 0, 57600), "what is reported is owed")
+
+    def test_headers_as_HTTP_tells_them(self):
+        with Folder() as folder:
+            folder.file("shop.yaml", CONFIG)
+            with Server("--rls", "127.0.0.1:0", "--rls-config", folder.path, "--rls-algorithm", "gcra", "--rls-headers", "answers") as server, \
+                    Client(server.ports[1]) as client:
+                asked = descriptor(user="u"), descriptor(kind="heavy"), descriptor(shade="s"), descriptor(user="vip"), descriptor(other="o")
+                self.assertEqual(client.ask("shop", *asked).headers, [
+                    ("RateLimit-Policy", '"shop.user";q=3;w=86400, "heavy";q=2;w=3600'), ("RateLimit", '"shop.user";r=2;t=57600, "heavy";r=1;t=1800')])
+                self.assertEqual(client.ask("shop", descriptor(none="x")).headers,
+                                 [("RateLimit-Policy", '"shop.none";q=0;w=86400'), ("RateLimit", '"shop.none";r=0;t=86400')])
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "end_to_end"))
 import pypi  # noqa: E402
 from ports import free_port  # noqa: E402
-from programs import Program  # noqa: E402
-from server import ROOT, Folder  # noqa: E402
+from programs import Program, ask  # noqa: E402
+from server import ROOT, Folder, until  # noqa: E402
 
 EXAMPLES = pathlib.Path(ROOT, "examples/gateways")
 TOKEN = "t0ken"
@@ -96,8 +96,9 @@ class Gateway:
     def text(self):
         return "".join((self.examples / name).read_text() for name in self.files)
 
-    def start(self, weir, backend, *changes):
-        """`weir`: its port, or the ports of two; `changes`: more of what is replaced in the files."""
+    def start(self, weir, backend, *changes, rls=None):
+        """`weir`: its port, or the ports of two; `changes`: more of what is replaced in the files; `rls`: the other port of weir,
+        where a gateway asks both."""
         weir, other = weir if isinstance(weir, tuple) else (weir, None)
         folder, port, h2_port = Folder(), free_port(), free_port()
         replaced = {"127.0.0.1:6391": f"127.0.0.1:{weir}", "127.0.0.1:9000": f"127.0.0.1:{backend}",
@@ -113,6 +114,7 @@ class Gateway:
         replaced["127.0.0.1:8080"] = f"127.0.0.1:{port}"
         replaced["port_value: 8080"] = f"port_value: {port}"
         replaced["port_value: 6391"] = f"port_value: {weir}"
+        replaced["port_value: 8081"] = f"port_value: {rls or weir}"
         replaced["port_value: 9000"] = f"port_value: {backend}"
         for name in self.files:
             text = (self.examples / name).read_text()
@@ -122,6 +124,51 @@ class Gateway:
         program = Program(self.command(folder.path, self.files[0]), port, folder, GATE_TOKEN=TOKEN)
         program.h2_port = h2_port if self.h2 and "H2_PORT" in self.h2[1] else port
         return program
+
+
+def slowed(file, changes):
+    """An example's limits, slow enough that a test's denials do not hang on its speed."""
+    text = pathlib.Path(file).read_text()
+    for old, new in {"50/s burst 100": "1000/s burst 100000", "20/s burst 40": "3/h", **changes}.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+class OneGateway:
+    """A weir on a port of its own, which tests may end and start again, the gateway that asks it, and the backend after it:
+    for all tests of a class. It says `gateway`, the text of limits(), how to serve() and how a test sees that weir is_asked()."""
+
+    gateway = None
+    changes = ()  # of the gateway's example
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.limits_file = cls.folder.file("limits.yaml", cls.limits())
+        cls.backend = Backend()
+        cls.addClassCleanup(cls.backend.close)
+        cls.port, cls.rls_port = free_port(), free_port()
+        cls.weir = cls.serve()
+        cls.addClassCleanup(lambda: cls.weir.__exit__(None))
+        cls.program = cls.gateway.start(cls.port, cls.backend.port, *cls.changes, rls=cls.rls_port)
+        cls.addClassCleanup(cls.program.close)
+
+    @classmethod
+    def stop(cls):
+        cls.weir.__exit__(None)
+
+    @classmethod
+    def restart(cls):
+        cls.weir = cls.serve()
+
+    def setUp(self):
+        # Its weir may have been away, and a gateway may look for it at intervals only.
+        until(self.is_asked, "weir decides")
+
+    def ask(self, *args, **options):
+        return ask(self.program.port, *args, **options)
 
 
 def run_nginx(folder, example):

@@ -51,7 +51,7 @@ TESTED = {
     "grafana/weir.json": "end_to_end/test_admin.py",
     "replay/access.log": "replay/test_agreement.py",
     "replay/make_log.py": "replay/test_agreement.py",
-    **{f"envoy/{name}": "examples/test_envoy.py" for name in ("limits.yaml", "rls.yaml", "tokens.yaml")},
+    **{f"envoy/{name}": "examples/test_envoy.py" for name in ("limits.yaml", "rls.yaml", "tokens.yaml", "tls.yaml")},
     **{f"limits/{name}": "examples/test_all.py Limits"
        for name in ("bad_nets.txt", "internal_service.yaml", "internal_service_test.yaml", "language_models.yaml",
                     "language_models_test.yaml", "public_api.yaml", "public_api_test.yaml", "vendor_quotas.yaml",

@@ -1,5 +1,7 @@
-"""examples/envoy in a real Envoy, before a real backend: allowed, denied, weir down, hung, restarting."""
+"""examples/envoy in a real Envoy, before a real backend: allowed, told what is left or nothing, denied, weir down, hung,
+restarting. The gate alone, by HTTP, is examples/gateways/envoy.yaml, and test_gateways.py's."""
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -12,20 +14,19 @@ from gateways import Backend, Gateway
 from ports import free_port
 from programs import ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
+from test_tls import Authority
 
 EXAMPLES = f"{ROOT}/examples/envoy"
 RLS = Gateway(gateways.ENVOY.command, "rls.yaml", examples=EXAMPLES)
 TOKENS = Gateway(gateways.ENVOY.command, "tokens.yaml", examples=EXAMPLES)
+TLS = Gateway(gateways.ENVOY.command, "tls.yaml", examples=EXAMPLES)
+# Envoy's own time is the filter's; a test has more of it, but where it is meant.
+PATIENT = ("timeout: 0.02s", "timeout: 2s"), ("timeout: 0.5s", "timeout: 2s")
+FREE = "127.0.0.2"  # a client without limits
 
 
 def limits():
-    """The example's, slow enough that a test's denials do not hang on its speed."""
-    with open(f"{EXAMPLES}/limits.yaml") as file:
-        text = file.read()
-    for old, new in {"50/s burst 100": "1000/s burst 100000", "20/s burst 40": "3/h"}.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
+    return gateways.slowed(f"{EXAMPLES}/limits.yaml", {"burst 100000 }": f"burst 100000, allow: {{ ip: {FREE} }} }}", "100000/h": "2/h"})
 
 
 def curl(port, *flags):
@@ -35,38 +36,70 @@ def curl(port, *flags):
     return done.stdout.decode()
 
 
-class Rls(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Folder()
-        cls.addClassCleanup(cls.folder.__exit__)
-        cls.limits = cls.folder.file("limits.yaml", limits())
-        cls.backend = Backend()
-        cls.addClassCleanup(cls.backend.close)
-        cls.port = free_port()
-        cls.weir = cls.serve()
-        cls.addClassCleanup(lambda: cls.weir.__exit__(None))
-        # Envoy's own time is the filter's; a test has more of it, but where it is meant.
-        cls.envoy = RLS.start(0, cls.backend.port, ("port_value: 8081", f"port_value: {cls.port}"), ("timeout: 0.02s", "timeout: 2s"))
-        cls.addClassCleanup(cls.envoy.close)
+class Asked(gateways.OneGateway):
+    """What holds of every Envoy that asks weir, by whichever protocols."""
+
+    limits = staticmethod(limits)
+    changes = PATIENT
+    tells = None  # the field by which clients are told what is left
+
+    def setUp(self):
+        super().setUp()
+        self.me = self.id().rsplit(".", 1)[1]
+
+    def ask(self, user=None, path="/", **options):
+        return super().ask(path=path, headers=[("X-User-Id", user)] if user else [], **options)
+
+    def is_asked(self):
+        return self.tells in self.ask()[1]
+
+    def codes(self, count=4):
+        return [self.ask(self.me)[0] for _ in range(count)]
+
+    def test_what_is_allowed_without_fields_reaches_the_backend(self):
+        status, headers, body = self.ask(source=FREE)
+        self.assertEqual((status, body, headers[self.tells]), (200, b"backend", None), self.program.text())
+
+    def test_while_weir_is_down_requests_pass_and_then_are_limited_again(self):
+        self.assertEqual(self.codes(), [200] * 3 + [429])
+        type(self).stop()
+        try:
+            self.assertEqual(self.codes(), [200] * 4)
+        finally:
+            type(self).restart()
+        until(self.is_asked, "weir decides again")
+        self.assertEqual(self.codes(), [200] * 3 + [429])
+
+    def test_no_request_fails_while_weir_restarts(self):
+        answers, over = [], threading.Event()
+
+        def ask_on():
+            while not over.is_set():
+                answers.append(self.ask()[0])
+
+        asking = [threading.Thread(target=ask_on) for _ in range(4)]
+        for each in asking:
+            each.start()
+        type(self).stop()
+        type(self).restart()
+        time.sleep(0.2)
+        over.set()
+        for each in asking:
+            each.join()
+        self.assertEqual(set(answers), {200})
+
+
+class Rls(Asked, unittest.TestCase):
+    gateway = RLS
+    tells = "x-ratelimit-limit"
 
     @classmethod
     def serve(cls):
-        return Server("--rls", f"127.0.0.1:{cls.port}", "--admin", "127.0.0.1:0", "--limits", cls.limits)
-
-    def setUp(self):
-        until(self.is_asked, "weir decides")
-        self.me = self.id().rsplit(".", 1)[1]
-
-    def ask(self, user=None, path="/"):
-        return ask(self.envoy.port, path=path, headers=[("X-User-Id", user)] if user else [])
-
-    def is_asked(self):
-        return "x-ratelimit-limit" in self.ask()[1]
+        return Server("--rls", f"127.0.0.1:{cls.rls_port}", "--limits", cls.limits_file)
 
     def test_what_is_allowed_reaches_the_backend_and_clients_are_told_what_is_left(self):
         status, headers, body = self.ask(self.me)
-        self.assertEqual((status, body), (200, b"backend"), self.envoy.text())
+        self.assertEqual((status, body), (200, b"backend"), self.program.text())
         self.assertEqual((headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]), ('3, 1000;w=1;name="ip", 3;w=3600;name="user"', "2"))
         self.assertIsNone(headers["retry-after"])
 
@@ -79,7 +112,7 @@ class Rls(unittest.TestCase):
         self.assertEqual(self.ask("somebody-else", path)[0], 200)
 
     def test_over_HTTP_2(self):
-        codes = [curl(self.envoy.port, "--http2-prior-knowledge", "-H", f"X-User-Id: {self.me}") for _ in range(4)]
+        codes = [curl(self.program.port, "--http2-prior-knowledge", "-H", f"X-User-Id: {self.me}") for _ in range(4)]
         self.assertEqual(codes, ["2 200"] * 3 + ["2 429"])
 
     def test_a_websocket_is_asked_for_once(self):
@@ -87,7 +120,7 @@ class Rls(unittest.TestCase):
                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode()
 
         def upgraded():
-            with socket.create_connection(("127.0.0.1", self.envoy.port), PATIENCE) as wire:
+            with socket.create_connection(("127.0.0.1", self.program.port), PATIENCE) as wire:
                 wire.sendall(request)
                 answer = wire.recv(65536)
                 if b" 101 " in answer:
@@ -100,16 +133,8 @@ class Rls(unittest.TestCase):
         self.assertEqual(self.ask("x" * 2000 + "\xff")[0], 429)
         self.assertEqual(self.ask("x" * 2000)[0], 200)
 
-    def test_while_weir_is_down_requests_pass_and_then_are_limited_again(self):
-        self.assertEqual([self.ask(self.me)[0] for _ in range(4)], [200] * 3 + [429])
-        type(self).weir.__exit__(None)
-        self.assertEqual([self.ask(self.me)[0] for _ in range(4)], [200] * 4)
-        type(self).weir = self.serve()
-        until(self.is_asked, "weir decides again")
-        self.assertEqual([self.ask(self.me)[0] for _ in range(4)], [200] * 3 + [429])
-
     def test_while_weir_hangs_requests_pass_after_the_filters_time(self):
-        with_time = RLS.start(0, self.backend.port, ("port_value: 8081", f"port_value: {self.port}"))
+        with_time = RLS.start(self.port, self.backend.port, rls=self.rls_port)
         self.addCleanup(with_time.close)
         until(lambda: "x-ratelimit-limit" in ask(with_time.port)[1], "weir decides")
         self.weir.signal(signal.SIGSTOP)
@@ -118,23 +143,63 @@ class Rls(unittest.TestCase):
         self.weir.signal(signal.SIGCONT)
         until(lambda: "x-ratelimit-limit" in ask(with_time.port)[1], "weir decides again")
 
-    def test_no_request_fails_while_weir_restarts(self):
-        answers, over = [], threading.Event()
 
-        def ask_on():
-            while not over.is_set():
-                answers.append(self.ask()[0])
+class Tls(Asked, unittest.TestCase):
+    """Both protocols, with certificates of both sides."""
 
-        asking = [threading.Thread(target=ask_on) for _ in range(4)]
-        for each in asking:
-            each.start()
-        type(self).weir.__exit__(None)
-        type(self).weir = self.serve()
-        time.sleep(0.2)
-        over.set()
-        for each in asking:
-            each.join()
-        self.assertEqual(set(answers), {200})
+    gateway = TLS
+    tells = "RateLimit"
+
+    @classmethod
+    def setUpClass(cls):
+        folder = Folder()
+        cls.addClassCleanup(folder.__exit__)
+        authority = Authority(folder, "authority")
+        (own, own_key), (envoys, envoys_key) = authority.issue("weir"), authority.issue("envoy")
+        cls.flags = "--tls-cert", own, "--tls-key", own_key, "--tls-ca", authority.certificate
+        files = {"ca.pem": authority.certificate, "envoy.pem": envoys, "envoy.key": envoys_key}
+        cls.changes = (*PATIENT, *((f"filename: {name}", f"filename: {path}") for name, path in files.items()))
+        super().setUpClass()
+
+    @classmethod
+    def serve(cls):
+        return Server("--http", f"127.0.0.1:{cls.port}", "--rls", f"127.0.0.1:{cls.rls_port}", "--admin", "127.0.0.1:0",
+                      "--limits", cls.limits_file, *cls.flags)
+
+    def is_asked(self):
+        """By both."""
+        before = self.calls()
+        return self.tells in self.ask(f"asked {before} {time.monotonic()}")[1] and self.calls() > before
+
+    def calls(self):
+        text = ask(self.weir.ports[-1], path="/metrics")[2].decode()
+        return sum(map(int, re.findall(r"^weir_rls_calls_total (\d+)$", text, re.M)))  # none while it starts
+
+    def test_the_gate_tells_clients_what_is_left_and_denies(self):
+        answers = [self.ask(self.me, "/" + self.me) for _ in range(4)]
+        self.assertEqual([(status, re.search(r'"user";r=(\d)', headers["RateLimit"])[1]) for status, headers, _ in answers],
+                         [(200, "2"), (200, "1"), (200, "0"), (429, "0")])
+        self.assertEqual((answers[3][1]["Retry-After"], answers[3][1]["x-envoy-ratelimited"]), ("1200", None))
+        self.assertEqual(self.backend.seen["/" + self.me], 3)
+
+    def test_the_rate_limit_service_is_told_of_tokens_and_denies(self):
+        headers = [("X-User-Id", self.me), ("X-Costs", "3")]
+        before = self.calls()
+        self.assertEqual(ask(self.program.port, headers=headers)[0], 200)
+        until(lambda: self.calls() - before >= 2, "the report has come")
+        status, told, _ = ask(self.program.port, headers=headers)
+        self.assertEqual((status, told["x-envoy-ratelimited"]), (429, "true"), self.program.text())
+
+    def test_each_side_wants_the_other_s_certificate(self):
+        text = TLS.text()
+        own = re.search(r"tls_certificates: .*", text)[0]
+        for change in ((own, ""), ("exact: localhost", "exact: example.com")):
+            with self.subTest(change):
+                gateway = TLS.start(self.port, self.backend.port, change, *self.changes, rls=self.rls_port)
+                self.addCleanup(gateway.close)
+                before = self.calls()
+                status, headers, _ = ask(gateway.port, headers=[("X-User-Id", self.me)])
+                self.assertEqual((status, headers["RateLimit"], self.calls()), (200, None, before))
 
 
 class OneEnvoy(unittest.TestCase):
@@ -143,19 +208,19 @@ class OneEnvoy(unittest.TestCase):
     def setUp(self):
         self.folder = Folder()
         self.addCleanup(self.folder.__exit__)
-        self.limits = self.folder.file("limits.yaml", limits().replace("100000/h", "2/h"))
+        self.limits = self.folder.file("limits.yaml", limits())
         self.backend = Backend()
         self.addCleanup(self.backend.close)
 
     def start(self, gateway, *flags, changes=()):
         weir = Server("--rls", "127.0.0.1:0", *flags)
         self.addCleanup(weir.__exit__, None)
-        envoy = gateway.start(0, self.backend.port, ("port_value: 8081", f"port_value: {weir.ports[1]}"), *changes)
+        envoy = gateway.start(0, self.backend.port, *changes, rls=weir.ports[1])
         self.addCleanup(envoy.close)
         return weir, envoy
 
     def test_tokens_are_reported_when_the_stream_is_done(self):
-        weir, envoy = self.start(TOKENS, "--limits", self.limits, changes=[("timeout: 0.02s", "timeout: 2s")])
+        weir, envoy = self.start(TOKENS, "--limits", self.limits, changes=PATIENT)
 
         def used(tokens):
             status = ask(envoy.port, headers=[("X-User-Id", "ann"), ("X-Costs", str(tokens))])[0]
@@ -164,12 +229,18 @@ class OneEnvoy(unittest.TestCase):
         # Two an hour: the third passes, as no more is owed than the limit, and the fourth is refused.
         self.assertEqual([used(1) for _ in range(4)], [200, 200, 200, 429], envoy.text())
 
+    def test_the_filters_own_retry_after_leaves_weirs(self):
+        _, envoy = self.start(RLS, "--limits", self.limits,
+                              changes=(*PATIENT, ("failure_mode_deny: false", "failure_mode_deny: false\n                      enable_retry_after_header: true")))
+        status, headers, _ = [ask(envoy.port, headers=[("X-User-Id", "ann")]) for _ in range(4)][-1]
+        self.assertEqual((status, headers.get_all("Retry-After")), (429, ["1200"]))
+
     def test_envoyproxys_own_files(self):
         config = self.folder.file("config")
         pathlib.Path(config).mkdir()
         pathlib.Path(config, "edge.yaml").write_text(
             "domain: edge\ndescriptors: [{ key: user_id, rate_limit: { unit: day, requests_per_unit: 3 } }]\n")
-        _, envoy = self.start(RLS, "--rls-config", config, changes=[("timeout: 0.02s", "timeout: 2s")])
+        _, envoy = self.start(RLS, "--rls-config", config, changes=PATIENT)
         answers = [ask(envoy.port, headers=[("X-User-Id", "ann")]) for _ in range(4)]
         self.assertEqual([each[0] for each in answers], [200] * 3 + [429])
         self.assertEqual(answers[0][1]["x-ratelimit-limit"], "3, 3;w=86400")

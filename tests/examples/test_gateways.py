@@ -24,17 +24,13 @@ PREFLIGHT = [("Access-Control-Request-Method", "POST"), ("Access-Control-Request
 
 
 def limits(**changes):
-    """The example's, slow enough that a test's denials do not hang on its speed; each gateway has to send its token."""
-    text = (EXAMPLES / "limits.yaml").read_text()
+    """The example's; each gateway has to send its token."""
     hidden = ("  - { when: { path: /edge }, limits: [edge] }\n  - { when: { path: /export }, limits: [exports] }\n"
               "  - { limits: [edge, ip, user] }")
-    for old, new in {"50/s burst 100": "1000/s burst 100000", "5/min": "5/h", "20/s burst 40": "3/h",
-                     "  - { limits: [edge, ip, user] }": hidden, "{ from:": "{ token: { header: x-gate-token, env: GATE_TOKEN }, hold: true, from:",
-                     "routes:": "  exports: { by: [user], in_flight: 2, hold: { ttl: 1h } }\nroutes:",
-                     **changes}.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
+    return gateways.slowed(EXAMPLES / "limits.yaml", {
+        "5/min": "5/h", "  - { limits: [edge, ip, user] }": hidden,
+        "{ from:": "{ token: { header: x-gate-token, env: GATE_TOKEN }, hold: true, from:",
+        "routes:": "  exports: { by: [user], in_flight: 2, hold: { ttl: 1h } }\nroutes:", **changes})
 
 
 def raw(port, head, *said):
@@ -58,10 +54,10 @@ def raw(port, head, *said):
         return answer, rest
 
 
-class States:
+class States(gateways.OneGateway):
     """One gateway's tests; those below say which, and how it differs."""
 
-    gateway = None
+    limits = staticmethod(limits)
     down = hung = 200  # what clients get then
     hung_patience = PATIENCE
     tells = True  # clients that are allowed are told what is left
@@ -71,29 +67,8 @@ class States:
     long_target = 200  # what a query of 10 KiB gets
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = Folder()
-        cls.addClassCleanup(cls.folder.__exit__)
-        cls.limits = cls.folder.file("limits.yaml", limits())
-        cls.backend = Backend()
-        cls.addClassCleanup(cls.backend.close)
-        cls.port = free_port()
-        cls.weir = cls.serve()
-        cls.addClassCleanup(lambda: cls.weir.__exit__(None))
-        cls.program = cls.gateway.start(cls.port, cls.backend.port)
-        cls.addClassCleanup(cls.program.close)
-
-    @classmethod
     def serve(cls, port=None, token=TOKEN, file=None):
-        return Server("--http", f"127.0.0.1:{port or cls.port}", "--admin", "127.0.0.1:0", "--limits", file or cls.limits, env={"GATE_TOKEN": token})
-
-    @classmethod
-    def stop(cls):
-        cls.weir.__exit__(None)
-
-    def setUp(self):
-        # Its weir may have been away, and a gateway may look for it at intervals only.
-        until(self.is_asked, "weir decides")
+        return Server("--http", f"127.0.0.1:{port or cls.port}", "--admin", "127.0.0.1:0", "--limits", file or cls.limits_file, env={"GATE_TOKEN": token})
 
     def is_asked(self):
         before = self.decided()
@@ -104,9 +79,6 @@ class States:
         """How many requests met the limit by address."""
         text = ask(self.weir.ports[-1], path="/metrics")[2].decode()
         return sum(map(int, re.findall(r'^weir_decisions_total\{limit="ip",.*\} (\d+)$', text, re.M)))
-
-    def ask(self, *args, **options):
-        return ask(self.program.port, *args, **options)
 
     def exhaust(self, user):
         """Nothing is left to `user`."""
@@ -261,7 +233,7 @@ class States:
             answers = [self.ask(path="/down", headers=[("X-User-Id", "dan")]) for _ in range(5)]
             took = time.monotonic() - began
         finally:
-            type(self).weir = self.serve()
+            type(self).restart()
         self.assertEqual([(status, headers["RateLimit"]) for status, headers, _ in answers], [(self.down, None)] * 5, self.program.text())
         self.assertLess(took, 5, "no request waits for a connection to be tried again")
         until(self.is_asked, "weir is asked again")
@@ -294,7 +266,7 @@ class States:
             self.assertEqual(self.backend.seen["/wrong"], before)
         finally:
             type(self).stop()
-            type(self).weir = self.serve()
+            type(self).restart()
 
     def refused(self):
         before = self.backend.seen["/wrong"]

@@ -4,7 +4,8 @@ over RESP with a Redis, by the C++ library (WEIR_LIBRARY_CALLS names its program
 
 One random sequence of reserve, extend, settle, cancel, moment, charge in its three forms, refund, check, look and as much as
 there is, over limits with rates, slots, holds and a penalty, is played to each by a clock that stands still but for the steps
-(tests/beside/still_clock.cpp); all answers are compared, times to the millisecond. WEIR_SEED repeats a run.
+(tests/beside/still_clock.cpp); all answers are compared, times to the millisecond. Another one, of what Envoy's rate limit
+service can ask, is played to that too, with a table and with a Redis. WEIR_SEED repeats a run.
 """
 import contextlib
 import decimal
@@ -20,6 +21,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("end_to_end", "faults", "beside")]
 import chance  # noqa: E402
+import rls  # noqa: E402
 from pair import Clock  # noqa: E402
 from server import PATIENCE, Error, Folder, Server, environment, run, weir  # noqa: E402
 from world import Redis  # noqa: E402
@@ -108,6 +110,65 @@ def sequence(random, count, refunds):
             steps.append((now, verb, random.choice([1, 1, 2, 5]), asks(("token", "login", "mail"))))
     steps += last(now, reserved)
     return steps + [(steps[-1][0], "refund", 2, {"kind": "token", "a": "w"})] * (refunds > 0)
+
+
+# Periods that have a unit, so that Envoy is told the limits' own names; and T a whole number of milliseconds.
+ENVOYS = """\
+version: 1
+limits:
+  calls: { by: [a], rate: 60/min burst 6, refunds: true }
+  tokens: { by: [a], rate: 600/min burst 200, charge: after, refunds: true }
+  mails: { by: [a], rate: 9/min algorithm=fixed_window }
+  pages: { by: [a], rate: 120/h algorithm=sliding_window_counter }
+routes:
+  - { when: { kind: call }, limits: [calls, tokens, pages] }
+  - { when: { kind: token }, limits: [tokens] }
+  - { limits: [mails, pages] }
+rls:
+  edge: {}
+"""
+T, BURST, PERIOD = {"calls": 1000, "tokens": 100}, {"calls": 6, "tokens": 200}, {"mails": 60_000, "pages": 3_600_000}  # ms
+
+
+def envoys_sequence(random, count, refunds):
+    """What a descriptor can ask: its hits are a cost, none at all a look, and those of tokens alone a report."""
+    steps, now = [], 0
+    for _ in range(count):
+        now += random.choice([0, 0, 0, 1, 10, 250, 500, 1000, 3500, 9000])
+        asks = {"kind": random.choice(["call", "call", "token", "mail"]), "a": random.choice("xxy")}
+        token = {**asks, "kind": "token"}
+        verb = random.choice(["check"] * 6 + ["look"] * 2 + ["charge"] * 2 + ["refund"] * refunds)
+        if verb == "charge":
+            steps.append((now, verb, "cost", random.choice([1, 20, 150]), "tokens", token))
+        elif verb == "refund":
+            steps.append((now, verb, random.randint(1, 30), token))
+        elif verb == "look":
+            steps.append((now, verb, 1, asks if asks["kind"] == "mail" else token))
+        else:
+            steps.append((now, verb, random.choice([1, 1, 1, 2, 5, 300]), asks))
+    return steps
+
+
+def envoys(verb, said, told):
+    """What Envoy is told of a step, from what RESP tells: whether it is over, which limit says so, what is left, in seconds until
+    when; nothing for a refund, whose answers say other things."""
+    def over(by, reset, never):
+        if by in T:
+            return BURST[by] * T[by] if never else reset - (BURST[by] - 1) * T[by]
+        return PERIOD[by] if never else told[3]
+
+    def seconds(time):
+        return -(-time // 1000)
+    if verb == "refund":
+        return None
+    if verb == "charge":
+        _, owed, _, reset, by = told
+        return (True, by, 0, max(1, seconds(over(by, reset, False)))) if owed > 0 else (False, by, None, seconds(reset))
+    denied, _, left, wait, reset, by = told
+    # A look is over when more is owed than a limit that takes reports.
+    if denied and (verb == "check" or by == "tokens" and reset > BURST[by] * T[by]):
+        return True, by, 0, max(1, seconds(over(by, reset, wait < 0)))
+    return False, by, left, seconds(reset)
 
 
 def ms(seconds):
@@ -207,14 +268,43 @@ class Http:
                 *(told[name] for name in more)]
 
 
-class Calls(unittest.TestCase):
+class Rls:
+    """Each step is a descriptor of its own."""
+
+    def __init__(self, server):
+        self.client = rls.Client(server.ports[-1])
+
+    def close(self):
+        self.client.close()
+
+    def play(self, verb, *said):
+        asks, units = said[-1], said[1 if verb == "charge" else 0]
+        own = {"check": None, "look": 0}.get(verb, units)
+        asked = rls.descriptor(hits=own, gives_back=verb == "refund", **asks)
+        status, = self.client.ask("edge", asked, hits=units if verb == "check" else 0).statuses
+        if verb == "refund":
+            return None
+        over, left = status.code == rls.OVER, status.remaining
+        return over, status.limit.name, None if verb == "charge" and not over else left, status.until_reset
+
+
+class Alike:
+    """A sequence is told alike by all of them. Below: which limits, and which sequences."""
+
+    limits_text = None
+    name = None
+
+    @staticmethod
+    def made(random, refunds):
+        raise NotImplementedError
+
     @classmethod
     def setUpClass(cls):
-        random = chance.chance("calls")
-        cls.sequences = [sequence(random, 600, refunds) for refunds in (0, 2)]
+        random = chance.chance(cls.name)
+        cls.sequences = [cls.made(random, refunds) for refunds in (0, 2)]
         cls.folder = Folder()
         cls.addClassCleanup(cls.folder.__exit__)
-        cls.limits = cls.folder.file("limits.yaml", LIMITS)
+        cls.limits = cls.folder.file("limits.yaml", cls.limits_text)
         cls.answers = [cls.served(steps, Resp) for steps in cls.sequences]
 
     @classmethod
@@ -223,7 +313,7 @@ class Calls(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(Folder())
             clock = Clock(folder, os.environ["WEIR_STILL_CLOCK"])
-            flags = ["--threads", "1", "--http", "127.0.0.1:0", "--limits", cls.limits]
+            flags = ["--threads", "1", "--rls" if form is Rls else "--http", "127.0.0.1:0", "--limits", cls.limits]
             if store:
                 redis = stack.enter_context(Redis([("jemalloc-bg-thread", "no")],
                                                   env=environment(**clock.env(4), STILL_CLOCK_WALL_ONLY="1")))
@@ -239,25 +329,11 @@ class Calls(unittest.TestCase):
                 answers.append(player.play(*step))
             return answers
 
-    def compare(self, answers):
-        for steps, seen, expected in zip(self.sequences, answers, self.answers):
+    def compare(self, answers, as_told=None):
+        for steps, seen, expected in zip(self.sequences, answers, as_told or self.answers):
             for i, (step, one, other) in enumerate(zip(steps, seen, expected)):
                 before = "\n".join(f"{each} -> {told}" for each, told in zip(steps[:i], expected))
                 self.assertEqual(one, other, f"{step} after\n{before}")
-
-    def test_all_is_met(self):
-        verbs = {}
-        for steps, answers in zip(self.sequences, self.answers):
-            for (_, verb, *_), told in zip(steps, answers):
-                verbs.setdefault(verb, []).append(told)
-        decided = [told for told in verbs["reserve"] if told != "error"]
-        self.assertEqual({told[0] for told in decided}, {0, 1})
-        self.assertTrue(any(told[0] == 0 and told[3] > 0 for told in decided), "some wait for their moment")
-        self.assertLessEqual({"calls", "tokens", "logins", "mails"}, {told[5] for told in decided if told[0] == 1})
-        for verb in ("settle", "extend", "moment", "cancel", "refund"):
-            self.assertTrue(any(isinstance(told, int) and told > 0 for told in verbs[verb]), verb)
-        self.assertTrue(any(told != "error" and 0 < told[6] for told in verbs["take"]))
-        self.assertTrue(any(told != "error" and told[1] > 0 for told in verbs["charge"]), "something is owed beyond a burst")
 
     def test_over_http(self):
         self.compare([self.served(steps, Http) for steps in self.sequences])
@@ -292,14 +368,6 @@ class Calls(unittest.TestCase):
     def test_in_weir_test(self):
         code, out, errors = weir("test", self.cases(self.answers[0]))
         self.assertEqual((code, errors), (0, ""), out)
-
-    def test_weir_test_would_notice(self):
-        steps, answers = self.sequences[0], self.answers[0]
-        numbers = [i for i, (_, verb, *_) in enumerate(steps) if verb == "reserve" and answers[i] != "error"]
-        for i in (numbers[3], numbers[-1]):
-            told = list(answers[i])
-            told[2] += 1
-            self.assertEqual(weir("test", self.cases([*answers[:i], told, *answers[i + 1:]]))[0], 1)
 
     def cases(self, answers):
         """Its steps and what they are told, as far as a test of limits can say them: it does not look, and asks for no moment."""
@@ -342,6 +410,60 @@ class Calls(unittest.TestCase):
                 expect["wait"] = f"{wait}ms"
             return {**expect, **({"granted": granted[0]} if granted else {})}
         return {}
+
+
+class Calls(Alike, unittest.TestCase):
+    limits_text, name = LIMITS, "calls"
+
+    @staticmethod
+    def made(random, refunds):
+        return sequence(random, 600, refunds)
+
+    def test_all_is_met(self):
+        verbs = {}
+        for steps, answers in zip(self.sequences, self.answers):
+            for (_, verb, *_), told in zip(steps, answers):
+                verbs.setdefault(verb, []).append(told)
+        decided = [told for told in verbs["reserve"] if told != "error"]
+        self.assertEqual({told[0] for told in decided}, {0, 1})
+        self.assertTrue(any(told[0] == 0 and told[3] > 0 for told in decided), "some wait for their moment")
+        self.assertLessEqual({"calls", "tokens", "logins", "mails"}, {told[5] for told in decided if told[0] == 1})
+        for verb in ("settle", "extend", "moment", "cancel", "refund"):
+            self.assertTrue(any(isinstance(told, int) and told > 0 for told in verbs[verb]), verb)
+        self.assertTrue(any(told != "error" and 0 < told[6] for told in verbs["take"]))
+        self.assertTrue(any(told != "error" and told[1] > 0 for told in verbs["charge"]), "something is owed beyond a burst")
+
+    def test_weir_test_would_notice(self):
+        steps, answers = self.sequences[0], self.answers[0]
+        numbers = [i for i, (_, verb, *_) in enumerate(steps) if verb == "reserve" and answers[i] != "error"]
+        for i in (numbers[3], numbers[-1]):
+            told = list(answers[i])
+            told[2] += 1
+            self.assertEqual(weir("test", self.cases([*answers[:i], told, *answers[i + 1:]]))[0], 1)
+
+
+class Envoys(Alike, unittest.TestCase):
+    limits_text, name = ENVOYS, "what Envoy asks"
+
+    @staticmethod
+    def made(random, refunds):
+        return envoys_sequence(random, 600, refunds)
+
+    def told(self):
+        return [[envoys(verb, said, told) for (_, verb, *said), told in zip(steps, answers)]
+                for steps, answers in zip(self.sequences, self.answers)]
+
+    def test_all_is_met(self):
+        told = [each for answers in self.told() for each in answers if each]
+        self.assertEqual({each[:2] for each in told}, {(over, by) for over in (False, True) for by in ("calls", "tokens", "mails", "pages")})
+
+    def test_by_the_rate_limit_service(self):
+        self.compare([self.served(steps, Rls) for steps in self.sequences], self.told())
+
+    def test_by_the_rate_limit_service_with_redis(self):
+        if shutil.which("redis-server") is None:
+            self.skipTest("no redis-server")
+        self.compare([self.served(steps, Rls, store=True) for steps in self.sequences], self.told())
 
 
 if __name__ == "__main__":
