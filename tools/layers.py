@@ -43,7 +43,7 @@ ROOMS = {room.name: room for room in [
          {"core", "store", "limits", "service questions", "service", "net/clients.hpp", "net/conversation.hpp"}, {"Asio", "Beast", "simdjson"}),
     Room("grpc", "gRPC on HTTP/2: bytes to calls, answers to bytes; no sockets", set(), {"nghttp2"}),
     Room("rls", "Envoy's rate limit service: its messages, what they ask, their answers",
-         {"core", "store", "limits", "service questions", "service", "http/rate_limit_fields.hpp", "grpc", "net/conversation.hpp"}, {"protozero"}),
+         {"core", "store", "limits", "service questions", "service", "grpc", "net/conversation.hpp"}, {"protozero"}),
     Room("xds", "Envoy's rate limits from an xDS server: its messages, what is accepted and what refused; no sockets", {"core", "limits"},
          {"protozero", "tl"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service"},
