@@ -19,7 +19,7 @@ constexpr std::uint32_t bytes_field(std::uint32_t number) {
   return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
 }
 
-// A google.protobuf.Duration; one that is no time to come is as if it said nothing.
+// A google.protobuf.Duration; one that is not above 0 is as if it said nothing.
 std::chrono::nanoseconds read_ttl(pbf_reader duration) {
   std::int64_t seconds = 0;
   std::int64_t nanos = 0;
