@@ -9,15 +9,12 @@ One worker and one event loop each, on a core of their own; the servers take tur
 stopped, and a ratio is the median of the rounds' ratios. wrk is the limit of what a second can hold: where it asks as
 fast as it can, requests a second say more about wrk than about the server.
 """
-import argparse
 import contextlib
 import pathlib
 import re
-import socket
 import statistics
 import tempfile
 import threading
-import time
 import urllib.request
 
 import servers
@@ -61,17 +58,10 @@ KINDS = {"nginx": ("/", None), "gate": ("/v1/gate/edge", 1.2), "check": ("/v1/ch
          "asked": ("/asked", None)}
 
 
-@contextlib.contextmanager
 def nginx(folder, name, port, other, core):
     path = folder / f"{name}.conf"
     path.write_text(NGINX % {"folder": folder, "name": name, "port": port, "other": other})
-    with servers.running([servers.program("nginx"), "-p", str(folder), "-c", str(path)], core) as process:
-        deadline = time.monotonic() + servers.START_SECONDS
-        while not servers.ask(port, b"GET / HTTP/1.0\r\n\r\n", 1):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise servers.Failed(f"nginx did not start on port {port}")
-            time.sleep(0.02)
-        yield servers.Server(name, process, port)
+    return servers.answering(name, [servers.program("nginx"), "-p", str(folder), "-c", str(path)], core, port)
 
 
 def milliseconds(text):
@@ -142,24 +132,13 @@ def measure_scrapes(server, admin, folder, rounds, seconds):
             statistics.median(scraped[1] - alone[1] for scraped, alone in pairs) / seconds)
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        return [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
-
-
 def body() -> int:
-    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("--rounds", type=int, default=5)
-    flags.add_argument("--seconds", type=int, default=3, help="of each measurement (default 3)")
-    flags.add_argument("--quick", action="store_true", help="only whether everything runs; the figures mean nothing")
-    options = flags.parse_args()
-    if options.quick:
-        options.rounds, options.seconds = 1, 1
+    options = servers.parse_flags(__doc__)
     core = servers.cores()[0]
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
         (folder / "limits.yaml").write_text(LIMITS)
-        ports = free_ports(4)
+        ports = servers.free_ports(4)
         first = stack.enter_context(nginx(folder, "first", ports[0], ports[1], core))
         second = stack.enter_context(nginx(folder, "second", ports[1], ports[1], core))
         weir = stack.enter_context(servers.weir(core, "--http", f"127.0.0.1:{ports[2]}", "--admin", f"127.0.0.1:{ports[3]}",

@@ -4,13 +4,16 @@ gRPC's own library for C++ that answers a constant, asynchronously, by one threa
 
 h2load of one thread asks them, over one connection of 100 calls at once, as Envoy does, and over 50 of 10. The servers
 take turns on a core of their own; the one whose turn it is not is stopped, and a ratio is the median of the rounds'.
+
+And what the 99th percentile of a real Envoy grows by, on the same core, when its filter asks weir for each request: h2load
+asks it over 10 connections of HTTP/1.1, with and without the filter.
 """
-import argparse
 import contextlib
+import json
 import pathlib
 import re
-import socket
 import statistics
+import sys
 import tempfile
 
 import servers
@@ -36,7 +39,53 @@ GRPC = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
 # name: whose, the connections, what is asked
 KINDS = {"1 x 100": ("weir", ["-c1", "-m100"]), "50 x 10": ("weir", ["-c50", "-m10"]),
          "library 1 x 100": ("library", ["-c1", "-m100"]), "library 50 x 10": ("library", ["-c50", "-m10"]),
-         "HTTP check": ("weir", ["-c50"])}
+         "HTTP check": ("weir", ["-c50"]), "Envoy": ("envoy", ["-c10"]), "Envoy asks": ("envoy", ["-c10"])}
+
+
+def envoy_listener(port, route, *filters):
+    types = "type.googleapis.com/envoy.extensions.filters"
+    route = {"match": {"prefix": "/"}, **route}
+    manager = {"@type": f"{types}.network.http_connection_manager.v3.HttpConnectionManager", "stat_prefix": "web",
+               "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
+               "http_filters": [*filters, {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{types}.http.router.v3.Router"}}]}
+    return {"address": {"socket_address": {"address": "127.0.0.1", "port_value": port}},
+            "filter_chains": [{"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}]}
+
+
+def envoy_cluster(name, port, **more):
+    address = {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+    return {"name": name, "type": "STATIC", **more,
+            "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}]}}
+
+
+@contextlib.contextmanager
+def envoy(core, folder, rls):
+    """A real one, of one thread, that asks for what comes to the second of its ports; nothing where it cannot be installed. The
+    backend is another of its own listeners: what answers by itself is not asked for."""
+    sys.path.insert(0, str(servers.ROOT / "tests/examples"))
+    import pypi
+    try:
+        program = pypi.envoy()
+    except AssertionError as failed:
+        print(f"  Envoy is not measured: {failed}")
+        yield None
+        return
+    asks = {"name": "envoy.filters.http.ratelimit", "typed_config": {
+        "@type": "type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit", "domain": "edge", "timeout": "2s",
+        "rate_limit_service": {"transport_api_version": "V3", "grpc_service": {"envoy_grpc": {"cluster_name": "weir"}}}}}
+    options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+    http_2 = {options: {"@type": f"type.googleapis.com/{options}", "explicit_http_config": {"http2_protocol_options": {}}}}
+    descriptor = {"actions": [{"generic_key": {"descriptor_key": "user_id", "descriptor_value": "ada"}}]}
+    plain, limited, backend = servers.free_ports(3)
+    (folder / "envoy.json").write_text(json.dumps({"static_resources": {
+        "listeners": [envoy_listener(plain, {"route": {"cluster": "backend"}}),
+                      envoy_listener(limited, {"route": {"cluster": "backend", "rate_limits": [descriptor]}}, asks),
+                      envoy_listener(backend, {"direct_response": {"status": 200}})],
+        "clusters": [envoy_cluster("backend", backend), envoy_cluster("weir", rls, typed_extension_protocol_options=http_2)]}}))
+    with servers.answering("envoy", [str(program), "--disable-hot-restart", "--concurrency", "1", "-l", "error", "-c",
+                                     str(folder / "envoy.json")], core, limited) as server:
+        server.ports = {"Envoy": plain, "Envoy asks": limited}
+        yield server
 
 
 def measure(server, folder, kind, options):
@@ -45,14 +94,17 @@ def measure(server, folder, kind, options):
     log = folder / "log"
     log.unlink(missing_ok=True)
     arguments = [servers.program("h2load"), "-t1", *how, f"-D{options.seconds}", f"--log-file={log}"]
-    if kind == "HTTP check":
+    if kind in ("Envoy", "Envoy asks"):
+        arguments += ["--h1", f"http://127.0.0.1:{server.ports[kind]}/"]
+    elif kind == "HTTP check":
         (folder / "body").write_bytes(CHECK)
-        arguments += ["--h1", "-H", "content-type: application/json", f"http://127.0.0.1:{server.http}/v1/check"]
+        arguments += ["--h1", "-H", "content-type: application/json", "-d", str(folder / "body"),
+                      f"http://127.0.0.1:{server.http}/v1/check"]
     else:
         (folder / "body").write_bytes(FRAMED)
-        arguments += [*GRPC, f"http://127.0.0.1:{server.port}{CALL}"]
+        arguments += [*GRPC, "-d", str(folder / "body"), f"http://127.0.0.1:{server.port}{CALL}"]
     before = server.cpu_seconds()
-    said = servers.run([*arguments, "-d", str(folder / "body")], servers.cores()[1], options.seconds + 60)
+    said = servers.run(arguments, servers.cores()[1], options.seconds + 60)
     spent = server.cpu_seconds() - before
     done, failed = (int(re.search(rf"(\d+) {word}", said)[1]) for word in ("succeeded", "failed"))
     if done == 0 or failed > 0:
@@ -61,26 +113,14 @@ def measure(server, folder, kind, options):
     return spent / done * 1e6, done / options.seconds, times[len(times) * 99 // 100] / 1000
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 def body() -> int:
-    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("--rounds", type=int, default=5)
-    flags.add_argument("--seconds", type=int, default=3, help="of each measurement (default 3)")
-    flags.add_argument("--quick", action="store_true", help="only whether everything runs; the figures mean nothing")
-    options = flags.parse_args()
-    if options.quick:
-        options.rounds, options.seconds = 1, 1
+    options = servers.parse_flags(__doc__)
     core = servers.cores()[0]
     has_library = (servers.BUILD / "bench/weir_bench_grpc").exists()
-    kinds = {kind: each for kind, each in KINDS.items() if has_library or each[0] != "library"}
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
         (folder / "limits.yaml").write_text(LIMITS)
-        http, rls = free_port(), free_port()
+        http, rls = servers.free_ports(2)
         weir = stack.enter_context(servers.weir(core, "--http", f"127.0.0.1:{http}", "--rls", f"127.0.0.1:{rls}",
                                                 "--limits", str(folder / "limits.yaml")))
         weir = servers.Server("weir", weir.process, rls)
@@ -89,10 +129,14 @@ def body() -> int:
         if has_library:
             running["library"] = stack.enter_context(servers.listening("grpc", [servers.program("bench/weir_bench_grpc")], core))
 
+        if real := stack.enter_context(envoy(core, folder, rls)):
+            running["envoy"] = real
+        kinds = {kind: each for kind, each in KINDS.items() if each[0] in running}
+
         def turn(kind):
             whose = KINDS[kind][0]
             for name, each in running.items():
-                each.release() if name == whose else each.hold()
+                each.release() if name == whose or (name == "weir" and kind == "Envoy asks") else each.hold()
             return measure(running[whose], folder, kind, options)
         samples = servers.take_turns(kinds, options.rounds, turn)
         for each in running.values():
@@ -113,6 +157,8 @@ def body() -> int:
             if has_library:
                 line += told("the library's", ratio(kind, f"library {kind}", 0), 0.35)
                 line += told("its 99 %", ratio(kind, f"library {kind}", 2), 1.0)
+        if kind == "Envoy asks":
+            line += f", {ratio(kind, 'Envoy', 2):.2f} x its 99 % without the filter"
         print(line)
     if not has_library:
         print("  gRPC's own library is not compared: libgrpc++-dev was not there when this was built")

@@ -1,4 +1,5 @@
 """What the scripts here share: programs that are started, pinned to a core, held, watched, and surely stopped."""
+import argparse
 import contextlib
 import functools
 import json
@@ -116,19 +117,29 @@ def weir(core: int, *flags: str):
     return listening("weir", [program("src/cli/weir"), "serve", "--threads", "1", "--resp", "127.0.0.1:0", *flags], core)
 
 
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        return [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
+
+
 @contextlib.contextmanager
-def redis(core: int):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = [program("redis-server"), "--bind", "127.0.0.1", "--port", str(port), "--save", "",
-                 "--appendonly", "no", "--logfile", "/dev/null"]
+def answering(name: str, arguments: list[str], core: int, port: int, request: bytes = b"GET / HTTP/1.0\r\n\r\n",
+              answer: bytes = b"HTTP"):
+    """One that says by its first answer that it has started."""
     with running(arguments, core) as process:
         deadline = time.monotonic() + START_SECONDS
-        while ask(port, b"PING\r\n", 1) != b"+PONG\r\n":
+        while not ask(port, request, 1).startswith(answer):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise Failed(f"redis-server did not start on port {port}")
+                raise Failed(f"{name} did not start on port {port}")
             time.sleep(0.02)
-        yield Server("redis", process, port)
+        yield Server(name, process, port)
+
+
+def redis(core: int):
+    port, = free_ports(1)
+    arguments = [program("redis-server"), "--bind", "127.0.0.1", "--port", str(port), "--save", "",
+                 "--appendonly", "no", "--logfile", "/dev/null"]
+    return answering("redis", arguments, core, port, b"PING\r\n", b"+PONG")
 
 
 def ask(port: int, request: bytes, lines: int) -> bytes:
@@ -173,6 +184,18 @@ def cpu_of(server: Server, words: str, lines: int, options) -> float:
     sample = json.loads(run(arguments, cores()[1], options.seconds + 60))
     server.hold()
     return sample["server_cpu_us_per_request"]
+
+
+def parse_flags(description: str) -> argparse.Namespace:
+    """Of a script that measures in rounds."""
+    flags = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--rounds", type=int, default=5)
+    flags.add_argument("--seconds", type=int, default=3, help="of each measurement (default 3)")
+    flags.add_argument("--quick", action="store_true", help="only whether everything runs; the figures mean nothing")
+    options = flags.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = 1, 1
+    return options
 
 
 def take_turns(programs, rounds: int, measure) -> dict[str, list[float]]:

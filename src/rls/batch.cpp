@@ -6,6 +6,8 @@
 
 #include "rls/file_descriptor.hpp"
 #include "rls/form.hpp"
+#include "rls/held_limits.hpp"
+#include "rls/hold_messages.hpp"
 #include "rls/metadata.hpp"
 #include "service/told.hpp"
 
@@ -59,14 +61,85 @@ void Batch::take(grpc::GrpcCall& call, Asks asks) {
                                    : nanoseconds{0};
   const std::size_t before = loop_.asker.size();
   const std::size_t limits_before = tree_limits_.size();
-  wrong = ask(patience);
+  wrong = ask_for(call, asks, patience);
   if (wrong != Wrong::nothing) {
     while (loop_.asker.size() > before) loop_.asker.drop_last();
     tree_limits_.resize(limits_before);
     return refuse(call, wrong);
   }
+}
+
+Wrong Batch::ask_for(grpc::GrpcCall& call, Asks asks, nanoseconds patience) {
+  if (asks == Asks::reserve) return ask_hold(call, patience);
+  if (asks == Asks::commit) return ask_commit(call, patience);
+  const Wrong wrong = ask(patience);
+  if (wrong == Wrong::nothing) add(call, asks, loop_.request.descriptors().size());
+  return wrong;
+}
+
+void Batch::add(grpc::GrpcCall& call, Asks asks, std::size_t parts) {
   call.asked = true;
-  messages_.push_back({&call, request.descriptors().size(), RateLimitAnswer(call.answer()), asks});
+  messages_.push_back({&call, parts, RateLimitAnswer(call.answer()), asks});
+}
+
+Wrong Batch::ask_hold(grpc::GrpcCall& call, nanoseconds patience) {
+  const ReserveTerms terms = read_reserve(call.message());
+  HeldLimits held;
+  const Wrong wrong = find_held(loop_, asking_, trees_.get(), terms.amount, held);
+  if (wrong != Wrong::nothing) return wrong;
+  if (held.denied || loop_.holds.full() || held.all.empty()) {
+    reply_reserved(call, held.denied || loop_.holds.full(), {});
+    return Wrong::nothing;
+  }
+  service::Question& question = asking_.add_hold(terms.ttl + Holds::kLater, byte_of(Form::held));
+  keep_held(held, question);
+  question.patience = patience;
+  add(call, Asks::reserve, 1);
+  return Wrong::nothing;
+}
+
+// Its hold is settled; where there is none, what it cost is charged afterwards (ask_again).
+Wrong Batch::ask_commit(grpc::GrpcCall& call, nanoseconds patience) {
+  const CommitTerms terms = read_commit(call.message());
+  HeldLimits met;
+  const Wrong wrong = find_held(loop_, asking_, trees_.get(), 0, met);
+  if (wrong != Wrong::nothing) return wrong;
+  if (terms.id.empty()) {
+    call.asked = true;
+    again_.push_back(&call);
+    return Wrong::nothing;
+  }
+  const service::Ask ask{
+      .verb = store::Verb::settle, .id = terms.id, .actual = std::min(terms.actual, limits::kMostUnits)};
+  service::Question* const question = asking_.add(ask, byte_of(Form::settled), false);
+  if (question == nullptr) return Wrong::attribute;
+  question->patience = patience;
+  add(call, Asks::commit, 1);
+  return Wrong::nothing;
+}
+
+// By the trees and the file that are in force now.
+void Batch::ask_again() {
+  for (grpc::GrpcCall* const call : std::exchange(again_, {})) {
+    const std::uint64_t actual = read_commit(call->message()).actual;
+    if (actual == 0) {
+      reply_committed(*call, false);
+      continue;
+    }
+    loop_.request.read(call->message());
+    loop_.asks = Asks::commit;
+    loop_.actual = actual;
+    const std::size_t before = loop_.asker.size();
+    const std::size_t limits_before = tree_limits_.size();
+    const Wrong wrong = ask(nanoseconds{0});
+    if (wrong == Wrong::nothing) {
+      add(*call, Asks::commit, loop_.request.descriptors().size());
+      continue;
+    }
+    while (loop_.asker.size() > before) loop_.asker.drop_last();
+    tree_limits_.resize(limits_before);
+    refuse(*call, wrong);
+  }
 }
 
 // All descriptors, by the limits file where it has the domain, or by the trees.
@@ -96,13 +169,15 @@ Wrong Batch::ask_file(const limits::RlsDomain& domain, nanoseconds patience) {
 void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   const std::string_view why = sentence_of(wrong);
   if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
+  if (wrong == Wrong::windows) return connection_.refuse(call, grpc::Code::unimplemented, why);
   if (!is_bad(wrong)) return connection_.refuse(call, grpc::Code::invalid_argument, why);
   service::Service& service = loop_.asker.service();
   loop_.counts.count(wrong);
   service.notices.tell(core::Notice::rls_refused, peer_, why);
-  if (loop_.options.bad_is_error || loop_.asks == Asks::report)
+  if (loop_.options.bad_is_error || denies_nobody(loop_.asks))
     return connection_.refuse(call, grpc::Code::invalid_argument, why);
   service.counters.count(&service::Counters::denied);
+  if (loop_.asks == Asks::reserve) return reply_reserved(call, true, {});
   RateLimitAnswer answer(call.answer());
   for (std::size_t i = 0; i < loop_.request.descriptors().size(); ++i) answer.add({.over = true});
   answer.conclude(true);
@@ -111,24 +186,29 @@ void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
 }
 
 bool Batch::settle() {
-  const bool done = asking_.settle([this](const service::Question& question) { tell(question); });
-  if (told_ == messages_.size()) {
-    messages_.clear();
-    tree_limits_.clear();
-    told_ = tree_told_ = 0;
+  for (;;) {
+    const bool done = asking_.settle([this](const service::Question& question) { tell(question); });
+    if (told_ == messages_.size()) {
+      messages_.clear();
+      tree_limits_.clear();
+      told_ = tree_told_ = 0;
+    }
+    if (!done || again_.empty()) return done;
+    ask_again();
   }
-  return done;
 }
 
 void Batch::tell(const service::Question& question) {
   Message& message = messages_[told_];
   const Form form = form_of(question.form);
+  if (form == Form::held) return tell_held(question);
+  if (form == Form::settled) return tell_settled(question);
   const bool by_file = form == Form::by_file || form == Form::whether;
   const bool asked = by_file || form == Form::by_tree;
   telling_.by_fallback =
       telling_.by_fallback || (asked && !question.checks.empty() && question.source == Source::fallback);
   if (form == Form::refused) {
-    if (message.asks != Asks::report) telling_.deny();
+    if (!denies_nobody(message.asks)) telling_.deny();
   } else if (form == Form::unlimited) {
     telling_.status.remaining = std::numeric_limits<std::uint32_t>::max();
   } else if (form == Form::free) {
@@ -145,6 +225,40 @@ void Batch::tell(const service::Question& question) {
   if ((question.form & kLast) != 0) tell_descriptor(message);
 }
 
+void Batch::tell_held(const service::Question& question) {
+  grpc::GrpcCall& call = *messages_[told_++].call;
+  if (question.fault != Fault::none) {
+    const bool never = question.fault == Fault::unsuitable;
+    return connection_.refuse(call, never ? grpc::Code::unimplemented : grpc::Code::unavailable,
+                              question.why);
+  }
+  const bool over = !question.allowed();
+  if (over) loop_.asker.service().counters.count(&service::Counters::denied);
+  const store::ReservationTerms& terms = *question.reservation;
+  const std::string_view id = over ? std::string_view() : terms.id;
+  if (!id.empty()) loop_.holds.add(std::string(id), loop_.asker.service().now() + terms.hold - Holds::kLater);
+  reply_reserved(call, over, id);
+}
+
+void Batch::tell_settled(const service::Question& question) {
+  grpc::GrpcCall& call = *messages_[told_++].call;
+  if (question.fault != Fault::none && question.fault != Fault::unsuitable)
+    return connection_.refuse(call, grpc::Code::unavailable, question.why);
+  if (question.fault == Fault::none && question.reservation->wait.count() >= 0)
+    return reply_committed(call, true);
+  again_.push_back(&call);
+}
+
+void Batch::reply_reserved(grpc::GrpcCall& call, bool over, std::string_view id) {
+  write_reserved(call.answer(), over, id);
+  connection_.reply(call);
+}
+
+void Batch::reply_committed(grpc::GrpcCall& call, bool released) {
+  write_committed(call.answer(), released);
+  connection_.reply(call);
+}
+
 void Batch::tell_file(const service::Question& question, Message& message) {
   const limits::Set& set = *asking_.set_of(question);
   const bool charges = question.verb == store::Verb::charge;
@@ -156,14 +270,14 @@ void Batch::tell_file(const service::Question& question, Message& message) {
   if (loop_.options.headers_of_answers)
     message.fields.add(set, question.more->matched, service::asked_of(question),
                        limits::Time(loop_.asker.service().wall_now()));
-  if (message.asks == Asks::report) telling_.pass();
+  if (denies_nobody(message.asks)) telling_.pass();
   if (!looks) loop_.asker.count(question, &set, !telling_.status.over);
 }
 
 void Batch::tell_tree(const service::Question& question, Message& message) {
   const TreeLimit& limit = tree_limits_[tree_told_++];
   auto [status, helps, would_deny] = tree_status_of(question, limit, when_.now);
-  if (message.asks == Asks::report) status.over = helps = false;
+  if (denies_nobody(message.asks)) status.over = helps = false;
   telling_.status = status;
   telling_.helps = helps;
   if (loop_.options.headers_of_answers && !limit.shadow)
@@ -220,6 +334,7 @@ void Batch::finish(Message& message) {
   message.over = message.over || (message.has_quota && !message.quota_left);
   if (message.undecided && !message.over)
     return connection_.refuse(*message.call, grpc::Code::unavailable, "nobody could decide");
+  if (message.asks == Asks::commit) return reply_committed(*message.call, false);
   message.over = message.over && !loop_.options.shadow;
   message.answer.conclude(message.over);
   write_headers(message);

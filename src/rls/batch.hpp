@@ -29,14 +29,16 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   void begin(store::Arrival when);
-  // A RateLimitRequest: its answer is written now, or by settle().
+  // A message: its answer is written now, or by settle().
   void take(grpc::GrpcCall& call, Asks asks);
   bool full() const { return loop_.asker.size() >= service::Asker::kMany; }
   // Asks what was taken, and answers what is answered. False: some of it waits for a store.
   bool settle();
   bool waiting() const { return asking_.waiting(); }
   bool answered() const { return asking_.answered(); }
-  std::size_t kept() const { return asking_.kept() + messages_.capacity() * sizeof(Message); }
+  std::size_t kept() const {
+    return asking_.kept() + messages_.capacity() * sizeof(Message) + again_.capacity() * sizeof(again_[0]);
+  }
 
  private:
   struct Message {
@@ -55,10 +57,19 @@ class Batch {
     service::GatheredFields fields{};  // where clients are told as by HTTP
   };
 
+  Wrong ask_for(grpc::GrpcCall& call, Asks asks, std::chrono::nanoseconds patience);
   Wrong ask(std::chrono::nanoseconds patience);
+  Wrong ask_hold(grpc::GrpcCall& call, std::chrono::nanoseconds patience);
+  Wrong ask_commit(grpc::GrpcCall& call, std::chrono::nanoseconds patience);
+  void ask_again();
+  void add(grpc::GrpcCall& call, Asks asks, std::size_t parts);
   Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
+  void tell_held(const service::Question& question);
+  void tell_settled(const service::Question& question);
+  void reply_reserved(grpc::GrpcCall& call, bool over, std::string_view id);
+  void reply_committed(grpc::GrpcCall& call, bool released);
   void tell_file(const service::Question& question, Message& message);
   void tell_tree(const service::Question& question, Message& message);
   void tell_descriptor(Message& message);
@@ -76,8 +87,9 @@ class Batch {
   std::vector<TreeLimit> tree_limits_;                // of all messages
   std::size_t tree_told_ = 0;                         // of them
   std::vector<Message> messages_;
-  std::size_t told_ = 0;       // of them
-  DescriptorTelling telling_;  // the descriptor that is told now
+  std::size_t told_ = 0;                // of them
+  std::vector<grpc::GrpcCall*> again_;  // commits whose holds are gone: they are charged
+  DescriptorTelling telling_;           // the descriptor that is told now
 };
 
 }  // namespace weir::rls

@@ -10,15 +10,28 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-enum Method : std::uint8_t { kShouldRateLimit, kCheckRateLimit, kReport, kHealthCheck, kHealthWatch };
-constexpr std::array<std::string_view, 5> kPaths = {
+enum Method : std::uint8_t {
+  kShouldRateLimit,
+  kCheckRateLimit,
+  kReport,
+  kReserve,
+  kCommit,
+  kHealthCheck,
+  kHealthWatch
+};
+constexpr std::array<std::string_view, 7> kPaths = {
     "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
     "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit",
-    "/kuadrant.service.ratelimit.v1.RateLimitService/Report", "/grpc.health.v1.Health/Check",
+    "/kuadrant.service.ratelimit.v1.RateLimitService/Report",
+    "/kuadrant.service.ratelimit.v1.RateLimitService/Reserve",
+    "/kuadrant.service.ratelimit.v1.RateLimitService/Commit",
+    "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch"};
 
 Asks asks_of(int method) {
-  return method == kCheckRateLimit ? Asks::whether : method == kReport ? Asks::report : Asks::may_pass;
+  constexpr std::array<Asks, 5> kAsks = {Asks::may_pass, Asks::whether, Asks::report, Asks::reserve,
+                                         Asks::commit};
+  return kAsks[static_cast<std::size_t>(method)];
 }
 
 // How long a client may take to say that it has understood that it is to go elsewhere.

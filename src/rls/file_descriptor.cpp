@@ -33,8 +33,9 @@ struct Asked {
 };
 
 // Its entries as attributes; null: a key comes twice.
-std::optional<std::size_t> read_attributes(RlsLoop& loop, std::span<const limits::DescriptorEntry> entries,
+std::optional<std::size_t> read_attributes(RlsLoop& loop, const AskedDescriptor& descriptor,
                                            const limits::RlsDomain& domain) {
+  const std::span<const limits::DescriptorEntry> entries = loop.request.entries(descriptor);
   const limits::Set& set = *loop.asker.limits();
   auto& attributes = loop.asker.attributes();
   std::size_t count = 0;
@@ -98,7 +99,7 @@ Question* give_back(const Asked& asked, service::Ask ask) {
 
 // Kuadrant's: nothing is charged, or all that it meets is. Null: as Asker::refusal() says.
 Question* ask_kuadrants(const Asked& asked, service::Ask ask) {
-  const bool reports = asked.loop.asks == Asks::report;
+  const bool reports = denies_nobody(asked.loop.asks);
   const Form form = reports ? Form::by_file : Form::whether;
   ask.verb = reports ? Verb::charge : Verb::look;
   Question* question = asked.asking.add(ask, byte_of(form), false);
@@ -124,15 +125,14 @@ Wrong answer_refused(const Asked& asked) {
 
 Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
                   const limits::RlsDomain& domain, nanoseconds patience) {
-  const RateLimitRequest& request = loop.request;
   if (descriptor.limit) RlsCounts::count(loop.counts.ignored_overrides);
-  const auto count = read_attributes(loop, request.entries(descriptor), domain);
+  const auto count = read_attributes(loop, descriptor, domain);
   if (!count) return Wrong::key_twice;
   if (*count == 0) {
     asking.add_answered(byte_of(Form::free));
     return Wrong::nothing;
   }
-  const std::uint64_t said = std::min(request.hits(descriptor), limits::kMostUnits);
+  const std::uint64_t said = std::min(loop.units(descriptor), limits::kMostUnits);
   const std::uint64_t hits = loop.asks == Asks::whether ? 1 : said;
   Asked asked{loop, asking, patience, descriptor.hits.has_value(), hits == 0};
   const limits::Description description{.attributes = std::span(loop.asker.attributes()).first(*count),
@@ -150,6 +150,21 @@ Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor&
   if (question == nullptr) return answer_refused(asked);
   question->patience = patience;
   charge_apart(asked, *question);
+  return Wrong::nothing;
+}
+
+Wrong match_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
+                    const limits::RlsDomain& domain, bool& denied) {
+  const auto count = read_attributes(loop, descriptor, domain);
+  if (!count) return Wrong::key_twice;
+  if (*count == 0) return Wrong::nothing;
+  const limits::Description description{.attributes = std::span(loop.asker.attributes()).first(*count)};
+  const Question* const question =
+      asking.add({.verb = Verb::check, .as = &description}, byte_of(Form::by_file), false);
+  if (question == nullptr && loop.asker.refusal().what != service::Refusal::What::required)
+    return Wrong::attribute;
+  using Outcome = limits::Matched::Outcome;
+  denied = denied || question == nullptr || question->more->matched.outcome == Outcome::refused;
   return Wrong::nothing;
 }
 

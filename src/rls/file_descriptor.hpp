@@ -16,4 +16,9 @@ namespace weir::inline v0_1::rls {
 Wrong ask_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
                   const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
 
+// Adds the question that says which limits it meets, for the caller to look at and drop; none where it meets
+// nothing, or is denied whatever is left.
+Wrong match_by_file(RlsLoop& loop, service::Asking& asking, const AskedDescriptor& descriptor,
+                    const limits::RlsDomain& domain, bool& denied);
+
 }  // namespace weir::rls

@@ -12,6 +12,8 @@ enum class Form : std::uint8_t {
   by_file,    // what the store says
   whether,    // the same, where it was asked whether one more unit would fit
   by_tree,    // the same
+  held,       // Kuadrant's Reserve
+  settled,    // its Commit, of a hold
 };
 constexpr std::uint8_t kShadow = 0x40;  // its limit denies nobody
 constexpr std::uint8_t kLast = 0x80;    // of its descriptor

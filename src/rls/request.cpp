@@ -63,6 +63,8 @@ std::string_view name_of(Wrong wrong) {
       return "unit";
     case Wrong::key_twice:
       return "key_twice";
+    case Wrong::limits:
+      return "limits";
     default:
       return "attribute";
   }
@@ -80,6 +82,10 @@ std::string_view sentence_of(Wrong wrong) {
       return "rate limit descriptor list must not be empty";
     case Wrong::empty_key:
       return "rate limit descriptor entry key must not be empty";
+    case Wrong::windows:
+      return "a window cannot be held: Reserve and Commit need limits of gcra";
+    case Wrong::limits:
+      return "more than 16 limits are to be held";
     case Wrong::utf8:
       return "a text of a descriptor is not UTF-8";
     case Wrong::key_size:

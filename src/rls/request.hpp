@@ -30,6 +30,7 @@ enum class Wrong : std::uint8_t {
   no_domain,
   no_descriptors,
   empty_key,
+  windows,  // of what is to be held
   utf8,
   key_size,
   value_size,
@@ -38,9 +39,10 @@ enum class Wrong : std::uint8_t {
   unit,
   key_twice,
   attribute,  // a limit of the limits file cannot take it
+  limits,     // of what is to be held
 };
 constexpr Wrong kFirstBad = Wrong::utf8;
-constexpr std::size_t kWrongs = static_cast<std::size_t>(Wrong::attribute) + 1;
+constexpr std::size_t kWrongs = static_cast<std::size_t>(Wrong::limits) + 1;
 inline bool is_bad(Wrong wrong) { return wrong >= kFirstBad; }
 std::string_view name_of(Wrong wrong);      // of a bad one, as metrics say it
 std::string_view sentence_of(Wrong wrong);  // no byte of the caller's is in it

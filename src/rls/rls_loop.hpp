@@ -8,9 +8,11 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "limits/descriptors.hpp"
 #include "rls/counts.hpp"
+#include "rls/holds.hpp"
 #include "rls/request.hpp"
 #include "rls/series_counts.hpp"
 #include "service/asker.hpp"
@@ -20,12 +22,15 @@
 
 namespace weir::inline v0_1::rls {
 
-// What a RateLimitRequest is sent for: by Envoy's method, or by Kuadrant's two.
+// What a message is sent for: by Envoy's method, or by Kuadrant's.
 enum class Asks : std::uint8_t {
   may_pass,  // what it says is charged
   whether,   // whether one more unit would fit; nothing is charged
   report,    // what has been used is charged, whatever is left, and nobody is denied
+  reserve,   // what it may need is held
+  commit,    // the same as a report, in the place of what is held
 };
+inline bool denies_nobody(Asks asks) { return asks == Asks::report || asks == Asks::commit; }
 
 struct RlsOptions {
   bool bad_is_error = false;  // what callers can cause is answered with an error, which lets them pass
@@ -44,14 +49,20 @@ struct RlsOptions {
 
 struct RlsLoop {
   // `store_is_far`: it takes time to answer, so that what has little left is not asked of it. All that is
-  // handed in must outlive this.
+  // handed in must outlive this. `wake`: as Holds has it.
   RlsLoop(service::Service& service, store::Store& store, bool store_is_far, const RlsOptions& said,
-          RlsCounts& counted)
+          RlsCounts& counted, std::function<void()> wake = {})
       : asker(service, store),
         trees(service.descriptors.get()),
         is_far(store_is_far),
         options(said),
-        counts(counted) {}
+        counts(counted),
+        holds(store, service.options().clock, std::move(wake)) {}
+
+  // What one of its descriptors is to be charged.
+  std::uint64_t units(const AskedDescriptor& descriptor) const {
+    return asks == Asks::commit ? actual : request.hits(descriptor);
+  }
 
   service::Asker asker;
   service::DescriptorsView trees;
@@ -59,8 +70,10 @@ struct RlsLoop {
   const bool is_far;
   const RlsOptions& options;
   RlsCounts& counts;
+  Holds holds;
   RateLimitRequest request;                     // that is read now
   Asks asks = Asks::may_pass;                   // what it is sent for
+  std::uint64_t actual = 0;                     // of a commit
   std::deque<limits::DescriptorMatch> matches;  // of its descriptors
 };
 

@@ -37,10 +37,12 @@ void keep(Question& question, const DescriptorMatch& match) {
   store::Check& check = question.room(1)[0];
   Question::More& more = question.more_of();
   more.keys = match.key;
-  check.key = more.keys;
+  if (match.is_override) more.keys += match.limit->name;
+  check.key = std::string_view(more.keys).substr(0, match.key.size());
   check.limit = match.limit;
   if (!match.is_override) return;
   more.limits.assign(1, *match.limit);
+  more.limits[0].name = std::string_view(more.keys).substr(match.key.size());
   check.limit = more.limits.data();
 }
 
@@ -52,8 +54,8 @@ struct Hits {
 
 Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
   if (loop.asks == Asks::whether) return {0, false, false};
-  if (loop.asks == Asks::report)
-    return {std::clamp(loop.request.hits(descriptor), std::uint64_t{1}, limits::kMostUnits), true, false};
+  if (denies_nobody(loop.asks))
+    return {std::clamp(loop.units(descriptor), std::uint64_t{1}, limits::kMostUnits), true, false};
   Hits hits{std::min(loop.request.hits(descriptor), limits::kMostUnits), descriptor.hits.has_value(), false};
   if (!descriptor.gives_back || hits.units == 0) return hits;
   hits.given_back = loop.asker.service().options().allow_refunds;

@@ -44,7 +44,8 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_),
-      rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts),
+      rls_(service, store(), shared_ != nullptr, settings.rls_options, rls_counts,
+           [this] { wake_for_holds(); }),
       loop_(number, loop_clock(service), settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
@@ -105,6 +106,15 @@ void Worker::pass_time(std::chrono::nanoseconds by) {
   act();
 }
 
+void Worker::wake_for_holds() {
+  if (const auto next = rls_.holds.next()) next_end_->set(*next - service_.now());
+}
+
+void Worker::end_holds() {
+  loop_.turn([this] { rls_.holds.end_due(service_.now()); });
+  wake_for_holds();
+}
+
 void Worker::start() {
   loop_.start_sweeping();
   if (link_) link_->start();
@@ -132,6 +142,7 @@ void Worker::let_end() {
   boost::asio::post(loop_.context, [this] {
     loop_.stop();
     next_moment_->stop();
+    next_end_->stop();
     end_store();
   });
 }

@@ -70,6 +70,8 @@ class Worker {
   store::Store& store();
   void wake();
   void advance();
+  void wake_for_holds();
+  void end_holds();
   void watch_leases();
   void end_store();
 
@@ -84,6 +86,7 @@ class Worker {
   net::Loop loop_;
   net::LoopClients clients_{loop_};
   const std::unique_ptr<net::Timer> next_moment_ = loop_.timers->make([this] { advance(); });
+  const std::unique_ptr<net::Timer> next_end_ = loop_.timers->make([this] { end_holds(); });
   const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });
   std::optional<StoreLink> link_;
   Every leases_{*loop_.timers};

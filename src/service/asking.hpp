@@ -86,6 +86,17 @@ class Asking {
     *question.charge = {.outside = outside, .client = client_};
     return question;
   }
+  // One that is reserved for now and held, whose checks the caller fills.
+  Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
+    Question& question = asker_.add();
+    question.verb = store::Verb::reserve;
+    question.form = form;
+    question.silent = question.by_file = question.explains = false;
+    question.charge = nullptr;
+    question.reservation = &question.more_of().reservation;
+    *question.reservation = {.hold = hold, .client = client_};
+    return question;
+  }
   // One that was added needs no store: none of its checks is left.
   void need_no_store(Question& question) {
     question.checks = {};

@@ -14,6 +14,7 @@ struct HoldEnder::Asked final : Request {
       : ender(its), hold(std::move(which)), told(std::move(then)) {
     verb = how;
     terms.id = hold.id;
+    terms.actual = hold.actual;
     reservation = &terms;
     on_answer = [](Request& request) {
       auto& self = static_cast<Asked&>(request);

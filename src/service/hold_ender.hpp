@@ -1,5 +1,5 @@
-// Ends the holds of connections that have gone: each before its moment as a cancel, after it as a settlement
-// at what it was charged.
+// Ends the holds of connections that have gone, and others that nobody settles: each before its moment as a
+// cancel, after it as a settlement, at what it was charged unless its hold says otherwise.
 //
 // A connection may leave thousands, so they end a few at a time, in turns of their own. Where a store that is
 // shared does not answer, a hold is left to its time.
@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +30,8 @@ class HoldEnder {
 
   struct Hold {
     std::string id;
-    bool may_wait = false;  // its moment may be yet to come
+    bool may_wait = false;                  // its moment may be yet to come
+    std::optional<std::uint64_t> actual{};  // what it turned out to cost; nothing: what it was charged
   };
 
   // `soon` is called when advance() is to be called in a later turn; empty: what can be done is done at once.

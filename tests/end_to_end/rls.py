@@ -143,6 +143,18 @@ class Client:
     def report(self, *args, **options):
         return self.kuadrant("Report", *args, **options)
 
+    def reserve(self, domain, *descriptors, amount, ttl=None):
+        """The code, and the reservation."""
+        duration = b"" if ttl is None else field(4, field(1, int(ttl)) + field(2, round(ttl % 1 * 1e9)))
+        message = request(domain, *descriptors) + field(3, amount) + duration
+        told = fields(self.channel.unary_unary(KUADRANT + "Reserve")(message, timeout=PATIENCE))
+        return told[1][-1], b"".join(told[2]).decode()
+
+    def commit(self, domain, *descriptors, reservation, actual):
+        """Whether its hold was released."""
+        message = request(domain, *descriptors) + field(3, reservation) + field(4, actual)
+        return fields(self.channel.unary_unary(KUADRANT + "Commit")(message, timeout=PATIENCE))[1] == [1]
+
     def refused(self, call, *args, **options):
         """The code and the text of a call that fails."""
         try:

@@ -193,6 +193,19 @@ rls:
         self.assertEqual(self.rls.check("edge", descriptor(tenant="banned")).code, OVER)
         self.assertEqual(self.rls.check("nowhere", descriptor(tenant="x")).code, OK)
 
+    def test_kuadrant_holds_by_the_limits_file(self):
+        token, both = descriptor(token=self.me), [descriptor(token=self.me), descriptor(plan=self.me)]
+        code, held = self.rls.reserve("edge", *both, amount=9)
+        self.assertEqual((code, [each.remaining for each in self.rls.check("edge", *both).statuses]), (OK, [1, 2]), "half of 2 and of 4")
+        self.assertTrue(self.rls.commit("edge", *both, reservation=held, actual=0))
+        self.assertEqual(self.rls.check("edge", token).statuses[0].remaining, 2)
+        self.assertFalse(self.rls.commit("edge", *both, reservation=held, actual=3))
+        self.assertEqual([each.code for each in self.rls.check("edge", *both).statuses], [OVER, OK])
+        self.assertEqual(self.rls.reserve("edge", *both, amount=1), (OVER, ""))
+        for denied in (descriptor(kind="must"), descriptor(("user_id", "a"), ("user_id", "b"))):
+            self.assertEqual(self.rls.reserve("edge", denied, amount=1), (OVER, ""))
+        self.assertEqual(self.rls.refused(self.rls.reserve, "edge", descriptor(tenant=self.me), amount=1)[0], "UNIMPLEMENTED")
+
     def test_kuadrants_bad_requests(self):
         twice = descriptor(("user_id", "a"), ("user_id", "b"))
         answer = self.rls.check("edge", twice)

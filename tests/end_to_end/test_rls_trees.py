@@ -1,4 +1,5 @@
 """Envoy's rate limit service over envoyproxy/ratelimit's own YAML: what that program answers, weir answers too."""
+import subprocess
 import time
 import unittest
 import urllib.request
@@ -44,6 +45,16 @@ descriptors:
         share_threshold: true
         rate_limit: { unit: day, requests_per_unit: 2 }
 """
+
+
+def start_redis(test):
+    """For all tests of a class."""
+    port = free_port()
+    redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    test.addClassCleanup(redis.wait)
+    test.addClassCleanup(redis.kill)
+    return port
 
 
 class Trees:
@@ -173,6 +184,13 @@ class Trees:
         self.assertEqual(self.one(user)[0], OVER)
         self.assertEqual(self.rls.report("shop", descriptor(user=self.me + "2", hits=0)).statuses[0].remaining, 2, "at least one")
 
+    def test_kuadrant_holds_nothing_of_a_window(self):
+        sentence = "UNIMPLEMENTED", "a window cannot be held: Reserve and Commit need limits of gcra"
+        user = descriptor(user=self.me)
+        self.assertEqual(self.rls.refused(self.rls.reserve, "shop", user, amount=1), sentence)
+        self.assertEqual(self.rls.refused(self.rls.commit, "shop", user, reservation="", actual=1), sentence)
+        self.assertEqual(self.one(user)[2], 2)
+
     def test_values_that_share_a_counter(self):
         path = lambda value: descriptor(deep=self.me, path=value)
         self.assertEqual([self.one(path(each))[2] for each in ("/v1/a", "/v1/b")], [1, 0])
@@ -197,13 +215,7 @@ class Embedded(Trees, unittest.TestCase):
 class Shared(Trees, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        import subprocess
-        port = free_port()
-        redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        cls.addClassCleanup(redis.wait)
-        cls.addClassCleanup(redis.kill)
-        cls.redis_port = port
+        cls.redis_port = port = start_redis(cls)
         cls.flags = ("--store", f"redis://127.0.0.1:{port}", "--store-deadline", "2s")
         super().setUpClass()
         with Client(cls.server.ports[1]) as client:
@@ -223,6 +235,98 @@ class Shared(Trees, unittest.TestCase):
         with redis.Redis(port=self.redis_port, decode_responses=True) as client:
             reply = client.execute_command(*words)
         return "\r\n".join(f"{k}:{v if not isinstance(v, dict) else ','.join(f'{a}={b}' for a, b in v.items())}" for k, v in reply.items())
+
+
+class Kuadrant:
+    """What it holds. Below: where."""
+
+    CONFIG = """domain: ai
+descriptors:
+  - { key: tokens, rate_limit: { unit: day, requests_per_unit: 100 } }
+  - { key: model, rate_limit: { unit: day, requests_per_unit: 41 } }
+  - { key: none, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: free, rate_limit: { unlimited: true } }
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.folder.file("ai.yaml", cls.CONFIG)
+        cls.server = Server("--threads", "2", "--rls", "127.0.0.1:0", "--rls-config", cls.folder.path, "--rls-algorithm", "gcra", *cls.flags())
+        cls.addClassCleanup(cls.server.__exit__, None)
+
+    def setUp(self):
+        self.client = Client(self.server.ports[1])
+        self.addCleanup(self.client.close)
+        me = self.id().rsplit(".", 1)[1]
+        self.tokens, self.model = descriptor(tokens=me), descriptor(model=me)
+
+    def left(self, *descriptors):
+        return [each.remaining for each in self.client.check("ai", *descriptors or (self.tokens,)).statuses]
+
+    def reserve(self, *descriptors, amount, ttl=None):
+        return self.client.reserve("ai", *descriptors or (self.tokens,), amount=amount, ttl=ttl)
+
+    def commit(self, reservation, actual):
+        return self.client.commit("ai", self.tokens, reservation=reservation, actual=actual)
+
+    def test_what_is_held_is_settled_at_what_it_turned_out_to_cost(self):
+        for actual in (10, 35):
+            code, held = self.reserve(amount=30)
+            self.assertEqual((code, bool(held)), (OK, True))
+            before = self.left()[0]
+            self.assertTrue(self.commit(held, actual))
+            self.assertEqual(self.left(), [before + 30 - actual])
+
+    def test_a_commit_is_charged_whatever_its_id(self):
+        _, held = self.reserve(amount=30)
+        self.assertEqual([self.commit(each, 10) for each in (held, held, "", "unknown", "?")], [True, False, False, False, False])
+        self.assertEqual(self.left(), [50])
+        self.assertFalse(self.commit("", 0))
+        self.assertEqual(self.left(), [50])
+        self.assertFalse(self.commit("", 80))
+        self.assertEqual(self.client.check("ai", self.tokens).code, OVER, "more than is left")
+
+    def test_half_of_a_limit_is_held_at_most_and_all_or_none(self):
+        code, held = self.reserve(self.tokens, self.model, amount=1000)
+        self.assertEqual((code, self.left(self.tokens, self.model)), (OK, [50, 21]))
+        self.assertTrue(self.client.commit("ai", self.tokens, self.model, reservation=held, actual=30))
+        self.assertEqual(self.left(self.tokens, self.model), [70, 11], "of each")
+        self.assertEqual(self.reserve(self.tokens, self.model, amount=1000), (OVER, ""))
+        self.assertEqual(self.left(self.tokens, self.model), [70, 11], "none is held")
+
+    def test_what_nobody_commits_goes_back(self):
+        code, held = self.reserve(amount=30, ttl=0.3)
+        self.assertEqual((code, self.left()), (OK, [70]))
+        until(lambda: self.left() == [100], "all of it is back")
+        self.assertFalse(self.commit(held, 5))
+        self.assertEqual(self.left(), [95])
+
+    def test_what_meets_nothing_and_what_nothing_helps(self):
+        self.assertEqual(self.reserve(descriptor(free="x"), descriptor(other="x"), amount=5), (OK, ""))
+        self.assertEqual(self.client.reserve("elsewhere", self.tokens, amount=5), (OK, ""))
+        self.assertEqual(self.reserve(self.tokens, descriptor(none="x"), amount=5), (OVER, ""))
+        many = [descriptor(tokens=f"{i}") for i in range(17)]
+        self.assertEqual(self.reserve(*many, amount=5), (OVER, ""), "more than 16 limits")
+        self.assertEqual(self.client.refused(self.client.reserve, "", self.tokens, amount=5), ("INVALID_ARGUMENT", "rate limit domain must not be empty"))
+        self.assertEqual(self.left(), [100])
+
+
+class Holds(Kuadrant, unittest.TestCase):
+    @classmethod
+    def flags(cls):
+        return ()
+
+
+class SharedHolds(Kuadrant, unittest.TestCase):
+    @classmethod
+    def flags(cls):
+        return "--store", f"redis://127.0.0.1:{start_redis(cls)}", "--store-deadline", "2s"
+
+    def setUp(self):
+        super().setUp()
+        until(lambda: self.server.info()["store_state"] == "ready", "the store decides")
 
 
 class Gcra(unittest.TestCase):
