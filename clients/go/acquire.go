@@ -1,0 +1,182 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An ACQUIRE holds up its connection until its moment has come, so it has one of its own: a lane. To give up is to
+// close it: the server gives the moment to another.
+type lanes struct {
+	client  *Client
+	places  chan struct{}
+	counted atomic.Int64
+
+	mu     sync.Mutex
+	idle   []*conn
+	used   map[*conn]struct{}
+	closed bool
+}
+
+func newLanes(c *Client, most int) *lanes {
+	return &lanes{client: c, places: make(chan struct{}, most), used: map[*conn]struct{}{}}
+}
+
+// Acquire returns when the moment has come, within MaxWait. Denied is an error, *Denied. If ctx ends, the moment is
+// given back.
+func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
+	if err := q.checkWaiting(w); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	r, err := c.acquire(ctx, &q, w)
+	c.toldReservation(ctx, "ACQUIRE", &q, r, began, err)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Decision.Allowed {
+		return nil, &Denied{r.Decision}
+	}
+	return r, nil
+}
+
+func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
+	end := clock() + w.MaxWait
+	free, err := c.lanes.enter(ctx, w.MaxWait)
+	if err != nil {
+		return c.granted(nil, q, c.without(err))
+	}
+	defer free()
+	for {
+		made, err := c.lanes.take(ctx, end+c.set.timeout-clock())
+		if err != nil {
+			return c.granted(nil, q, c.without(err))
+		}
+		if w.MaxWait = end - clock(); w.MaxWait < 0 {
+			w.MaxWait = 0
+		}
+		p := reservePending("WEIR.ACQUIRE", q, w, true)
+		p.deadline = clock() + w.MaxWait + c.set.timeout
+		c.lanes.counted.Add(1)
+		if !made.send(p) {
+			c.lanes.counted.Add(-1)
+			c.lanes.drop(made)
+			continue
+		}
+		if err := p.wait(ctx); err != nil {
+			c.lanes.drop(made)
+			return nil, err
+		}
+		if p.state.Load() == unsent {
+			c.lanes.counted.Add(-1)
+			c.lanes.drop(made)
+			continue
+		}
+		if err = c.ended(made, p); p.state.Load() == answered {
+			c.lanes.giveBack(made)
+		} else {
+			c.lanes.drop(made)
+		}
+		r, err := c.granted(p, q, err)
+		p.recycle()
+		return r, err
+	}
+}
+
+// enter waits for a place, no longer than the wait may be.
+func (l *lanes) enter(ctx context.Context, most time.Duration) (func(), error) {
+	free := func() { <-l.places }
+	select {
+	case l.places <- struct{}{}:
+		return free, nil
+	default:
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case l.places <- struct{}{}:
+		return free, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.client.life.Done():
+		return nil, errClosed
+	case <-timer.C:
+		return nil, &Unavailable{Reason: fmt.Sprintf("%d calls of Acquire wait, each on a connection of its own", cap(l.places))}
+	}
+}
+
+// take is an idle lane, or a new one, which may take as long as it takes to connect.
+func (l *lanes) take(ctx context.Context, most time.Duration) (*conn, error) {
+	l.mu.Lock()
+	for n := len(l.idle); n > 0; n = len(l.idle) {
+		made := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		if !made.broken() {
+			l.used[made] = struct{}{}
+			l.mu.Unlock()
+			return made, nil
+		}
+	}
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
+	bounded, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	made, err := l.client.dialer.dial(bounded)
+	if ctx.Err() != nil {
+		if err == nil {
+			made.net.Close()
+		}
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, awayOf("", err)
+	}
+	made.counted = &l.counted
+	made.start()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		made.fail(errClosed)
+		return nil, errClosed
+	}
+	l.used[made] = struct{}{}
+	return made, nil
+}
+
+func (l *lanes) giveBack(made *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.used, made)
+	if l.closed {
+		made.fail(errClosed)
+		return
+	}
+	l.idle = append(l.idle, made)
+}
+
+func (l *lanes) drop(made *conn) {
+	l.mu.Lock()
+	delete(l.used, made)
+	l.mu.Unlock()
+	made.fail(errClosed)
+}
+
+func (l *lanes) close() {
+	l.mu.Lock()
+	l.closed = true
+	open := l.idle
+	l.idle = nil
+	for made := range l.used {
+		open = append(open, made)
+	}
+	l.mu.Unlock()
+	for _, made := range open {
+		made.fail(errClosed)
+	}
+}

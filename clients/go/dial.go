@@ -1,0 +1,319 @@
+package weir
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"math/rand"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// A dialer makes connections, one at a time for each client: at once, then after 10 ms doubling to 1 s, each with full
+// jitter, so that a fleet comes back spread.
+type dialer struct {
+	set     *settings
+	place   place
+	outage  *outage
+	counted *atomic.Int64
+	turn    chan struct{} // of one: who has it dials
+
+	mu    sync.Mutex
+	index int // of the address that is tried next
+	pause time.Duration
+	next  time.Time // not before
+	err   error     // of the last attempt
+}
+
+func newDialer(set *settings, where place, out *outage, counted *atomic.Int64) *dialer {
+	d := &dialer{set: set, place: where, outage: out, counted: counted, turn: make(chan struct{}, 1)}
+	if n := len(where.addresses); n > 1 {
+		d.index = rand.Intn(n)
+	}
+	return d
+}
+
+// dial returns a connection that has been greeted. While a pause lasts that is longer than ctx, it fails at once.
+func (d *dialer) dial(ctx context.Context) (*conn, error) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, d.lastError(ctx.Err())
+	}
+	defer func() { <-d.turn }()
+	if err := d.rest(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	for range d.tries() {
+		where := d.current()
+		var c *conn
+		if c, err = d.open(ctx, where); err == nil {
+			d.succeeded()
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err // ours, not the server's
+		}
+		d.advance()
+	}
+	d.failed(err)
+	return nil, err
+}
+
+func (d *dialer) tries() []address {
+	if d.place.local {
+		return make([]address, 1)
+	}
+	return d.place.addresses
+}
+
+func (d *dialer) current() address {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.place.local {
+		return address{}
+	}
+	return d.place.addresses[d.index%len(d.place.addresses)]
+}
+
+func (d *dialer) advance() {
+	d.mu.Lock()
+	d.index++
+	d.mu.Unlock()
+}
+
+func (d *dialer) rest(ctx context.Context) error {
+	d.mu.Lock()
+	next, last := d.next, d.err
+	d.mu.Unlock()
+	wait := time.Until(next)
+	if wait <= 0 {
+		return nil
+	}
+	if end, ok := ctx.Deadline(); ok && end.Before(next) {
+		return last
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return d.lastError(ctx.Err())
+	}
+}
+
+func (d *dialer) succeeded() {
+	d.mu.Lock()
+	d.pause, d.next, d.err = 0, time.Time{}, nil
+	d.mu.Unlock()
+}
+
+func (d *dialer) failed(err error) {
+	d.mu.Lock()
+	d.pause *= 2
+	if d.pause < firstPause {
+		d.pause = firstPause
+	}
+	if d.pause > lastPause {
+		d.pause = lastPause
+	}
+	d.next = time.Now().Add(time.Duration(rand.Int63n(int64(d.pause))))
+	d.err = err
+	d.mu.Unlock()
+}
+
+// waitsUntil says when the next attempt is due, and why the last one failed.
+func (d *dialer) waitsUntil() (time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.next, d.err
+}
+
+func (d *dialer) lastError(otherwise error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return d.err
+	}
+	return otherwise
+}
+
+// open makes one connection to one address.
+func (d *dialer) open(ctx context.Context, where address) (*conn, error) {
+	bounded, cancel := context.WithTimeout(ctx, d.set.connectTimeout)
+	defer cancel()
+	network, err := d.reach(bounded, &where)
+	if err != nil {
+		return nil, awayOf(where.text, err)
+	}
+	end, _ := bounded.Deadline()
+	network.SetDeadline(end)
+	stop := context.AfterFunc(bounded, func() { network.SetDeadline(time.Unix(1, 0)) })
+	c := &conn{net: network, server: where.text, reader: bufio.NewReaderSize(network, 16<<10), patience: d.set.timeout,
+		silence: d.set.connectTimeout, counted: d.counted}
+	err = d.secure(bounded, c, where.host)
+	if err == nil {
+		err = d.greet(c)
+	}
+	stop()
+	if err != nil {
+		network.Close()
+		return nil, awayOf(where.text, err)
+	}
+	c.net.SetDeadline(time.Time{})
+	d.outage.heed(c.greeting, d.set.timeout)
+	return c, nil
+}
+
+func (d *dialer) reach(ctx context.Context, where *address) (net.Conn, error) {
+	if d.place.local {
+		return joinLocal(ctx, d.set.limits, where)
+	}
+	var plain net.Dialer
+	return plain.DialContext(ctx, where.network, where.text)
+}
+
+func (d *dialer) secure(ctx context.Context, c *conn, host string) error {
+	if !d.place.tls {
+		return nil
+	}
+	config := d.set.tls.Clone()
+	if config == nil {
+		config = &tls.Config{}
+	}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	secured := tls.Client(c.net, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.net = secured
+	c.reader.Reset(secured)
+	return nil
+}
+
+// A greeting is what a server says of itself.
+type greeting struct {
+	version       string // weir's
+	storeDeadline time.Duration
+}
+
+// greet says HELLO, with the password if there is one, and finds out whether this is a weir.
+func (d *dialer) greet(c *conn) error {
+	words := []string{"HELLO", "2"}
+	if d.set.password != "" || d.set.user != "" {
+		user := d.set.user
+		if user == "" {
+			user = "default"
+		}
+		words = append(words, "AUTH", user, d.set.password)
+	}
+	told, err := ask(c, words...)
+	if err != nil {
+		return err
+	}
+	if told.kind == '-' {
+		if strings.HasPrefix(told.text, "ERR unknown command") {
+			return refuse("%s is no weir; start `weir serve` and connect to that", c.server)
+		}
+		return errorOf(c.server, told.text)
+	}
+	var server, version string
+	for i := 0; i+1 < len(told.array); i += 2 {
+		value := told.array[i+1]
+		switch told.array[i].text {
+		case "server":
+			server = value.text
+		case "version":
+			version = value.text
+		case "weir_version":
+			c.greeting.version = value.text
+		case "store_deadline_ms":
+			c.greeting.storeDeadline = fromMilliseconds(value.number)
+		}
+	}
+	if c.greeting.version == "" {
+		return olderOrOther(c, server, version)
+	}
+	return nil
+}
+
+// olderOrOther asks one that does not say weir_version in HELLO. A weir of 0.1 says it in INFO alone.
+func olderOrOther(c *conn, server, version string) error {
+	told, err := ask(c, "INFO", "server")
+	if err != nil {
+		return err
+	}
+	if _, after, found := strings.Cut(told.text, "weir_version:"); found {
+		c.greeting.version, _, _ = strings.Cut(after, "\r\n")
+		return nil
+	}
+	name := "Redis"
+	if server != "" && server != "redis" {
+		name = strings.ToUpper(server[:1]) + server[1:]
+	}
+	return refuse("%s is a %s %s, not a weir; start `weir serve --store` and connect to that", c.server, name, version)
+}
+
+func ask(c *conn, words ...string) (reply, error) {
+	var asked command
+	asked.begin(words[0])
+	for _, word := range words[1:] {
+		asked.word(word)
+	}
+	var told reply
+	if _, err := c.net.Write(asked.encoded()); err != nil {
+		return told, err
+	}
+	err := told.read(c.reader)
+	return told, err
+}
+
+// awayOf is what an error of the network means to a call.
+func awayOf(server string, err error) error {
+	var (
+		refused      *Refused
+		unauthorized *Unauthorized
+		certificate  *tls.CertificateVerificationError
+		network      *net.OpError
+	)
+	switch {
+	case errors.As(err, &refused), errors.As(err, &unauthorized):
+		return err
+	case errors.As(err, &certificate):
+		return &Unauthorized{Server: server, Text: "its certificate: " + certificate.Err.Error(), cause: err}
+	case errors.As(err, &network) && network.Op == "remote error": // an alert of TLS
+		return &Unauthorized{Server: server, Text: "it refuses our side of TLS: " + network.Err.Error(), cause: err}
+	}
+	if away, ok := isUnavailable(err); ok {
+		return away
+	}
+	reason := err.Error()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "it closed the connection"
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		reason = "no answer in time"
+	case errors.As(err, &network):
+		reason = network.Err.Error()
+	}
+	return &Unavailable{Server: server, Reason: reason, cause: err}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

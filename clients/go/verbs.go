@@ -1,0 +1,274 @@
+package weir
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version is the client's, and that of the weir that it was made with. One minor version older or newer works.
+const Version = "0.1.0"
+
+// Gone is what Settle answers where there is no such reservation.
+const Gone time.Duration = -1
+
+// Check asks whether it may happen now, and charges it if so.
+func (c *Client) Check(ctx context.Context, q Question) (Decision, error) {
+	if err := q.check(); err != nil {
+		return Decision{}, err
+	}
+	verb := "WEIR.CHECK"
+	if q.byRules() {
+		verb = "WEIR.THROTTLE"
+	}
+	p := newPending(verb)
+	q.costTo(&p.command)
+	q.optionsTo(&p.command)
+	q.subjectTo(&p.command, "")
+	return c.decide(ctx, p, &q, "CHECK", c.memory)
+}
+
+// Look asks what Check would be answered now, and charges nothing. By rules it tells the limit that has the least left,
+// and is always allowed.
+func (c *Client) Look(ctx context.Context, q Question) (Decision, error) {
+	if err := q.check(); err != nil {
+		return Decision{}, err
+	}
+	var p *pending
+	if q.byRules() {
+		p = newPending("WEIR.THROTTLE")
+		p.word("COST")
+		p.word("0")
+		q.AtLeast = 0
+	} else {
+		p = newPending("WEIR.LOOK")
+		q.costTo(&p.command)
+	}
+	q.optionsTo(&p.command)
+	q.subjectTo(&p.command, "")
+	return c.decide(ctx, p, &q, "LOOK", nil)
+}
+
+// decide asks, and has OnError decide where no weir does. What memory knows to be denied is not asked.
+func (c *Client) decide(ctx context.Context, p *pending, q *Question, verb string, memory *memory) (d Decision, err error) {
+	var began time.Time
+	if c.set.onCall != nil {
+		began = time.Now()
+	}
+	words := ""
+	if memory != nil {
+		words = string(p.encoded())
+		d = memory.recall(words)
+	}
+	if d.Decided {
+		p.recycle()
+	} else {
+		if err = c.call(ctx, p); err == nil {
+			d, err = decisionOf(&p.reply, q, max1(q.Cost))
+		}
+		p.recycle()
+		if err != nil {
+			d, err = c.decideWithout(err, q)
+		} else if memory != nil {
+			memory.keep(words, d)
+		}
+	}
+	if c.set.onCall != nil {
+		c.told(ctx, Call{verb, q.ruleOf(d.By), d.Allowed, d.Decided, time.Since(began), err})
+	}
+	return d, err
+}
+
+func (c *Client) told(ctx context.Context, call Call) {
+	if c.set.onCall != nil {
+		c.outage.watched(ctx, c.set.onCall, call)
+	}
+}
+
+// decideWithout is OnError's decision, where err is one that it decides about.
+func (c *Client) decideWithout(err error, q *Question) (Decision, error) {
+	away, ok := isUnavailable(err)
+	if !ok {
+		return Decision{}, err
+	}
+	allowed, err := c.set.onError(away, *q)
+	if err != nil {
+		return Decision{Err: away}, err
+	}
+	d := Decision{Allowed: allowed, Limit: -1, Remaining: -1, Err: away}
+	if allowed {
+		d.Granted = max1(q.Cost)
+	} else {
+		d.RetryAfter = time.Second
+	}
+	return d, nil
+}
+
+// Charge charges what happened outside, whether there was room or not: the question's cost, what is left there, or a
+// pause for all.
+func (c *Client) Charge(ctx context.Context, q Question, o Outside) (Charged, error) {
+	if err := q.check(); err != nil {
+		return Charged{}, err
+	}
+	if o.Remaining != nil && o.Pause != 0 || (o.Remaining != nil || o.Pause != 0) && (q.Cost != 0 || q.Costs != nil) {
+		return Charged{}, refuse("what is charged is a Cost, or what is Remaining, or a Pause: one of them")
+	}
+	p := newPending("WEIR.CHARGE")
+	switch {
+	case o.Remaining != nil:
+		p.word("REMAINING")
+		p.number(*o.Remaining)
+	case o.Pause != 0:
+		p.word("PAUSE")
+		p.number(milliseconds(o.Pause))
+	default:
+		q.costTo(&p.command)
+	}
+	limitTo(&p.command, o.Limit, o.Window)
+	q.subjectTo(&p.command, "AS")
+	r, err := c.simply(ctx, p, "CHARGE", &q)
+	if err != nil {
+		return Charged{}, err
+	}
+	return chargedOf(&r)
+}
+
+func limitTo(p *command, limit, window string) {
+	if limit != "" {
+		p.word("LIMIT")
+		p.word(limit)
+	}
+	if window != "" {
+		p.word("WINDOW")
+		p.word(window)
+	}
+}
+
+// Refund gives back the last units that were charged and not used, and says how many. The server or the limit has to
+// allow it.
+func (c *Client) Refund(ctx context.Context, q Question) (int64, error) {
+	if err := q.check(); err != nil {
+		return 0, err
+	}
+	p := newPending("WEIR.REFUND")
+	q.costTo(&p.command)
+	q.subjectTo(&p.command, "AS")
+	c.memory.forget()
+	r, err := c.simply(ctx, p, "REFUND", &q)
+	return r.number, err
+}
+
+// Reset forgets a key, or every state of the limits that these attributes meet, or of the one that is named. It says
+// how many there were.
+func (c *Client) Reset(ctx context.Context, q Question, limit ...string) (int64, error) {
+	if len(q.Rules) == 0 && q.Attributes == nil {
+		q.Rules = []KeyRule{{Key: q.Key}}
+	} else if err := q.check(); err != nil {
+		return 0, err
+	}
+	c.memory.forget()
+	if !q.byRules() {
+		p := newPending("WEIR.RESET")
+		p.word("AS")
+		limitTo(&p.command, strings.Join(limit, ","), "")
+		q.subjectTo(&p.command, "")
+		r, err := c.simply(ctx, p, "RESET", &q)
+		return r.number, err
+	}
+	p := newPending("DEL") // WEIR.RESET of several keys
+	for _, each := range q.Rules {
+		p.word(each.Key)
+	}
+	r, err := c.simply(ctx, p, "RESET", &q)
+	return r.number, err
+}
+
+// Cancel gives a moment back before it has come, and says how many units went back.
+func (c *Client) Cancel(ctx context.Context, id string) (int64, error) {
+	if id == "" {
+		return 0, nil
+	}
+	c.memory.forget()
+	r, err := c.byID(ctx, "CANCEL", id, nil)
+	return r.number, err
+}
+
+// Settle says what it has cost, or without an actual that it cost what was charged, and ends its hold. It answers the
+// time until one more unit would be admitted, or Gone.
+func (c *Client) Settle(ctx context.Context, id string, actual ...Actual) (time.Duration, error) {
+	if id == "" {
+		return Gone, nil
+	}
+	var text []byte
+	for i, each := range actual {
+		if each.Limit == "" && len(actual) > 1 {
+			return 0, refuse("of several actuals each names its limit")
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if each.Limit != "" {
+			text = append(append(text, each.Limit...), '=')
+		}
+		text = strconv.AppendInt(text, each.Units, 10)
+	}
+	c.memory.forget()
+	r, err := c.byID(ctx, "SETTLE", id, text)
+	if err != nil {
+		return 0, err
+	}
+	if r.number < 0 {
+		return Gone, nil
+	}
+	return fromMilliseconds(r.number), nil
+}
+
+// Extend has a hold end that long from now, or from its moment, and answers how long it has: 0 if it has ended.
+func (c *Client) Extend(ctx context.Context, id string, d time.Duration) (time.Duration, error) {
+	if id == "" {
+		return 0, nil
+	}
+	r, err := c.byID(ctx, "EXTEND", id, strconv.AppendInt(nil, milliseconds(d), 10))
+	return fromMilliseconds(r.number), err
+}
+
+// Moment answers how long it is until a reservation's moment, by now; false if there is no such reservation.
+func (c *Client) Moment(ctx context.Context, id string) (time.Duration, bool, error) {
+	if id == "" {
+		return 0, false, nil
+	}
+	r, err := c.byID(ctx, "MOMENT", id, nil)
+	if err != nil || r.number < 0 {
+		return 0, false, err
+	}
+	return fromMilliseconds(r.number), true, nil
+}
+
+func (c *Client) byID(ctx context.Context, verb, id string, argument []byte) (reply, error) {
+	p := newPending("WEIR." + verb)
+	p.word(id)
+	if argument != nil {
+		p.word(string(argument))
+	}
+	return c.simply(ctx, p, verb, &Question{})
+}
+
+// simply asks what is no decision: OnError has no say in it, and an outage is an error.
+func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Question) (reply, error) {
+	began := time.Now()
+	err := c.call(ctx, p)
+	r := p.reply
+	p.reply = reply{}
+	p.recycle()
+	if err == nil && r.kind != ':' && r.kind != '*' {
+		err = errUnexpected
+	}
+	if c.set.onCall != nil {
+		c.told(ctx, Call{verb, q.ruleOf(""), err == nil, err == nil, time.Since(began), err})
+	}
+	if err != nil {
+		r = reply{}
+	}
+	return r, err
+}
