@@ -59,7 +59,8 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 			w.MaxWait = 0
 		}
 		p := reservePending("WEIR.ACQUIRE", q, w, true)
-		p.deadline = clock() + w.MaxWait + c.set.timeout
+		p.asked = clock()
+		p.deadline = p.asked + w.MaxWait + c.set.timeout
 		c.lanes.counted.Add(1)
 		if !made.send(p) {
 			c.lanes.counted.Add(-1)

@@ -19,6 +19,14 @@ type address struct {
 	host    string // whom its certificate has to name
 }
 
+// name is for people.
+func (a address) name() string {
+	if a.network == "unix" {
+		return "unix:" + a.text
+	}
+	return a.text
+}
+
 // A place is what a URL says.
 type place struct {
 	addresses      []address

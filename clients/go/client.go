@@ -110,7 +110,8 @@ func (c *Client) begin(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, away := isUnavailable(c.first); away {
+	if _, away := isUnavailable(c.first); away && !c.dialer.place.local {
+		c.outage.missed(c.first)
 		return nil
 	}
 	return c.first
@@ -128,9 +129,6 @@ func (c *Client) reconnect() {
 func (c *Client) dialUntilConnected() {
 	for {
 		made, err := c.dialer.dial(c.life)
-		if err != nil {
-			c.notice(err)
-		}
 		c.mu.Lock()
 		c.first = err
 		over := err == nil || c.closed
@@ -141,9 +139,8 @@ func (c *Client) dialUntilConnected() {
 			made.net.Close()
 		} else if err == nil {
 			made.lost = c.dropped
-			c.shared.Store(made)
 			made.start()
-			c.outage.ended(made.server)
+			c.shared.Store(made)
 		}
 		close(c.changed)
 		c.changed = make(chan struct{})
@@ -151,18 +148,6 @@ func (c *Client) dialUntilConnected() {
 		if over {
 			return
 		}
-	}
-}
-
-// notice logs a failure to connect, unless we have ended it.
-func (c *Client) notice(err error) {
-	if c.life.Err() != nil {
-		return
-	}
-	if _, away := isUnavailable(err); away {
-		c.outage.began(err)
-	} else {
-		c.outage.misconfigured(err)
 	}
 }
 
@@ -223,7 +208,8 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 		c.counted.Add(-1)
 		return c.without(&Unavailable{Reason: fmt.Sprintf("%d calls are unanswered", c.set.inFlight)})
 	}
-	p.deadline = clock() + c.set.timeout
+	p.asked = clock()
+	p.deadline = p.asked + c.set.timeout
 	for {
 		made, err := c.connection(ctx, p.deadline)
 		if err != nil {
@@ -249,7 +235,7 @@ func (c *Client) ended(made *conn, p *pending) error {
 	if p.state.Load() == failed {
 		return c.without(p.err)
 	}
-	c.outage.ended(made.server)
+	c.outage.answered(made.server, p.asked)
 	if p.reply.kind == '-' {
 		return c.lacks(made, errorOf(made.server, p.reply.text))
 	}
@@ -269,8 +255,7 @@ func (c *Client) lacks(made *conn, err error) error {
 // without counts a call that no weir has decided.
 func (c *Client) without(err error) error {
 	if away, ok := isUnavailable(err); ok && away != errClosed {
-		c.outage.without.Add(1)
-		c.outage.began(err)
+		c.outage.missed(err)
 	}
 	return err
 }

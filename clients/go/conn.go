@@ -27,7 +27,8 @@ type pending struct {
 	err      error
 	state    atomic.Int32
 	done     chan struct{}
-	deadline time.Duration // since epoch
+	asked    time.Duration // since epoch, as the deadline is
+	deadline time.Duration
 }
 
 var (

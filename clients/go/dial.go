@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand"
 	"net"
@@ -27,6 +28,7 @@ type dialer struct {
 	outage  *outage
 	counted *atomic.Int64
 	turn    chan struct{} // of one: who has it dials
+	local   address       // of the weir of this machine, once it is known
 
 	mu    sync.Mutex
 	index int // of the address that is tried next
@@ -150,39 +152,60 @@ func (d *dialer) lastError(otherwise error) error {
 	return otherwise
 }
 
-// open makes one connection to one address.
+// open makes one connection to one address, or to the weir of this machine.
 func (d *dialer) open(ctx context.Context, where address) (*conn, error) {
+	if d.place.local {
+		var err error
+		if where, err = d.findLocal(ctx); err != nil {
+			return nil, err
+		}
+	}
 	bounded, cancel := context.WithTimeout(ctx, d.set.connectTimeout)
 	defer cancel()
-	network, err := d.reach(bounded, &where)
+	network, err := reach(bounded, where)
 	if err != nil {
-		return nil, awayOf(where.text, err)
+		return nil, awayOf(where.name(), err)
 	}
 	end, _ := bounded.Deadline()
 	network.SetDeadline(end)
 	stop := context.AfterFunc(bounded, func() { network.SetDeadline(time.Unix(1, 0)) })
-	c := &conn{net: network, server: where.text, reader: bufio.NewReaderSize(network, 16<<10), patience: d.set.timeout,
+	c := &conn{net: network, server: where.name(), reader: bufio.NewReaderSize(network, 16<<10), patience: d.set.timeout,
 		silence: d.set.connectTimeout, counted: d.counted}
 	err = d.secure(bounded, c, where.host)
 	if err == nil {
 		err = d.greet(c)
 	}
-	stop()
 	if err != nil {
+		stop()
 		network.Close()
-		return nil, awayOf(where.text, err)
+		return nil, awayOf(where.name(), err)
+	}
+	if !stop() {
+		network.Close()
+		return nil, awayOf(where.name(), bounded.Err())
 	}
 	c.net.SetDeadline(time.Time{})
-	d.outage.heed(c.greeting, d.set.timeout)
+	d.outage.heed(c, d.set.timeout)
 	return c, nil
 }
 
-func (d *dialer) reach(ctx context.Context, where *address) (net.Conn, error) {
-	if d.place.local {
-		return joinLocal(ctx, d.set.limits, where)
-	}
+func reach(ctx context.Context, where address) (net.Conn, error) {
 	var plain net.Dialer
 	return plain.DialContext(ctx, where.network, where.text)
+}
+
+// findLocal is the weir of this machine: the socket of the last time if somebody answers there, or what the program
+// says, which starts one. The caller has the turn.
+func (d *dialer) findLocal(ctx context.Context) (address, error) {
+	if d.local.text != "" {
+		if found, err := reach(ctx, d.local); err == nil {
+			found.Close()
+			return d.local, nil
+		}
+	}
+	var err error
+	d.local, err = startLocal(ctx, d.set.limits)
+	return d.local, err
 }
 
 func (d *dialer) secure(ctx context.Context, c *conn, host string) error {
@@ -226,10 +249,7 @@ func (d *dialer) greet(c *conn) error {
 		return err
 	}
 	if told.kind == '-' {
-		if strings.HasPrefix(told.text, "ERR unknown command") {
-			return refuse("%s is no weir; start `weir serve` and connect to that", c.server)
-		}
-		return errorOf(c.server, told.text)
+		return d.notLetIn(c.server, told.text)
 	}
 	var server, version string
 	for i := 0; i+1 < len(told.array); i += 2 {
@@ -246,9 +266,42 @@ func (d *dialer) greet(c *conn) error {
 		}
 	}
 	if c.greeting.version == "" {
-		return olderOrOther(c, server, version)
+		if err := olderOrOther(c, server, version); err != nil {
+			return err
+		}
+	}
+	if !speaksWith(c.greeting.version) {
+		return refuse("%s is weir %s; this client, %s, speaks with one minor version older or newer", c.server,
+			c.greeting.version, Version)
 	}
 	return nil
+}
+
+func (d *dialer) notLetIn(server, text string) error {
+	user := d.set.user
+	if user == "" {
+		user = "default"
+	}
+	switch {
+	case strings.HasPrefix(text, "NOAUTH"):
+		return &Unauthorized{Server: server, Text: "it wants a password: give it in the URL, by WithPassword or in WEIR_PASSWORD"}
+	case strings.HasPrefix(text, "WRONGPASS"):
+		return &Unauthorized{Server: server, Text: "it does not know this password of user '" + user + "'"}
+	case strings.HasPrefix(text, "ERR unknown command"):
+		return refuse("%s is not a weir: it has no HELLO; start `weir serve` and connect to that", server)
+	}
+	return errorOf(server, text)
+}
+
+// speaksWith says whether a server's version is ours, or one minor version beside it.
+func speaksWith(version string) bool {
+	var theirs, ours [2]int
+	if n, err := fmt.Sscanf(version, "%d.%d", &theirs[0], &theirs[1]); err != nil || n != 2 {
+		return false
+	}
+	fmt.Sscanf(Version, "%d.%d", &ours[0], &ours[1])
+	beside := theirs[1] - ours[1]
+	return theirs[0] == ours[0] && -1 <= beside && beside <= 1
 }
 
 // olderOrOther asks one that does not say weir_version in HELLO. A weir of 0.1 says it in INFO alone.

@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// An outage is told in two lines, however many calls meet it: when a server goes away, and when one is back.
+// An outage is told in two lines, however many calls meet it: when a call finds no server, and when one is answered
+// again.
 type outage struct {
-	log     *slog.Logger
-	on      atomic.Bool
-	without atomic.Int64
+	log *slog.Logger
+	on  atomic.Bool
 
-	mu       sync.Mutex
-	heeded   bool
-	accursed time.Time // when an error that OnError does not decide about was logged last
+	mu      sync.Mutex
+	began   time.Duration
+	without int64
+	heeded  bool
+	cursed  time.Time // when an error that OnError does not decide about was logged last
 }
 
 func (o *outage) logger() *slog.Logger {
@@ -26,43 +28,55 @@ func (o *outage) logger() *slog.Logger {
 	return slog.Default().With("logger", "weir")
 }
 
-// began is told of each failure to reach a weir.
-func (o *outage) began(away error) {
-	if o.on.Load() || !o.on.CompareAndSwap(false, true) {
+// missed is told of each call that no weir has decided.
+func (o *outage) missed(away error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.without++
+	if o.on.Load() {
 		return
 	}
-	o.logger().Warn("weir is away; calls go on without it", "error", away.Error())
+	o.began = clock()
+	o.on.Store(true)
+	o.logger().Warn("weir does not answer; calls go on without it", "error", away.Error())
 }
 
-// ended is told of each sign of life.
-func (o *outage) ended(server string) {
-	if !o.on.Load() || !o.on.CompareAndSwap(true, false) {
+// answered is told of each answer, with when its call was asked: one from before the outage ends none.
+func (o *outage) answered(server string, asked time.Duration) {
+	if !o.on.Load() {
 		return
 	}
-	o.logger().Warn("weir is back", "server", server, "calls_without_it", o.without.Swap(0))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.on.Load() || asked < o.began {
+		return
+	}
+	o.on.Store(false)
+	o.logger().Warn("weir answers again", "server", server, "calls_without_it", o.without)
+	o.without = 0
 }
 
 // misconfigured logs what nobody but a person can mend: at once, and then once a minute.
 func (o *outage) misconfigured(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.accursed.IsZero() && time.Since(o.accursed) < time.Minute {
+	if !o.cursed.IsZero() && time.Since(o.cursed) < time.Minute {
 		return
 	}
-	o.accursed = time.Now()
+	o.cursed = time.Now()
 	o.logger().Error("weir cannot be asked", "error", err.Error())
 }
 
 // heed says once that our timeout is too short for the server's own fallback to answer.
-func (o *outage) heed(g greeting, timeout time.Duration) {
+func (o *outage) heed(c *conn, timeout time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.heeded || g.storeDeadline == 0 || timeout > g.storeDeadline {
+	if o.heeded || timeout > c.greeting.storeDeadline {
 		return
 	}
 	o.heeded = true
 	o.logger().Warn("the timeout is not above the server's --store-deadline, so its fallback will not be heard",
-		"timeout", timeout.String(), "store_deadline", g.storeDeadline.String())
+		"server", c.server, "timeout", timeout.String(), "store_deadline", c.greeting.storeDeadline.String())
 }
 
 // watched calls the user's function; what it throws is logged.

@@ -26,56 +26,63 @@ func (c *Client) Check(ctx context.Context, q Question) (Decision, error) {
 	q.costTo(&p.command)
 	q.optionsTo(&p.command)
 	q.subjectTo(&p.command, "")
-	return c.decide(ctx, p, &q, "CHECK", c.memory)
+	return c.decide(ctx, p, &q, "CHECK")
 }
 
-// Look asks what Check would be answered now, and charges nothing. By rules it tells the limit that has the least left,
-// and is always allowed.
+// Look asks what Check would be answered now, and charges nothing. By rules a denial has no RetryAfter.
 func (c *Client) Look(ctx context.Context, q Question) (Decision, error) {
 	if err := q.check(); err != nil {
 		return Decision{}, err
+	}
+	if q.byRules() && q.AtLeast != 0 {
+		return Decision{}, refuse("a Look by rules says what remains: it takes no AtLeast")
 	}
 	var p *pending
 	if q.byRules() {
 		p = newPending("WEIR.THROTTLE")
 		p.word("COST")
 		p.word("0")
-		q.AtLeast = 0
 	} else {
 		p = newPending("WEIR.LOOK")
 		q.costTo(&p.command)
 	}
 	q.optionsTo(&p.command)
 	q.subjectTo(&p.command, "")
-	return c.decide(ctx, p, &q, "LOOK", nil)
+	return c.decide(ctx, p, &q, "LOOK")
 }
 
-// decide asks, and has OnError decide where no weir does. What memory knows to be denied is not asked.
-func (c *Client) decide(ctx context.Context, p *pending, q *Question, verb string, memory *memory) (d Decision, err error) {
+// decide asks, and has OnError decide where no weir does. What is remembered to be denied is not asked.
+func (c *Client) decide(ctx context.Context, p *pending, q *Question, verb string) (d Decision, err error) {
 	var began time.Time
 	if c.set.onCall != nil {
 		began = time.Now()
 	}
 	words := ""
-	if memory != nil {
+	if c.memory != nil && verb == "CHECK" {
 		words = string(p.encoded())
-		d = memory.recall(words)
+		d = c.memory.recall(words)
 	}
-	if d.Decided {
-		p.recycle()
-	} else {
-		if err = c.call(ctx, p); err == nil {
-			d, err = decisionOf(&p.reply, q, max1(q.Cost))
-		}
-		p.recycle()
-		if err != nil {
-			d, err = c.decideWithout(err, q)
-		} else if memory != nil {
-			memory.keep(words, d)
+	if !d.Decided {
+		d, err = c.askToDecide(ctx, p, q, verb)
+		if words != "" && err == nil {
+			c.memory.keep(words, d)
 		}
 	}
+	p.recycle()
 	if c.set.onCall != nil {
 		c.told(ctx, Call{verb, q.ruleOf(d.By), d.Allowed, d.Decided, time.Since(began), err})
+	}
+	return d, err
+}
+
+func (c *Client) askToDecide(ctx context.Context, p *pending, q *Question, verb string) (Decision, error) {
+	err := c.call(ctx, p)
+	if err != nil {
+		return c.decideWithout(err, q)
+	}
+	d, err := decisionOf(&p.reply, q, max1(q.Cost))
+	if verb == "LOOK" && q.byRules() && d.Remaining < max1(q.Cost) {
+		d.Allowed, d.Granted = false, 0 // COST 0 passes always: what is left says it
 	}
 	return d, err
 }
@@ -128,7 +135,7 @@ func (c *Client) Charge(ctx context.Context, q Question, o Outside) (Charged, er
 	limitTo(&p.command, o.Limit, o.Window)
 	q.subjectTo(&p.command, "AS")
 	r, err := c.simply(ctx, p, "CHARGE", &q)
-	if err != nil {
+	if err != nil || r.kind == 0 {
 		return Charged{}, err
 	}
 	return chargedOf(&r)
@@ -163,7 +170,7 @@ func (c *Client) Refund(ctx context.Context, q Question) (int64, error) {
 // how many there were.
 func (c *Client) Reset(ctx context.Context, q Question, limit ...string) (int64, error) {
 	if len(q.Rules) == 0 && q.Attributes == nil {
-		q.Rules = []KeyRule{{Key: q.Key}}
+		q.Rules = []KeyRule{{Key: q.Key, Rule: q.Rule}}
 	} else if err := q.check(); err != nil {
 		return 0, err
 	}
@@ -176,7 +183,11 @@ func (c *Client) Reset(ctx context.Context, q Question, limit ...string) (int64,
 		r, err := c.simply(ctx, p, "RESET", &q)
 		return r.number, err
 	}
-	p := newPending("DEL") // WEIR.RESET of several keys
+	verb := "WEIR.RESET"
+	if len(q.Rules) > 1 {
+		verb = "DEL"
+	}
+	p := newPending(verb)
 	for _, each := range q.Rules {
 		p.word(each.Key)
 	}
@@ -218,7 +229,7 @@ func (c *Client) Settle(ctx context.Context, id string, actual ...Actual) (time.
 	if err != nil {
 		return 0, err
 	}
-	if r.number < 0 {
+	if r.number < 0 || r.kind == 0 {
 		return Gone, nil
 	}
 	return fromMilliseconds(r.number), nil
@@ -239,7 +250,7 @@ func (c *Client) Moment(ctx context.Context, id string) (time.Duration, bool, er
 		return 0, false, nil
 	}
 	r, err := c.byID(ctx, "MOMENT", id, nil)
-	if err != nil || r.number < 0 {
+	if err != nil || r.number < 0 || r.kind == 0 {
 		return 0, false, err
 	}
 	return fromMilliseconds(r.number), true, nil
@@ -254,12 +265,15 @@ func (c *Client) byID(ctx context.Context, verb, id string, argument []byte) (re
 	return c.simply(ctx, p, verb, &Question{})
 }
 
-// simply asks what is no decision: OnError has no say in it, and an outage is an error.
+// simply asks what is no decision. While no weir answers, OnError says by its error whether that is one; otherwise the
+// answer is that nothing was done.
 func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Question) (reply, error) {
 	began := time.Now()
 	err := c.call(ctx, p)
-	r := p.reply
-	p.reply = reply{}
+	var r reply
+	if err == nil {
+		r, p.reply = p.reply, reply{}
+	}
 	p.recycle()
 	if err == nil && r.kind != ':' && r.kind != '*' {
 		err = errUnexpected
@@ -267,8 +281,9 @@ func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Questio
 	if c.set.onCall != nil {
 		c.told(ctx, Call{verb, q.ruleOf(""), err == nil, err == nil, time.Since(began), err})
 	}
-	if err != nil {
-		r = reply{}
+	if away, ok := isUnavailable(err); ok {
+		_, err = c.set.onError(away, *q)
+		return reply{}, err
 	}
 	return r, err
 }
