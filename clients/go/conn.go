@@ -101,7 +101,7 @@ type conn struct {
 	writing bool
 	since   time.Duration // when the write began
 	timer   *time.Timer
-	armed   bool
+	wake    time.Duration // when it fires; 0: not
 	err     error
 }
 
@@ -125,8 +125,8 @@ func (c *conn) send(p *pending) bool {
 	c.batch = append(c.batch, placed{p, len(c.out)})
 	c.out = append(c.out, p.encoded()...)
 	c.queue.push(p)
-	if !c.armed {
-		c.armed = true
+	if c.wake == 0 || p.deadline < c.wake {
+		c.wake = p.deadline
 		c.timer.Reset(p.deadline - clock())
 	}
 	mine := !c.writing
@@ -286,7 +286,7 @@ func (c *conn) unasked() error {
 func (c *conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.armed = false
+	c.wake = 0
 	if c.err != nil {
 		return
 	}
@@ -314,7 +314,7 @@ func (c *conn) watch() {
 		return
 	}
 	if c.queue.peek() != nil {
-		c.armed = true
+		c.wake = next
 		c.timer.Reset(next - now)
 	}
 }
