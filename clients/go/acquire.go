@@ -2,7 +2,6 @@ package weir
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +32,7 @@ func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservati
 	}
 	began := time.Now()
 	r, err := c.acquire(ctx, &q, w)
-	c.toldReservation(ctx, "ACQUIRE", &q, r, began, err)
+	c.toldReservation(ctx, "acquire", &q, r, began, err)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +44,17 @@ func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservati
 
 func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
 	end := clock() + w.MaxWait
-	free, err := c.lanes.enter(ctx, w.MaxWait)
+	entered, err := c.lanes.enter(ctx, w.MaxWait)
 	if err != nil {
 		return c.granted(nil, q, c.without(err))
 	}
-	defer free()
+	if !entered { // its time is over: what can be had now needs no lane
+		w.MaxWait = 0
+		p := reservePending("WEIR.RESERVE", q, w, false)
+		defer p.recycle()
+		return c.granted(p, q, c.call(ctx, p))
+	}
+	defer c.lanes.leave()
 	for {
 		made, err := c.lanes.take(ctx, end+c.set.timeout-clock())
 		if err != nil {
@@ -87,27 +92,28 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 	}
 }
 
-// enter waits for a place, no longer than the wait may be.
-func (l *lanes) enter(ctx context.Context, most time.Duration) (func(), error) {
-	free := func() { <-l.places }
+// enter waits for a place, no longer than most: false if there was none.
+func (l *lanes) enter(ctx context.Context, most time.Duration) (bool, error) {
 	select {
 	case l.places <- struct{}{}:
-		return free, nil
+		return true, nil
 	default:
 	}
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case l.places <- struct{}{}:
-		return free, nil
+		return true, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return false, ctx.Err()
 	case <-l.client.life.Done():
-		return nil, errClosed
+		return false, errClosed
 	case <-timer.C:
-		return nil, &Unavailable{Reason: fmt.Sprintf("%d calls of Acquire wait, each on a connection of its own", cap(l.places))}
+		return false, nil
 	}
 }
+
+func (l *lanes) leave() { <-l.places }
 
 // take is an idle lane, or a new one, which may take as long as it takes to connect.
 func (l *lanes) take(ctx context.Context, most time.Duration) (*conn, error) {

@@ -39,9 +39,9 @@ func parseURL(text string) (place, error) {
 	case text == "weir+local:" || text == "weir+local://":
 		return place{local: true}, nil
 	case strings.HasPrefix(text, "unix:"):
-		return unixPlace(text, strings.TrimPrefix(strings.TrimPrefix(text, "unix:"), "//"))
+		return unixPlace(strings.TrimPrefix(strings.TrimPrefix(text, "unix:"), "//"))
 	case strings.HasPrefix(text, "weir+unix://"):
-		return unixPlace(text, strings.TrimPrefix(text, "weir+unix://"))
+		return unixPlace(strings.TrimPrefix(text, "weir+unix://"))
 	case strings.HasPrefix(text, "weir://"):
 		return tcpPlace(strings.TrimPrefix(text, "weir://"), false)
 	case strings.HasPrefix(text, "weirs://"):
@@ -54,9 +54,9 @@ func parseURL(text string) (place, error) {
 	return place{}, refuse("unknown scheme '%s:'; %s", scheme, forms)
 }
 
-func unixPlace(whole, path string) (place, error) {
+func unixPlace(path string) (place, error) {
 	if path == "" || path[0] != '/' {
-		return place{}, refuse("'%s' has no absolute path; %s", whole, forms)
+		return place{}, refuse("unix: needs the whole path of a socket, as in unix:/run/weir.sock")
 	}
 	if path, query, found := strings.Cut(path, "?"); found {
 		return place{}, refuse("unix:%s: unknown parameter '%s'; settings are options of Connect", path, query)
@@ -69,7 +69,7 @@ func tcpPlace(rest string, tls bool) (place, error) {
 	if before, query, found := strings.Cut(rest, "?"); found {
 		name, _, _ := strings.Cut(query, "=")
 		_ = before // it may hold a password
-		return where, refuse("unknown parameter '%s' in the URL; settings are options of Connect", name)
+		return where, refuse("unknown parameter '%s' in the URL; settings are options of Connect, and %s", name, forms)
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
@@ -108,9 +108,21 @@ func tcpAddress(text string) (address, error) {
 		return address{}, refuse("a URL without a host; %s", forms)
 	}
 	if n, err := parseNumber([]byte(port)); err != nil || n < 1 || n > 65535 {
-		return address{}, refuse("port '%s' is no number from 1 to 65535; %s", port, forms)
+		return address{}, refuse("port '%s' is not a number from 1 to 65535; %s", port, forms)
 	}
 	return address{network: "tcp", text: net.JoinHostPort(host, port), host: host}, nil
+}
+
+// String is all its addresses, for people.
+func (p place) String() string {
+	if p.local {
+		return "weir local"
+	}
+	names := make([]string, len(p.addresses))
+	for i, each := range p.addresses {
+		names[i] = each.name()
+	}
+	return strings.Join(names, ",")
 }
 
 // findPlace is where Connect's URL leads, by WEIR_URL where it is empty. A local one that nobody has asked for is told

@@ -43,12 +43,12 @@ func TestAURLThatIsNoneSaysTheForm(t *testing.T) {
 		{"weir://", "a URL without a host" + theForm},
 		{"weir://:secret@", "a URL without a host" + theForm},
 		{"weir://a,,b", "a URL without a host" + theForm},
-		{"weir://a:0", "port '0' is no number from 1 to 65535" + theForm},
-		{"weir://a:http", "port 'http' is no number from 1 to 65535" + theForm},
+		{"weir://a:0", "port '0' is not a number from 1 to 65535" + theForm},
+		{"weir://a:http", "port 'http' is not a number from 1 to 65535" + theForm},
 		{"weir://a/0", "a URL has no path" + theForm},
-		{"weir://:secret@a?timeout=1s", "unknown parameter 'timeout' in the URL; settings are options of Connect"},
+		{"weir://:secret@a?timeout=1s", "unknown parameter 'timeout' in the URL; settings are options of Connect, and" + theForm[1:]},
 		{"weir://:%zz@a", "user or password of the URL: a % is not followed by two hex digits"},
-		{"unix:relative", "'unix:relative' has no absolute path" + theForm},
+		{"unix:relative", "unix: needs the whole path of a socket, as in unix:/run/weir.sock"},
 		{"unix:/a?b=1", "unix:/a: unknown parameter 'b=1'; settings are options of Connect"},
 	} {
 		_, err := Connect(context.Background(), each.url)

@@ -34,7 +34,7 @@ func TestAServerThatIsSilentIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%v, expected %s", d.Err, want)
 		}
 	}
-	sameLines(t, log.lines(), `level=WARN msg="weir does not answer; calls go on without it" error="weir: `+f.url()+`: no answer in time"`)
+	sameLines(t, log.lines(), `level=WARN msg="weir at `+f.url()+` does not answer: no answer in time"`)
 }
 
 // The answers of calls that were given up come when they will, and are told from those of the next by their order.
@@ -79,7 +79,7 @@ func TestAConnectionThatAnswersNothingIsGivenUp(t *testing.T) {
 		}
 		return yes
 	})
-	c := connected(t, f.url(), WithTimeout(10*time.Millisecond), WithConnectTimeout(30*time.Millisecond))
+	c := connected(t, f.url(), WithTimeout(10*time.Millisecond), func(s *settings) { s.silence = 30 * time.Millisecond })
 	c.Check(background, rule("a"))
 	mute.Store(false)
 	until(t, "another connection was made", func() bool { _, ever := f.connections(); return ever > 1 })
@@ -180,10 +180,10 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 		return d.Decided
 	})
 	lines := log.lines()
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], `level=WARN msg="weir does not answer; calls go on without it"`) {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], `level=WARN msg="weir at `+f.url()+` does not answer: `) {
 		t.Fatalf("%q", lines)
 	}
-	if want := fmt.Sprintf(`level=WARN msg="weir answers again" server=%s calls_without_it=%d`, f.url(), missed); lines[1] != want {
+	if want := fmt.Sprintf(`level=WARN msg="weir at %s answers again; %d calls went without it"`, f.url(), missed); lines[1] != want {
 		t.Errorf("%s\nexpected\n%s", lines[1], want)
 	}
 }
@@ -248,10 +248,13 @@ func TestOnErrorDecides(t *testing.T) {
 		decide func(*Unavailable, Question) (bool, error)
 		want   string
 	}{
-		"allow":    {Allow, "true 0s <nil>"},
-		"deny":     {Deny, "false 1s <nil>"},
-		"function": {func(e *Unavailable, q Question) (bool, error) { asked = append(asked, q.Key+" "+e.Reason); return true, nil }, "true 0s <nil>"},
-		"its own":  {func(*Unavailable, Question) (bool, error) { return true, errors.New("mine") }, "false 0s mine"},
+		"allow": {Allow, "true 0s <nil>"},
+		"deny":  {Deny, "false 1s <nil>"},
+		"function": {func(e *Unavailable, q Question) (bool, error) {
+			asked = append(asked, q.Key+" "+e.Reason)
+			return true, nil
+		}, "true 0s <nil>"},
+		"its own": {func(*Unavailable, Question) (bool, error) { return true, errors.New("mine") }, "false 0s mine"},
 	} {
 		c := connected(t, f.url(), WithTimeout(time.Millisecond), WithOnError(each.decide))
 		d, err := c.Check(background, rule("a"))
@@ -295,8 +298,8 @@ func TestOnErrorDecides(t *testing.T) {
 func TestAnErrorReplyMeansOneThing(t *testing.T) {
 	for _, each := range []struct{ answer, want string }{
 		{"-ERR unknown attribute 'usr'; did you mean user?\r\n", "*weir.Refused: weir: unknown attribute 'usr'; did you mean user?"},
-		{"-NOPERM this user has no permissions\r\n", "*weir.Unauthorized: weir: SERVER: this user has no permissions"},
-		{"-NOAUTH Authentication required.\r\n", "*weir.Unauthorized: weir: SERVER: Authentication required."},
+		{"-NOPERM this user has no permissions\r\n", "*weir.Unauthorized: weir: SERVER: NOPERM this user has no permissions"},
+		{"-NOAUTH Authentication required.\r\n", "*weir.Unauthorized: weir: SERVER: NOAUTH Authentication required."},
 		{"-ERR closed: clients together keep more than --client-memory, and this one the most\r\n",
 			"*weir.Unavailable: weir: SERVER: closed: clients together keep more than --client-memory, and this one the most"},
 		{"-ERR unknown command 'WEIR.THROTTLE'\r\n", "*weir.Refused: weir: SERVER is weir 0.1.0, which has no WEIR.THROTTLE; weir 0.1.0 has it"},
@@ -475,7 +478,7 @@ func TestAFunctionThatWatchesMayPanic(t *testing.T) {
 	if d, err := c.Check(background, Question{Key: "k", Rule: "5/min"}); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if len(calls) != 1 || calls[0].Verb != "CHECK" || calls[0].Limit != "5/min" || !calls[0].Allowed || !calls[0].Decided {
+	if len(calls) != 1 || calls[0].Verb != "check" || calls[0].Limit != "5/min" || !calls[0].Allowed || !calls[0].Decided {
 		t.Errorf("%+v", calls)
 	}
 	sameLines(t, log.lines(), `level=ERROR msg="weir: WithOnCall's function panicked" panic=mine`)
@@ -524,14 +527,12 @@ func TestWhatIsRememberedHasABound(t *testing.T) {
 func TestATimeoutBelowTheStoresIsToldOnce(t *testing.T) {
 	f := newFake(t, always(yes))
 	var log logged
-	o := &outage{log: nil}
-	WithLogger(nil)
 	s := settings{}
 	log.option()(&s)
-	o.log = s.log
+	o := &outage{log: s.log}
 	made := &conn{server: f.url(), greeting: greeting{storeDeadline: 300 * time.Millisecond}}
 	o.heed(made, 200*time.Millisecond)
 	o.heed(made, 200*time.Millisecond)
-	sameLines(t, log.lines(), `level=WARN msg="the timeout is not above the server's --store-deadline, so its fallback will not be heard" server=`+
-		f.url()+` timeout=200ms store_deadline=300ms`)
+	sameLines(t, log.lines(), `level=WARN msg="weir at `+f.url()+`: the timeout of 200ms is not above the server's --store-deadline of `+
+		`300ms, so this client gives up before the server's fallback answers"`)
 }

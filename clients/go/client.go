@@ -60,7 +60,7 @@ func Connect(ctx context.Context, url string, options ...Option) (*Client, error
 		return nil, err
 	}
 	c := &Client{set: set, changed: make(chan struct{}), held: map[*Reservation]struct{}{}}
-	c.outage.log = set.log
+	c.outage.log, c.outage.where = set.log, where.String()
 	c.life, c.end = context.WithCancel(context.Background())
 	c.dialer = newDialer(&c.set, where, &c.outage, &c.counted)
 	c.lanes = newLanes(c, set.maxConnections-1)
@@ -110,8 +110,8 @@ func (c *Client) begin(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, away := isUnavailable(c.first); away && !c.dialer.place.local {
-		c.outage.missed(c.first)
+	if away, ok := isUnavailable(c.first); ok && !c.dialer.place.local {
+		c.outage.missed(away)
 		return nil
 	}
 	return c.first
@@ -235,7 +235,7 @@ func (c *Client) ended(made *conn, p *pending) error {
 	if p.state.Load() == failed {
 		return c.without(p.err)
 	}
-	c.outage.answered(made.server, p.asked)
+	c.outage.answered(p.asked)
 	if p.reply.kind == '-' {
 		return c.lacks(made, errorOf(made.server, p.reply.text))
 	}
@@ -255,7 +255,7 @@ func (c *Client) lacks(made *conn, err error) error {
 // without counts a call that no weir has decided.
 func (c *Client) without(err error) error {
 	if away, ok := isUnavailable(err); ok && away != errClosed {
-		c.outage.missed(err)
+		c.outage.missed(away)
 	}
 	return err
 }

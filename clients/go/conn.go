@@ -3,6 +3,7 @@ package weir
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -101,9 +102,14 @@ type conn struct {
 	writing bool
 	since   time.Duration // when the write began
 	timer   *time.Timer
+	used    time.Duration // when it was asked last
 	wake    time.Duration // when it fires; 0: not
 	err     error
 }
+
+// idleTime is after how long without a question it is looked whether the other side has closed the connection: a word
+// that is written to it then would be lost, and could not be sent again.
+const idleTime = time.Millisecond
 
 type placed struct {
 	call  *pending
@@ -122,6 +128,15 @@ func (c *conn) send(p *pending) bool {
 		c.mu.Unlock()
 		return false
 	}
+	if c.queue.peek() == nil && p.asked-c.used > idleTime && endOf(c.net) {
+		c.breakOff(io.EOF)
+		if !c.writing {
+			c.endAll()
+		}
+		c.mu.Unlock()
+		return false
+	}
+	c.used = p.asked
 	c.batch = append(c.batch, placed{p, len(c.out)})
 	c.out = append(c.out, p.encoded()...)
 	c.queue.push(p)

@@ -160,7 +160,11 @@ func (d *dialer) open(ctx context.Context, where address) (*conn, error) {
 			return nil, err
 		}
 	}
-	bounded, cancel := context.WithTimeout(ctx, d.set.connectTimeout)
+	patience := d.set.connectTimeout
+	if d.set.password != "" {
+		patience += time.Second // after which a weir says that it is wrong
+	}
+	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	network, err := reach(bounded, where)
 	if err != nil {
@@ -170,7 +174,7 @@ func (d *dialer) open(ctx context.Context, where address) (*conn, error) {
 	network.SetDeadline(end)
 	stop := context.AfterFunc(bounded, func() { network.SetDeadline(time.Unix(1, 0)) })
 	c := &conn{net: network, server: where.name(), reader: bufio.NewReaderSize(network, 16<<10), patience: d.set.timeout,
-		silence: d.set.connectTimeout, counted: d.counted}
+		silence: d.set.silence, counted: d.counted}
 	err = d.secure(bounded, c, where.host)
 	if err == nil {
 		err = d.greet(c)

@@ -56,7 +56,7 @@ func (e *Denied) Error() string {
 	case e.Decision.Never:
 		return "weir: denied" + by + "; waiting does not help"
 	}
-	return fmt.Sprintf("weir: denied%s; the next chance is in %s", by, e.Decision.RetryAfter)
+	return fmt.Sprintf("weir: denied%s; retry after %s", by, e.Decision.RetryAfter)
 }
 
 func refuse(format string, arguments ...any) error {
@@ -70,7 +70,7 @@ func errorOf(server, text string) error {
 	code, rest, _ := strings.Cut(text, " ")
 	switch {
 	case code == "NOAUTH", code == "WRONGPASS", code == "NOPERM":
-		return &Unauthorized{Server: server, Text: rest}
+		return &Unauthorized{Server: server, Text: text}
 	case code == "ERR" && strings.HasPrefix(rest, "too many wrong passwords"):
 		return &Unauthorized{Server: server, Text: rest}
 	case code == "ERR" && endsConnection(rest):

@@ -18,12 +18,13 @@ type settings struct {
 	remember                 bool
 	onCall                   func(context.Context, Call)
 	maxConnections, inFlight int
+	silence                  time.Duration // a connection that answers nothing for so long beyond a deadline is given up
 	log                      *slog.Logger
 }
 
 func defaults() settings {
 	return settings{timeout: 200 * time.Millisecond, connectTimeout: time.Second, onError: Allow, maxConnections: 16,
-		inFlight: 1024}
+		inFlight: 1024, silence: time.Second}
 }
 
 // Allow answers yes while no weir decides; it is what happens unless WithOnError says otherwise.
@@ -81,9 +82,9 @@ func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = lo
 
 // A Call is what WithOnCall is told.
 type Call struct {
-	Verb             string // CHECK, RESERVE, ...
-	Limit            string // the limit that decided, or the rule
-	Allowed, Decided bool
+	Verb             string // check, reserve, ...
+	Limit            string // the limit that decided, or the rule; never a key
+	Allowed, Decided bool   // Allowed is false for what decides nothing, such as a charge
 	Duration         time.Duration
 	Err              error
 }

@@ -2,7 +2,9 @@ package weir
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +13,9 @@ import (
 // An outage is told in two lines, however many calls meet it: when a call finds no server, and when one is answered
 // again.
 type outage struct {
-	log *slog.Logger
-	on  atomic.Bool
+	log   *slog.Logger
+	where string // all that the URL names
+	on    atomic.Bool
 
 	mu      sync.Mutex
 	began   time.Duration
@@ -29,7 +32,7 @@ func (o *outage) logger() *slog.Logger {
 }
 
 // missed is told of each call that no weir has decided.
-func (o *outage) missed(away error) {
+func (o *outage) missed(away *Unavailable) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.without++
@@ -38,11 +41,11 @@ func (o *outage) missed(away error) {
 	}
 	o.began = clock()
 	o.on.Store(true)
-	o.logger().Warn("weir does not answer; calls go on without it", "error", away.Error())
+	o.logger().Warn(fmt.Sprintf("weir at %s does not answer: %s", o.where, away.Reason))
 }
 
 // answered is told of each answer, with when its call was asked: one from before the outage ends none.
-func (o *outage) answered(server string, asked time.Duration) {
+func (o *outage) answered(asked time.Duration) {
 	if !o.on.Load() {
 		return
 	}
@@ -52,7 +55,7 @@ func (o *outage) answered(server string, asked time.Duration) {
 		return
 	}
 	o.on.Store(false)
-	o.logger().Warn("weir answers again", "server", server, "calls_without_it", o.without)
+	o.logger().Warn(fmt.Sprintf("weir at %s answers again; %d calls went without it", o.where, o.without))
 	o.without = 0
 }
 
@@ -64,7 +67,7 @@ func (o *outage) misconfigured(err error) {
 		return
 	}
 	o.cursed = time.Now()
-	o.logger().Error("weir cannot be asked", "error", err.Error())
+	o.logger().Error(fmt.Sprintf("weir at %s cannot be asked: %s", o.where, strings.TrimPrefix(err.Error(), "weir: ")))
 }
 
 // heed says once that our timeout is too short for the server's own fallback to answer.
@@ -75,8 +78,8 @@ func (o *outage) heed(c *conn, timeout time.Duration) {
 		return
 	}
 	o.heeded = true
-	o.logger().Warn("the timeout is not above the server's --store-deadline, so its fallback will not be heard",
-		"server", c.server, "timeout", timeout.String(), "store_deadline", c.greeting.storeDeadline.String())
+	o.logger().Warn(fmt.Sprintf("weir at %s: the timeout of %s is not above the server's --store-deadline of %s, so this client gives "+
+		"up before the server's fallback answers", c.server, timeout, c.greeting.storeDeadline))
 }
 
 // watched calls the user's function; what it throws is logged.

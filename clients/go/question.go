@@ -73,18 +73,24 @@ func (q *Question) check() error {
 		forms++
 	}
 	switch {
-	case forms != 1:
-		return refuse("a Question has a Key and its Rule, or Rules, or Attributes: exactly one of them")
-	case q.Attributes == nil && len(q.Rules) == 0 && q.Rule == "":
+	case forms == 0:
+		return refuse("nothing to ask about: a Question has a Key and its Rule, or Rules, or Attributes")
+	case forms > 1:
+		return refuse("a Question has a Key and its Rule, or Rules, or Attributes: one of them")
+	case q.byRules() && len(q.Rules) == 0 && q.Rule == "":
 		return refuse("the Question's Key has no Rule, as in 100/min")
 	case len(q.Rules) > 16:
-		return refuse("%d Rules; a Question has at most 16", len(q.Rules))
-	case q.Attributes != nil && len(q.Attributes) == 0:
-		return refuse("a Question without any attribute meets no limit")
+		return refuse("%d Rules; a Question has 1 to 16", len(q.Rules))
+	case !q.byRules() && len(q.Attributes) == 0:
+		return refuse("nothing to ask about: the Question's Attributes are empty")
 	case q.Cost < 0:
 		return refuse("Cost: %d is below 0", q.Cost)
 	case q.Cost > 0 && len(q.Costs) > 0:
 		return refuse("a Question has a Cost or Costs, never both")
+	case q.byRules() && len(q.Costs) > 0:
+		return refuse("Costs are of limits of a limits file: ask by Attributes")
+	case q.byRules() && q.Class != "":
+		return refuse("a Class is of a limits file: ask by Attributes")
 	case q.AtLeast != 0 && (q.AtLeast < 1 || q.AtLeast > max1(q.Cost)):
 		return refuse("AtLeast: %d is not from 1 to the Cost, %d", q.AtLeast, max1(q.Cost))
 	}

@@ -80,7 +80,7 @@ func (c *Client) Reserve(ctx context.Context, q Question, w Waiting) (*Reservati
 	err := c.call(ctx, p)
 	r, err := c.granted(p, &q, err)
 	p.recycle()
-	c.toldReservation(ctx, "RESERVE", &q, r, began, err)
+	c.toldReservation(ctx, "reserve", &q, r, began, err)
 	return r, err
 }
 

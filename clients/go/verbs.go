@@ -26,7 +26,7 @@ func (c *Client) Check(ctx context.Context, q Question) (Decision, error) {
 	q.costTo(&p.command)
 	q.optionsTo(&p.command)
 	q.subjectTo(&p.command, "")
-	return c.decide(ctx, p, &q, "CHECK")
+	return c.decide(ctx, p, &q, "check")
 }
 
 // Look asks what Check would be answered now, and charges nothing. By rules a denial has no RetryAfter.
@@ -48,7 +48,7 @@ func (c *Client) Look(ctx context.Context, q Question) (Decision, error) {
 	}
 	q.optionsTo(&p.command)
 	q.subjectTo(&p.command, "")
-	return c.decide(ctx, p, &q, "LOOK")
+	return c.decide(ctx, p, &q, "look")
 }
 
 // decide asks, and has OnError decide where no weir does. What is remembered to be denied is not asked.
@@ -58,7 +58,7 @@ func (c *Client) decide(ctx context.Context, p *pending, q *Question, verb strin
 		began = time.Now()
 	}
 	words := ""
-	if c.memory != nil && verb == "CHECK" {
+	if c.memory != nil && verb == "check" {
 		words = string(p.encoded())
 		d = c.memory.recall(words)
 	}
@@ -81,8 +81,9 @@ func (c *Client) askToDecide(ctx context.Context, p *pending, q *Question, verb 
 		return c.decideWithout(err, q)
 	}
 	d, err := decisionOf(&p.reply, q, max1(q.Cost))
-	if verb == "LOOK" && q.byRules() && d.Remaining < max1(q.Cost) {
+	if verb == "look" && q.byRules() && d.Remaining < max1(q.Cost) {
 		d.Allowed, d.Granted = false, 0 // COST 0 passes always: what is left says it
+		d.Never = d.Limit < max1(q.Cost)
 	}
 	return d, err
 }
@@ -134,7 +135,7 @@ func (c *Client) Charge(ctx context.Context, q Question, o Outside) (Charged, er
 	}
 	limitTo(&p.command, o.Limit, o.Window)
 	q.subjectTo(&p.command, "AS")
-	r, err := c.simply(ctx, p, "CHARGE", &q)
+	r, err := c.simply(ctx, p, "charge", &q)
 	if err != nil || r.kind == 0 {
 		return Charged{}, err
 	}
@@ -162,7 +163,7 @@ func (c *Client) Refund(ctx context.Context, q Question) (int64, error) {
 	q.costTo(&p.command)
 	q.subjectTo(&p.command, "AS")
 	c.memory.forget()
-	r, err := c.simply(ctx, p, "REFUND", &q)
+	r, err := c.simply(ctx, p, "refund", &q)
 	return r.number, err
 }
 
@@ -180,7 +181,7 @@ func (c *Client) Reset(ctx context.Context, q Question, limit ...string) (int64,
 		p.word("AS")
 		limitTo(&p.command, strings.Join(limit, ","), "")
 		q.subjectTo(&p.command, "")
-		r, err := c.simply(ctx, p, "RESET", &q)
+		r, err := c.simply(ctx, p, "reset", &q)
 		return r.number, err
 	}
 	verb := "WEIR.RESET"
@@ -191,7 +192,7 @@ func (c *Client) Reset(ctx context.Context, q Question, limit ...string) (int64,
 	for _, each := range q.Rules {
 		p.word(each.Key)
 	}
-	r, err := c.simply(ctx, p, "RESET", &q)
+	r, err := c.simply(ctx, p, "reset", &q)
 	return r.number, err
 }
 
@@ -201,7 +202,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (int64, error) {
 		return 0, nil
 	}
 	c.memory.forget()
-	r, err := c.byID(ctx, "CANCEL", id, nil)
+	r, err := c.byID(ctx, "cancel", id, nil)
 	return r.number, err
 }
 
@@ -225,7 +226,7 @@ func (c *Client) Settle(ctx context.Context, id string, actual ...Actual) (time.
 		text = strconv.AppendInt(text, each.Units, 10)
 	}
 	c.memory.forget()
-	r, err := c.byID(ctx, "SETTLE", id, text)
+	r, err := c.byID(ctx, "settle", id, text)
 	if err != nil {
 		return 0, err
 	}
@@ -240,7 +241,7 @@ func (c *Client) Extend(ctx context.Context, id string, d time.Duration) (time.D
 	if id == "" {
 		return 0, nil
 	}
-	r, err := c.byID(ctx, "EXTEND", id, strconv.AppendInt(nil, milliseconds(d), 10))
+	r, err := c.byID(ctx, "extend", id, strconv.AppendInt(nil, milliseconds(d), 10))
 	return fromMilliseconds(r.number), err
 }
 
@@ -249,7 +250,7 @@ func (c *Client) Moment(ctx context.Context, id string) (time.Duration, bool, er
 	if id == "" {
 		return 0, false, nil
 	}
-	r, err := c.byID(ctx, "MOMENT", id, nil)
+	r, err := c.byID(ctx, "moment", id, nil)
 	if err != nil || r.number < 0 || r.kind == 0 {
 		return 0, false, err
 	}
@@ -257,7 +258,7 @@ func (c *Client) Moment(ctx context.Context, id string) (time.Duration, bool, er
 }
 
 func (c *Client) byID(ctx context.Context, verb, id string, argument []byte) (reply, error) {
-	p := newPending("WEIR." + verb)
+	p := newPending("WEIR." + strings.ToUpper(verb))
 	p.word(id)
 	if argument != nil {
 		p.word(string(argument))
@@ -279,7 +280,7 @@ func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Questio
 		err = errUnexpected
 	}
 	if c.set.onCall != nil {
-		c.told(ctx, Call{verb, q.ruleOf(""), err == nil, err == nil, time.Since(began), err})
+		c.told(ctx, Call{Verb: verb, Limit: q.ruleOf(""), Decided: err == nil, Duration: time.Since(began), Err: err})
 	}
 	if away, ok := isUnavailable(err); ok {
 		_, err = c.set.onError(away, *q)
