@@ -67,12 +67,12 @@ func Connect(ctx context.Context, url string, options ...Option) (*Client, error
 	if set.remember {
 		c.memory = &memory{}
 	}
-	if assumed {
-		c.outage.logger().Info("weir: no URL, so a weir of this machine is started or joined; WEIR_URL says another")
-	}
 	if err := c.begin(ctx); err != nil {
 		c.Close()
 		return nil, err
+	}
+	if made := c.shared.Load(); assumed && made != nil {
+		c.outage.logger().Warn(fmt.Sprintf("no URL and no WEIR_URL: counting in a local weir at %s, for this machine alone", made.server))
 	}
 	return c, nil
 }
@@ -290,3 +290,7 @@ func (c *Client) Close() error {
 	c.lanes.close()
 	return nil
 }
+
+// Misconfigured logs an error that OnError does not decide about, at once and then once a minute: for middleware, which
+// answers it to somebody who cannot mend it.
+func (c *Client) Misconfigured(err error) { c.outage.misconfigured(err) }

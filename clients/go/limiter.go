@@ -63,7 +63,7 @@ func ruleText(r Limit, b int) string {
 	if r >= 1 && r <= 1e6 && r == Limit(int64(r)) {
 		return fmt.Sprintf("%d/s burst %d", int64(r), b)
 	}
-	slowest := float64(math.MaxInt64 / (int64(b) + 1) / 2)
+	slowest := math.Max(1, math.Floor(4e9/float64(b))*1e9) // 126 years until the burst is whole again
 	interval := slowest
 	if r > 0 {
 		interval = math.Min(slowest, math.Max(1, math.Round(1e9/float64(r))))

@@ -59,7 +59,7 @@ func startLocal(ctx context.Context, limits string) (address, error) {
 	if err := command.Run(); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
-			return address{}, refuse("%s", orElse(strings.TrimSpace(wrong.String()), fmt.Sprintf("weir local: exit code %d", exit.ExitCode())))
+			return address{}, refuse("%s", orElse(strings.TrimPrefix(strings.TrimSpace(wrong.String()), "weir: "), fmt.Sprintf("weir local: exit code %d", exit.ExitCode())))
 		}
 		return address{}, &Unavailable{Server: "weir local", Reason: err.Error(), cause: err}
 	}

@@ -76,7 +76,7 @@ func (q *Question) check() error {
 	case forms == 0:
 		return refuse("nothing to ask about: a Question has a Key and its Rule, or Rules, or Attributes")
 	case forms > 1:
-		return refuse("a Question has a Key and its Rule, or Rules, or Attributes: one of them")
+		return refuse("ask by rules or by attributes, and by a Key or by Rules, never by both")
 	case q.byRules() && len(q.Rules) == 0 && q.Rule == "":
 		return refuse("the Question's Key has no Rule, as in 100/min")
 	case len(q.Rules) > 16:
