@@ -7,7 +7,6 @@
 package weirhttp
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -70,7 +69,7 @@ func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.
 			d, err := client.Check(r.Context(), q)
 			switch {
 			case err != nil:
-				cannotAsk(client, w, err)
+				cannotAsk(client, w, r, err)
 			case d.Allowed:
 				setFields(w.Header(), d)
 				next.ServeHTTP(w, r)
@@ -95,10 +94,11 @@ func tooMany(w http.ResponseWriter, _ *http.Request, _ weir.Decision) {
 	http.Error(w, "Too many requests", http.StatusTooManyRequests)
 }
 
-func cannotAsk(client *weir.Client, w http.ResponseWriter, err error) {
+func cannotAsk(client *weir.Client, w http.ResponseWriter, r *http.Request, err error) {
 	var refused *weir.Refused
 	switch {
-	case errors.Is(err, context.Canceled): // the browser has gone, and reads no answer
+	case err == r.Context().Err(): // the browser has gone, or its time is over
+		http.Error(w, "Service unavailable", http.StatusServiceUnavailable)
 	case errors.As(err, &refused) && strings.Contains(refused.Text, "the request has no attribute"):
 		http.Error(w, "Bad request", http.StatusBadRequest)
 	default:
