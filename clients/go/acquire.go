@@ -54,11 +54,26 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 		defer p.recycle()
 		return c.granted(p, q, c.call(ctx, p))
 	}
-	defer c.lanes.leave()
+	r, lane, err := c.acquireBy(ctx, q, w, end)
+	switch {
+	case lane == nil:
+		c.lanes.leave()
+	case err == nil && w.Bound && r.ID != "":
+		r.lane = lane // nobody else may have it: to give up would end this hold
+	default:
+		c.lanes.giveBack(lane)
+		c.lanes.leave()
+	}
+	return r, err
+}
+
+// acquireBy asks by a lane, and returns it if it can be used again.
+func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting, end time.Duration) (*Reservation, *conn, error) {
 	for {
-		made, err := c.lanes.take(ctx, end+c.set.timeout-clock())
+		made, err := c.lanes.take(ctx, c.set.timeout+min(end-clock(), c.set.connectTimeout))
 		if err != nil {
-			return c.granted(nil, q, c.without(err))
+			r, err := c.granted(nil, q, c.without(err))
+			return r, nil, err
 		}
 		if w.MaxWait = end - clock(); w.MaxWait < 0 {
 			w.MaxWait = 0
@@ -74,21 +89,21 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 		}
 		if err := p.wait(ctx); err != nil {
 			c.lanes.drop(made)
-			return nil, err
+			return nil, nil, err
 		}
 		if p.state.Load() == unsent {
 			c.lanes.counted.Add(-1)
 			c.lanes.drop(made)
 			continue
 		}
-		if err = c.ended(made, p); p.state.Load() == answered {
-			c.lanes.giveBack(made)
-		} else {
+		err = c.ended(made, p)
+		if p.state.Load() != answered {
 			c.lanes.drop(made)
+			made = nil
 		}
 		r, err := c.granted(p, q, err)
 		p.recycle()
-		return r, err
+		return r, made, err
 	}
 }
 

@@ -536,3 +536,37 @@ func TestATimeoutBelowTheStoresIsToldOnce(t *testing.T) {
 	sameLines(t, log.lines(), `level=WARN msg="weir at `+f.url()+`: the timeout of 200ms is not above the server's --store-deadline of `+
 		`300ms, so this client gives up before the server's fallback answers"`)
 }
+
+func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			accepted, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			buffer := make([]byte, 1000)
+			accepted.Read(buffer)
+			accepted.Write([]byte(greetingText))
+			defer accepted.Close() // and reads no more
+		}
+	}()
+	c := connected(t, "weir://"+listener.Addr().String(), WithTimeout(50*time.Millisecond), WithOnError(Fail))
+	began := time.Now()
+	_, err = c.Check(background, rule(strings.Repeat("x", 32<<20)))
+	if _, ok := isUnavailable(err); !ok {
+		t.Error(err)
+	}
+	until(t, "the other calls end too", func() bool {
+		_, err := c.Check(background, rule("a"))
+		_, ok := isUnavailable(err)
+		return ok
+	})
+	if took := time.Since(began); took > patient {
+		t.Errorf("it took %s", took)
+	}
+}

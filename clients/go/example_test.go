@@ -159,10 +159,10 @@ func Example_middleware() {
 			return
 		}
 		answer.Body.Close()
-		fmt.Println(answer.StatusCode, answer.Header.Get("RateLimit"), answer.Header.Get("Retry-After"))
+		fmt.Printf("%d, Retry-After %q\n", answer.StatusCode, answer.Header.Get("Retry-After"))
 	}
 	// Output:
-	// 200 "limit";r=1;t=1800
-	// 200 "limit";r=0;t=1800
-	// 429 "limit";r=0;t=1800 1800
+	// 200, Retry-After ""
+	// 200, Retry-After ""
+	// 429, Retry-After "1800"
 }

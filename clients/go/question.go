@@ -28,7 +28,7 @@ type KeyRule struct{ Key, Rule string }
 type Waiting struct {
 	MaxWait time.Duration
 	Hold    time.Duration // 0 is none, or by the limits file what it says
-	Bound   bool          // the hold ends with the client's connection
+	Bound   bool          // the hold ends with the client, which keeps a connection for each that it has acquired
 }
 
 // Outside is what happened elsewhere, where it is no number of units (that is Question.Cost).

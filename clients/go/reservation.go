@@ -15,17 +15,21 @@ type Reservation struct {
 
 	client *Client
 	over   atomic.Bool // it was cancelled or settled
+	lane   *conn       // of a Bound hold that was acquired
 }
 
 // Cancel gives the moment back before it has come, and says how many units went back.
 func (r *Reservation) Cancel(ctx context.Context) (int64, error) {
-	r.over.Store(true)
-	return r.client.Cancel(ctx, r.ID)
+	units, err := r.client.Cancel(ctx, r.ID)
+	if units > 0 {
+		r.finish() // else its moment has come, and what it holds is still to be settled
+	}
+	return units, err
 }
 
 // Settle says what it has cost, or that it cost what was charged, and ends its hold: see Client.Settle.
 func (r *Reservation) Settle(ctx context.Context, actual ...Actual) (time.Duration, error) {
-	r.over.Store(true)
+	defer r.finish()
 	return r.client.Settle(ctx, r.ID, actual...)
 }
 
@@ -39,10 +43,18 @@ func (r *Reservation) Moment(ctx context.Context) (time.Duration, bool, error) {
 	return r.client.Moment(ctx, r.ID)
 }
 
+// finish notes that it is over. The connection that a Bound hold ended with is free for others.
+func (r *Reservation) finish() {
+	if !r.over.Swap(true) && r.lane != nil {
+		r.client.lanes.giveBack(r.lane)
+		r.client.lanes.leave()
+	}
+}
+
 // end settles it at what was charged, unless that is done: what acted has cost.
 func (r *Reservation) end(ctx context.Context) {
-	if r.ID != "" && !r.over.Swap(true) {
-		r.client.Settle(ctx, r.ID) // one that cannot be told ends with its hold
+	if r.ID != "" && !r.over.Load() {
+		r.Settle(ctx) // one that cannot be told ends with its hold
 	}
 }
 

@@ -73,16 +73,17 @@ func (c *Client) keep(ctx context.Context, r *Reservation, hold time.Duration) {
 		return
 	}
 	for !r.over.Load() {
-		has, err := r.Extend(ctx, hold)
+		told, err := c.barely(ctx, extendPending(r.ID, hold), "extend", &Question{})
 		if ctx.Err() != nil || r.over.Load() {
 			return
 		}
+		has := fromMilliseconds(told.number)
 		if err == nil && has == 0 {
 			c.outage.logger().Warn("weir: the hold of a slot is over while its call goes on", "by", r.Decision.By)
 			return
 		}
 		if err != nil {
-			has = hold / 3 // it has most of the last
+			has = hold / 3 // most of the last is left
 		}
 		timer := time.NewTimer(has / 3)
 		select {

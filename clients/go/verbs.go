@@ -241,8 +241,15 @@ func (c *Client) Extend(ctx context.Context, id string, d time.Duration) (time.D
 	if id == "" {
 		return 0, nil
 	}
-	r, err := c.byID(ctx, "extend", id, strconv.AppendInt(nil, milliseconds(d), 10))
+	r, err := c.simply(ctx, extendPending(id, d), "extend", &Question{})
 	return fromMilliseconds(r.number), err
+}
+
+func extendPending(id string, d time.Duration) *pending {
+	p := newPending("WEIR.EXTEND")
+	p.word(id)
+	p.number(milliseconds(d))
+	return p
 }
 
 // Moment answers how long it is until a reservation's moment, by now; false if there is no such reservation.
@@ -269,6 +276,15 @@ func (c *Client) byID(ctx context.Context, verb, id string, argument []byte) (re
 // simply asks what is no decision. While no weir answers, OnError says by its error whether that is one; otherwise the
 // answer is that nothing was done.
 func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Question) (reply, error) {
+	r, err := c.barely(ctx, p, verb, q)
+	if away, ok := isUnavailable(err); ok {
+		_, err = c.set.onError(away, *q)
+	}
+	return r, err
+}
+
+// barely is simply where OnError has no say.
+func (c *Client) barely(ctx context.Context, p *pending, verb string, q *Question) (reply, error) {
 	began := time.Now()
 	err := c.call(ctx, p)
 	var r reply
@@ -277,14 +293,10 @@ func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Questio
 	}
 	p.recycle()
 	if err == nil && r.kind != ':' && r.kind != '*' {
-		err = errUnexpected
+		r, err = reply{}, errUnexpected
 	}
 	if c.set.onCall != nil {
 		c.told(ctx, Call{Verb: verb, Limit: q.ruleOf(""), Decided: err == nil, Duration: time.Since(began), Err: err})
-	}
-	if away, ok := isUnavailable(err); ok {
-		_, err = c.set.onError(away, *q)
-		return reply{}, err
 	}
 	return r, err
 }

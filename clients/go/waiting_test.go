@@ -246,3 +246,76 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	}
 	until(t, "no connection is left", func() bool { open, _ := f.connections(); return open == 0 })
 }
+
+// Where one connection had several, giving up an Acquire by it would end the holds of the others.
+func TestABoundHoldHasItsConnectionToItself(t *testing.T) {
+	f := newFake(t, func(words []string) string {
+		switch {
+		case words[0] == "WEIR.SETTLE":
+			return ":0\r\n"
+		case words[len(words)-2] == "full":
+			return silence
+		}
+		return granted
+	})
+	c := connected(t, f.url(), WithMaxConnections(3))
+	bound := Waiting{MaxWait: time.Hour, Hold: time.Minute, Bound: true}
+	r, err := c.Acquire(background, rule("a"), bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := func() {
+		ctx, cancel := context.WithTimeout(background, 10*time.Millisecond)
+		defer cancel()
+		if _, err := c.Acquire(ctx, rule("full"), bound); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+	given()
+	if open, ever := f.connections(); open < 2 || ever != 3 {
+		t.Errorf("%d connections, %d ever", open, ever)
+	}
+	r.Settle(background)
+	r.Settle(background)
+	if _, err := c.Acquire(background, rule("b"), Waiting{MaxWait: time.Hour}); err != nil {
+		t.Error(err)
+	}
+	if _, ever := f.connections(); ever != 3 {
+		t.Errorf("%d connections ever: the first was free again", ever)
+	}
+	if n := len(c.lanes.places); n != 0 {
+		t.Errorf("%d places are taken", n)
+	}
+}
+
+func TestAnOutageEndsNoSlot(t *testing.T) {
+	var away atomic.Bool
+	extended := make(chan struct{}, 100)
+	f := newFake(t, func(words []string) string {
+		switch {
+		case words[0] == "WEIR.ACQUIRE":
+			return granted
+		case words[0] == "WEIR.EXTEND":
+			extended <- struct{}{}
+			if away.Load() {
+				return hangUp
+			}
+		}
+		return ":30\r\n"
+	})
+	var log logged
+	c := connected(t, f.url(), log.option())
+	err := c.Slot(background, "x", Waiting{Hold: 30 * time.Millisecond}, func(context.Context, *Reservation) error {
+		<-extended
+		away.Store(true)
+		<-extended
+		away.Store(false)
+		for i := 0; i < 3; i++ {
+			<-extended
+		}
+		return nil
+	})
+	if err != nil || strings.Contains(strings.Join(log.lines(), ""), "is over") {
+		t.Errorf("%v, %q", err, log.lines())
+	}
+}
