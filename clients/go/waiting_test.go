@@ -228,8 +228,10 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	until(t, "one waits", func() bool {
 		return strings.Contains(strings.Join(f.questions(), "\n"), "WEIR.ACQUIRE MAXWAIT 3600000")
 	})
-	if c.Close() != nil || c.Close() != nil {
-		t.Error("closing twice is something")
+	for _, what := range []string{"closing", "closing twice"} {
+		if err := c.Close(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	group.Wait()
 	settled := 0

@@ -88,7 +88,7 @@ func TestAProgramCompilesAgainstOurs(t *testing.T) {
 
 // Theirs is a token bucket, ours GCRA: the same events pass, whole tokens are the same.
 func TestTheSameEventsPass(t *testing.T) {
-	if _, err := exec.LookPath("weir"); err != nil && os.Getenv("WEIR_PROGRAM") == "" {
+	if !haveProgram() {
 		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
 	}
 	server := weirtest.Start(t)
