@@ -21,6 +21,26 @@ import (
 
 var background = context.Background()
 
+// accepting listens on a port, each of whose connections is treated by a goroutine of its own.
+func accepting(t *testing.T, treat func(net.Conn)) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			accepted, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { accepted.Close() })
+			go treat(accepted)
+		}
+	}()
+	return listener.Addr().String()
+}
+
 func TestAServerThatIsSilentIsNotWaitedFor(t *testing.T) {
 	f := newFake(t, always(silence))
 	var log logged
@@ -91,8 +111,7 @@ func TestAConnectionThatAnswersNothingIsGivenUp(t *testing.T) {
 
 func TestHalfAnAnswerIsNone(t *testing.T) {
 	for _, half := range []string{yes[:20], yes[:len(yes)-3], "*6\r\n"} {
-		times := 0
-		f := newFake(t, func([]string) string { times++; return half + "" })
+		f := newFake(t, always(half))
 		c := connected(t, f.url(), WithOnError(Fail))
 		go func() {
 			until(t, "it was asked", func() bool { return len(f.questions()) == 1 })
@@ -201,29 +220,16 @@ func TestAServerThatIsAwayAtFirstIsNoError(t *testing.T) {
 
 func TestAttemptsToConnectAreFewAndOneAtATime(t *testing.T) {
 	var now, most, all atomic.Int64
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			accepted, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			all.Add(1)
-			if n := now.Add(1); n > most.Load() {
-				most.Store(n)
-			}
-			go func() {
-				time.Sleep(time.Millisecond)
-				now.Add(-1)
-				accepted.Close()
-			}()
+	where := accepting(t, func(accepted net.Conn) {
+		all.Add(1)
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
 		}
-	}()
-	c := connected(t, "weir://"+listener.Addr().String(), WithTimeout(time.Millisecond))
+		time.Sleep(time.Millisecond)
+		now.Add(-1)
+		accepted.Close()
+	})
+	c := connected(t, "weir://"+where, WithTimeout(time.Millisecond))
 	var group sync.WaitGroup
 	for i := 0; i < 50; i++ {
 		group.Add(1)
@@ -328,32 +334,22 @@ func TestWhatSaysHelloOtherwiseIsNoWeir(t *testing.T) {
 		{"-WRONGPASS invalid username-password pair or user is disabled.\r\n", "", "*weir.Unauthorized: weir: SERVER: it does not know this password of user 'default'"},
 		{"-ERR max number of clients reached\r\n", "", "<nil>: <nil>"}, // it may have room soon
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			for {
-				accepted, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				buffer := make([]byte, 1000)
-				accepted.Read(buffer)
-				accepted.Write([]byte(each.hello))
-				if n, _ := accepted.Read(buffer); n > 0 {
-					accepted.Write([]byte(each.info))
-				}
+		each := each
+		where := accepting(t, func(accepted net.Conn) {
+			buffer := make([]byte, 1000)
+			accepted.Read(buffer)
+			accepted.Write([]byte(each.hello))
+			if n, _ := accepted.Read(buffer); n > 0 {
+				accepted.Write([]byte(each.info))
 			}
-		}()
-		c, err := Connect(background, "weir://"+listener.Addr().String(), new(logged).option())
-		if got := strings.ReplaceAll(fmt.Sprintf("%T: %v", err, err), listener.Addr().String(), "SERVER"); got != each.want {
+		})
+		c, err := Connect(background, "weir://"+where, new(logged).option())
+		if got := strings.ReplaceAll(fmt.Sprintf("%T: %v", err, err), where, "SERVER"); got != each.want {
 			t.Errorf("%s\nexpected %s", got, each.want)
 		}
 		if err == nil {
 			c.Close()
 		}
-		listener.Close()
 	}
 }
 
@@ -538,26 +534,13 @@ func TestATimeoutBelowTheStoresIsToldOnce(t *testing.T) {
 }
 
 func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			accepted, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			buffer := make([]byte, 1000)
-			accepted.Read(buffer)
-			accepted.Write([]byte(greetingText))
-			defer accepted.Close() // and reads no more
-		}
-	}()
-	c := connected(t, "weir://"+listener.Addr().String(), WithTimeout(50*time.Millisecond), WithOnError(Fail))
+	where := accepting(t, func(accepted net.Conn) {
+		accepted.Read(make([]byte, 1000))
+		accepted.Write([]byte(greetingText)) // and reads no more
+	})
+	c := connected(t, "weir://"+where, WithTimeout(50*time.Millisecond), WithOnError(Fail))
 	began := time.Now()
-	_, err = c.Check(background, rule(strings.Repeat("x", 32<<20)))
+	_, err := c.Check(background, rule(strings.Repeat("x", 32<<20)))
 	if _, ok := isUnavailable(err); !ok {
 		t.Error(err)
 	}

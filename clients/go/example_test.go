@@ -8,19 +8,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 	"example.com/weir/go/weirhttp"
 )
 
 // Examples share a weir of this machine that ends with the tests.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if _, err := exec.LookPath("weir"); err != nil && os.Getenv("WEIR_PROGRAM") == "" && flag.Lookup("test.run").Value.String() == "" {
+	if !needs.HasProgram() && flag.Lookup("test.run").Value.String() == "" {
 		fmt.Println("no example is run: there is no weir program, WEIR_PROGRAM is not set")
 		flag.Set("test.run", "^Test|^Fuzz")
 	}

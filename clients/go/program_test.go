@@ -4,29 +4,20 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 	"example.com/weir/go/weirtest"
 )
-
-func needProgram(t testing.TB) {
-	if os.Getenv("WEIR_PROGRAM") != "" {
-		return
-	}
-	if _, err := exec.LookPath("weir"); err != nil {
-		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
-	}
-}
 
 var background = context.Background()
 
 func TestALimiterAgainstTheProgram(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t)
 	l := s.Client.NewLimiter("api", weir.Every(10*time.Second), 3)
 	same := s.Connect().NewLimiter("api", weir.Every(10*time.Second), 3)
@@ -61,7 +52,7 @@ func TestALimiterAgainstTheProgram(t *testing.T) {
 }
 
 func TestConnectWithoutAURLSharesOneOfThisMachine(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	t.Setenv("WEIR_URL", "")
 	t.Setenv("WEIR_LOCAL", "")
 	folder, err := os.MkdirTemp("", "weir")
@@ -103,7 +94,7 @@ func TestConnectWithoutAURLSharesOneOfThisMachine(t *testing.T) {
 }
 
 func TestALimitsFileWithErrorsIsAnErrorOfConnect(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	file := t.TempDir() + "/limits.yaml"
 	os.WriteFile(file, []byte("version: 1\nlimits:\n  user: { by: [user], raet: 20/s }\n"), 0o600)

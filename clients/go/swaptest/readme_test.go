@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"example.com/weir/go/internal/needs"
 )
 
 var programs = regexp.MustCompile("(?s)```go\n(package .*?)```")
@@ -31,7 +33,7 @@ func TestTheProgramsOfTheReadme(t *testing.T) {
 			"replace example.com/weir/go => %s\n", root)), 0o600)
 		os.WriteFile(filepath.Join(folder, fmt.Sprintf("shown%d_test.go", i)), each[1], 0o600)
 		for _, command := range []string{"vet", "test"} {
-			if command == "test" && !haveProgram() {
+			if command == "test" && !needs.HasProgram() {
 				continue
 			}
 			run := exec.Command("go", command, ".")
@@ -41,9 +43,4 @@ func TestTheProgramsOfTheReadme(t *testing.T) {
 			}
 		}
 	}
-}
-
-func haveProgram() bool {
-	_, err := exec.LookPath("weir")
-	return err == nil || os.Getenv("WEIR_PROGRAM") != ""
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 	"example.com/weir/go/weirtest"
 	"golang.org/x/time/rate"
 )
@@ -88,9 +89,7 @@ func TestAProgramCompilesAgainstOurs(t *testing.T) {
 
 // Theirs is a token bucket, ours GCRA: the same events pass, whole tokens are the same.
 func TestTheSameEventsPass(t *testing.T) {
-	if !haveProgram() {
-		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
-	}
+	needs.Program(t)
 	server := weirtest.Start(t)
 	seed := time.Now().UnixNano()
 	chance := rand.New(rand.NewSource(seed))

@@ -3,8 +3,6 @@ package weirgrpc
 import (
 	"context"
 	"net"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -19,17 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 	"example.com/weir/go/weirtest"
 )
-
-func needProgram(t *testing.T) {
-	if os.Getenv("WEIR_PROGRAM") != "" {
-		return
-	}
-	if _, err := exec.LookPath("weir"); err != nil {
-		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
-	}
-}
 
 // serve is gRPC's health service, limited; and a client of it.
 func serve(t *testing.T, client *weir.Client, options ...Option) healthpb.HealthClient {
@@ -70,7 +60,7 @@ routes:
 `
 
 func TestCallsAreLimitedByTheLimitsFile(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t, weirtest.Limits(limits))
 	service := serve(t, s.Client)
 	ctx := context.Background()
@@ -103,7 +93,7 @@ func TestCallsAreLimitedByTheLimitsFile(t *testing.T) {
 }
 
 func TestCallsAreLimitedByARule(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t)
 	service := serve(t, s.Client, WithRule("1/min", ClientIP))
 	for i, want := range []codes.Code{codes.OK, codes.ResourceExhausted} {
@@ -118,7 +108,7 @@ func TestCallsAreLimitedByARule(t *testing.T) {
 }
 
 func TestAWeirThatCannotBeAskedIsUnavailable(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t)
 	service := serve(t, s.Client)
 	_, err := service.Check(context.Background(), &healthpb.HealthCheckRequest{})

@@ -7,24 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 	"example.com/weir/go/weirtest"
 )
-
-func needProgram(t *testing.T) {
-	if os.Getenv("WEIR_PROGRAM") != "" {
-		return
-	}
-	if _, err := exec.LookPath("weir"); err != nil {
-		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
-	}
-}
 
 const limits = `
 version: 1
@@ -57,7 +47,7 @@ func answered(handler http.Handler, path, user string) string {
 }
 
 func TestRequestsAreLimitedByTheLimitsFile(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t, weirtest.Limits(limits))
 	app := Middleware(s.Client)(http.HandlerFunc(hello))
 	policy := `RateLimit-Policy: "address";q=3;w=60 RateLimit: "address"`
@@ -82,7 +72,7 @@ func TestRequestsAreLimitedByTheLimitsFile(t *testing.T) {
 }
 
 func TestRequestsAreLimitedByARule(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t)
 	app := Middleware(s.Client, WithRule("1/min", ClientIP), WithDenied(func(w http.ResponseWriter, _ *http.Request, d weir.Decision) {
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -101,7 +91,7 @@ func TestRequestsAreLimitedByARule(t *testing.T) {
 }
 
 func TestAWeirThatCannotBeAskedIsA503AndOneLine(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := weirtest.Start(t)
 	var log bytes.Buffer
 	client := s.Connect(weir.WithTimeout(20*time.Second), weir.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))

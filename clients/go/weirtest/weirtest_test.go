@@ -2,27 +2,17 @@ package weirtest
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/needs"
 )
-
-func needProgram(t *testing.T) {
-	if os.Getenv("WEIR_PROGRAM") != "" {
-		return
-	}
-	if _, err := exec.LookPath("weir"); err != nil {
-		t.Skip("there is no weir program: WEIR_PROGRAM is not set, and it is not in PATH")
-	}
-}
 
 var background = context.Background()
 
 func TestTimePassesWhenTheTestSays(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	start := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 	s := Start(t, Now(start), Limits("version: 1\nlimits: { login: { by: [user], rate: 2/min } }\n"))
 	ask := weir.Question{Attributes: map[string]string{"user": "ann"}}
@@ -45,7 +35,7 @@ func TestTimePassesWhenTheTestSays(t *testing.T) {
 }
 
 func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	s := Start(t)
 	limiter := s.Client.NewLimiter("jobs", weir.Every(10*time.Second), 1)
 	if err := limiter.Wait(background); err != nil {
@@ -73,7 +63,7 @@ func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
 }
 
 func TestServersOfTwoTestsAreTwo(t *testing.T) {
-	needProgram(t)
+	needs.Program(t)
 	a, b := Start(t), Start(t)
 	if a.URL == b.URL {
 		t.Error(a.URL)
