@@ -43,8 +43,7 @@ func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservati
 }
 
 func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
-	end := clock() + w.MaxWait
-	entered, err := c.lanes.enter(ctx, w.MaxWait)
+	waited, entered, err := c.lanes.enter(ctx, w.MaxWait)
 	if err != nil {
 		return c.granted(nil, q, c.without(err))
 	}
@@ -54,7 +53,8 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 		defer p.recycle()
 		return c.granted(p, q, c.call(ctx, p))
 	}
-	r, lane, err := c.acquireBy(ctx, q, w, end)
+	w.MaxWait = max(0, w.MaxWait-waited)
+	r, lane, err := c.acquireBy(ctx, q, w)
 	switch {
 	case lane == nil:
 		c.lanes.leave()
@@ -68,15 +68,12 @@ func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservat
 }
 
 // acquireBy asks by a lane, and returns it if it can be used again.
-func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting, end time.Duration) (*Reservation, *conn, error) {
+func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting) (*Reservation, *conn, error) {
 	for {
-		made, err := c.lanes.take(ctx, c.set.timeout+min(end-clock(), c.set.connectTimeout))
+		made, err := c.lanes.take(ctx, c.set.timeout+min(w.MaxWait, c.set.connectTimeout))
 		if err != nil {
 			r, err := c.granted(nil, q, c.without(err))
 			return r, nil, err
-		}
-		if w.MaxWait = end - clock(); w.MaxWait < 0 {
-			w.MaxWait = 0
 		}
 		p := reservePending("WEIR.ACQUIRE", q, w, true)
 		p.asked = clock()
@@ -107,24 +104,25 @@ func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting, end time
 	}
 }
 
-// enter waits for a place, no longer than most: false if there was none.
-func (l *lanes) enter(ctx context.Context, most time.Duration) (bool, error) {
+// enter waits for a place, no longer than most, and says for how long: false if there was none.
+func (l *lanes) enter(ctx context.Context, most time.Duration) (time.Duration, bool, error) {
 	select {
 	case l.places <- struct{}{}:
-		return true, nil
+		return 0, true, nil
 	default:
 	}
+	began := clock()
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case l.places <- struct{}{}:
-		return true, nil
+		return clock() - began, true, nil
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return 0, false, ctx.Err()
 	case <-l.client.life.Done():
-		return false, errClosed
+		return 0, false, errClosed
 	case <-timer.C:
-		return false, nil
+		return most, false, nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,7 +51,8 @@ func TestAServerThatIsSilentIsNotWaitedFor(t *testing.T) {
 		if err != nil || !d.Allowed || d.Decided || d.Err == nil || d.Limit != -1 || d.Granted != 1 {
 			t.Fatalf("%+v, %v", d, err)
 		}
-		if want := "weir: " + f.url() + ": no answer in time"; d.Err.Error() != want {
+		if want := "weir: " + f.url() + ": no answer in time"; d.Err.Error() != want || !errors.Is(d.Err, os.ErrDeadlineExceeded) ||
+			errors.Is(d.Err, context.DeadlineExceeded) {
 			t.Errorf("%v, expected %s", d.Err, want)
 		}
 	}
@@ -297,7 +299,7 @@ func TestOnErrorDecides(t *testing.T) {
 	}
 	c := connected(t, f.url(), WithTimeout(time.Millisecond), WithOnError(Fail))
 	if _, ok := isUnavailable(func() error { _, err := c.Charge(background, rule("a"), Outside{}); return err }()); !ok {
-		t.Error("a charge that nobody took is no error")
+		t.Error("a charge that was not taken is not an error")
 	}
 }
 
@@ -310,7 +312,7 @@ func TestAnErrorReplyMeansOneThing(t *testing.T) {
 			"*weir.Unavailable: weir: SERVER: closed: clients together keep more than --client-memory, and this one the most"},
 		{"-ERR unknown command 'WEIR.THROTTLE'\r\n", "*weir.Refused: weir: SERVER is weir 0.1.0, which has no WEIR.THROTTLE; weir 0.1.0 has it"},
 		{":1\r\n", "*weir.Refused: weir: the answer has another form than this version of the client knows"},
-		{"HTTP/1.1 400\r\n", "*weir.Unavailable: weir: SERVER: its answer is no RESP: it begins with 'H'"},
+		{"HTTP/1.1 400\r\n", "*weir.Unavailable: weir: SERVER: its answer is not RESP: it begins with 'H'"},
 	} {
 		f := newFake(t, always(each.answer))
 		c := connected(t, f.url(), WithOnError(Fail))

@@ -317,7 +317,7 @@ func (r *run) one(s step) {
 		r.proxy.say(r.T, "mode "+s.Proxy)
 		r.proxy.say(r.T, "connections") // what it has closed is closed when it answers the next command
 	case s.Connections != nil:
-		until(r.T, "so many connections", func() bool { return r.proxy.say(r.T, "connections") == fmt.Sprint(*s.Connections) })
+		until(r.T, "that many connections", func() bool { return r.proxy.say(r.T, "connections") == fmt.Sprint(*s.Connections) })
 	case s.Log != nil:
 		r.logged(*s.Log)
 	case s.Calls != nil:

@@ -41,9 +41,9 @@ type Client struct {
 //	unix:/path                                        by a Unix socket
 //	weir+local:                                       one on this machine, which is started where none runs
 //
-// Where url is empty it is WEIR_URL, or else weir+local. A weir that does not answer is no error, since OnError decides
-// while none does; what only a person can mend is one: a wrong password, a certificate, a Redis in its place, a limits
-// file with errors.
+// Where url is empty it is WEIR_URL, or else weir+local. A weir that does not answer is not an error, since OnError
+// decides while it does not; what only a person can mend is an error: a wrong password, a certificate, a Redis in its
+// place, a limits file with errors.
 func Connect(ctx context.Context, url string, options ...Option) (*Client, error) {
 	set := defaults()
 	for _, each := range options {
@@ -97,7 +97,7 @@ func (s *settings) complete(where place) error {
 	return nil
 }
 
-// begin waits for the first attempt to connect. One that fails for want of a server is no error.
+// begin waits for the first attempt to connect. For want of a server it does not fail.
 func (c *Client) begin(ctx context.Context) error {
 	c.mu.Lock()
 	c.reconnect()
@@ -185,7 +185,7 @@ func (c *Client) connection(ctx context.Context, due time.Duration) (*conn, erro
 			}
 		}
 		if left <= 0 {
-			return nil, &Unavailable{Reason: "no connection in time", cause: context.DeadlineExceeded}
+			return nil, &Unavailable{Reason: "no connection in time", cause: os.ErrDeadlineExceeded}
 		}
 		timer := time.NewTimer(left)
 		select {

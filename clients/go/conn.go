@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -81,8 +82,8 @@ func (p *pending) wait(ctx context.Context) error {
 	return nil
 }
 
-// A conn is one connection to a weir, pipelined: any goroutine sends, one reads. Whoever finds nobody writing writes
-// for all that come meanwhile, so what is asked at one moment is one write.
+// A conn is one connection to a weir, pipelined: any goroutine sends, one reads. A caller that finds no other writing
+// writes for all that come meanwhile, so what is asked at one moment is one write.
 type conn struct {
 	net      net.Conn
 	server   string // for people: host and port, or the path
@@ -312,7 +313,7 @@ func (c *conn) watch() {
 		due := p.deadline
 		if due <= now {
 			if late == nil {
-				late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: context.DeadlineExceeded}
+				late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: os.ErrDeadlineExceeded}
 			}
 			p.finish(failed, late)
 			due += c.silence
@@ -322,7 +323,7 @@ func (c *conn) watch() {
 		}
 	})
 	if next <= now || c.writing && late != nil && now-c.since >= c.patience {
-		c.breakOff(&Unavailable{Server: c.server, Reason: "it answers nothing", cause: context.DeadlineExceeded})
+		c.breakOff(&Unavailable{Server: c.server, Reason: "it answers nothing", cause: os.ErrDeadlineExceeded})
 		if !c.writing {
 			c.endAll()
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type dialer struct {
 	place   place
 	outage  *outage
 	counted *atomic.Int64
-	turn    chan struct{} // of one: who has it dials
+	turn    chan struct{} // of one: the goroutine that has it dials
 	local   address       // of the weir of this machine, once it is known
 
 	mu    sync.Mutex
@@ -363,7 +364,7 @@ func awayOf(server string, err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "it closed the connection"
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		reason = "no answer in time"
+		reason, err = "no answer in time", os.ErrDeadlineExceeded // never to be taken for the caller's own context
 	case errors.As(err, &network):
 		reason = network.Err.Error()
 	}

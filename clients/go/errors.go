@@ -29,8 +29,8 @@ type Refused struct{ Text string }
 
 func (e *Refused) Error() string { return "weir: " + e.Text }
 
-// Unauthorized says that the server does not take our password, our certificate or our name, or that its certificate
-// is none that we trust. OnError does not decide about it.
+// Unauthorized says that the server does not take our password, our certificate or our name, or that we do not
+// trust its certificate. OnError does not decide about it.
 type Unauthorized struct {
 	Server string
 	Text   string
@@ -42,7 +42,7 @@ func (e *Unauthorized) Error() string { return "weir: " + e.Server + ": " + e.Te
 // Unwrap is the error of TLS, if there was one.
 func (e *Unauthorized) Unwrap() error { return e.cause }
 
-// Denied is the error of Acquire, Slot and Limiter.Wait when the answer is no.
+// Denied is the error of Acquire, Slot and Limiter.Wait when the request is denied.
 type Denied struct{ Decision Decision }
 
 func (e *Denied) Error() string {

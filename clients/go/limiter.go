@@ -138,8 +138,8 @@ func (l *Limiter) Tokens() float64 {
 // TokensAt is Tokens.
 func (l *Limiter) TokensAt(time.Time) float64 { return l.Tokens() }
 
-// Allow says whether an event may happen now. While no weir decides, or none can be asked, OnError does; under Fail the
-// answer is no.
+// Allow says whether an event may happen now. While no weir decides, or none can be asked, OnError does; under Fail it
+// may not.
 func (l *Limiter) Allow() bool { return l.AllowN(time.Time{}, 1) }
 
 // AllowN is Allow for n events.

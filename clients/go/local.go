@@ -23,7 +23,7 @@ func program() (string, error) {
 	if named := os.Getenv("WEIR_PROGRAM"); named != "" {
 		found, err := exec.LookPath(named)
 		if err != nil {
-			return "", refuse("the weir program is missing: WEIR_PROGRAM=%s is none", named)
+			return "", refuse("the weir program is missing: WEIR_PROGRAM=%s is not a program", named)
 		}
 		return found, nil
 	}
@@ -65,7 +65,7 @@ func startLocal(ctx context.Context, limits string) (address, error) {
 	}
 	where := strings.TrimPrefix(strings.TrimSpace(told.String()), "unix:")
 	if !filepath.IsAbs(where) {
-		return address{}, refuse("%s is no weir that knows `weir local`: it says %q", path, where)
+		return address{}, refuse("%s does not know `weir local`: it says %q", path, where)
 	}
 	return address{network: "unix", text: where}, nil
 }

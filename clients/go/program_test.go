@@ -107,7 +107,7 @@ func TestALimitsFileWithErrorsIsAnErrorOfConnect(t *testing.T) {
 
 func TestAProgramThatIsMissingIsOneSentence(t *testing.T) {
 	t.Setenv("WEIR_PROGRAM", "/none")
-	if _, err := weir.Connect(background, "weir+local:"); err == nil || err.Error() != "weir: the weir program is missing: WEIR_PROGRAM=/none is none" {
+	if _, err := weir.Connect(background, "weir+local:"); err == nil || err.Error() != "weir: the weir program is missing: WEIR_PROGRAM=/none is not a program" {
 		t.Error(err)
 	}
 	t.Setenv("WEIR_PROGRAM", "")

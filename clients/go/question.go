@@ -27,14 +27,14 @@ type KeyRule struct{ Key, Rule string }
 // Waiting is how long a reservation may wait for its moment, and for how long it is held after that.
 type Waiting struct {
 	MaxWait time.Duration
-	Hold    time.Duration // 0 is none, or by the limits file what it says
+	Hold    time.Duration // 0: without one, or by the limits file what it says
 	Bound   bool          // the hold ends with the client, which keeps a connection for each that it has acquired
 }
 
-// Outside is what happened elsewhere, where it is no number of units (that is Question.Cost).
+// Outside is what happened elsewhere, where that is not a number of units (which is Question.Cost).
 type Outside struct {
-	Remaining *int64        // so many are left there: Units(3)
-	Pause     time.Duration // nobody acts for so long
+	Remaining *int64        // what is left there: Units(3)
+	Pause     time.Duration // nobody acts until it is over
 	Limit     string        // by the limits file: this limit alone
 	Window    string        // and this window of it, as in "1h"
 }

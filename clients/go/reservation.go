@@ -82,7 +82,8 @@ func (q *Question) waitingTo(p *command, w Waiting, needsWait bool) {
 	q.subjectTo(p, "AS")
 }
 
-// Reserve asks for a moment within MaxWait, and returns at once. Denied is no error: the reservation's Decision says so.
+// Reserve asks for a moment within MaxWait, and returns at once. A denial is not an error:
+// the reservation's Decision says it.
 func (c *Client) Reserve(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
 	if err := q.checkWaiting(w); err != nil {
 		return nil, err

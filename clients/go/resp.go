@@ -88,7 +88,7 @@ type reply struct {
 
 func (r *reply) isText() bool { return r.kind == '$' || r.kind == '+' }
 
-var errProtocol = errors.New("its answer is no RESP")
+var errProtocol = errors.New("its answer is not RESP")
 
 // read reads one reply into r, whose memory it uses again.
 func (r *reply) read(from *bufio.Reader) error { return r.readNested(from, maxDepth) }
@@ -217,7 +217,7 @@ func unexpectedEnd(err error) error {
 func parseNumber(digits []byte) (int64, error) {
 	n, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is no number", errProtocol, digits)
+		return 0, fmt.Errorf("%w: %q is not a number", errProtocol, digits)
 	}
 	return n, nil
 }

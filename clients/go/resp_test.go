@@ -48,18 +48,18 @@ func TestRepliesAreRead(t *testing.T) {
 
 func TestWhatIsNoRESPEndsTheConnection(t *testing.T) {
 	for _, each := range []struct{ sent, wrong string }{
-		{"HTTP/1.1 400 Bad Request\r\n", `its answer is no RESP: it begins with 'H'`},
-		{":1\n", "its answer is no RESP: a line without CR"},
-		{":x\r\n", `its answer is no RESP: "x" is no number`},
-		{"$9999999999\r\n", "its answer is no RESP: a text of 9999999999 bytes"},
-		{"$-2\r\n", "its answer is no RESP: a text of -2 bytes"},
-		{"*99999999\r\n", "its answer is no RESP: an array of 99999999 values at depth 0"},
-		{strings.Repeat("*1\r\n", 6), "its answer is no RESP: an array of 1 values at depth 4"},
-		{"+" + strings.Repeat("x", 70000) + "\r\n", "its answer is no RESP: a line of more than 65536 bytes"},
+		{"HTTP/1.1 400 Bad Request\r\n", `its answer is not RESP: it begins with 'H'`},
+		{":1\n", "its answer is not RESP: a line without CR"},
+		{":x\r\n", `its answer is not RESP: "x" is not a number`},
+		{"$9999999999\r\n", "its answer is not RESP: a text of 9999999999 bytes"},
+		{"$-2\r\n", "its answer is not RESP: a text of -2 bytes"},
+		{"*99999999\r\n", "its answer is not RESP: an array of 99999999 values at depth 0"},
+		{strings.Repeat("*1\r\n", 6), "its answer is not RESP: an array of 1 values at depth 4"},
+		{"+" + strings.Repeat("x", 70000) + "\r\n", "its answer is not RESP: a line of more than 65536 bytes"},
 		{"*2\r\n:1\r\n", "unexpected EOF"},
 		{"$5\r\nab", "unexpected EOF"},
 		{":1", "unexpected EOF"},
-		{"\r\n", "its answer is no RESP"},
+		{"\r\n", "its answer is not RESP"},
 		{"", "EOF"},
 	} {
 		_, err := readText(each.sent, 16)

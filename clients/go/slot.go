@@ -7,8 +7,8 @@ import (
 
 // Slot takes one of the slots of an API, whose limits meet the attribute api: it waits for the moment, runs body, and
 // gives the slot back when body returns. While body runs the hold is extended by w.Hold (30 s unless given), so the slot
-// of a program that dies is free after that. w.MaxWait is 60 s unless given, and below 0 not at
-// all.
+// of a program that dies is free after that. w.MaxWait is 60 s unless given; below 0 it does not
+// wait.
 func (c *Client) Slot(ctx context.Context, api string, w Waiting, body func(context.Context, *Reservation) error) error {
 	return c.SlotFor(ctx, Question{Attributes: map[string]string{"api": api}}, w, body)
 }

@@ -273,7 +273,7 @@ func (c *Client) byID(ctx context.Context, verb, id string, argument []byte) (re
 	return c.simply(ctx, p, verb, &Question{})
 }
 
-// simply asks what is no decision. While no weir answers, OnError says by its error whether that is one; otherwise the
+// simply asks what is not a decision. While no weir answers, OnError says by its error whether that is one; otherwise the
 // answer is that nothing was done.
 func (c *Client) simply(ctx context.Context, p *pending, verb string, q *Question) (reply, error) {
 	r, err := c.barely(ctx, p, verb, q)

@@ -145,16 +145,11 @@ func exhausted(d weir.Decision) error {
 func cannotAsk(client *weir.Client, err error) error {
 	var refused *weir.Refused
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !isUnavailable(err):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	case errors.As(err, &refused) && strings.Contains(refused.Text, "the request has no attribute"):
 		return status.Error(codes.InvalidArgument, refused.Text)
 	}
 	client.Misconfigured(err)
 	return status.Error(codes.Unavailable, "the rate limiter cannot be asked")
-}
-
-func isUnavailable(err error) bool {
-	var away *weir.Unavailable
-	return errors.As(err, &away)
 }
