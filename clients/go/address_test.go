@@ -83,3 +83,12 @@ func TestOptionsThatAreNoneAreErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSameLineHasAURLInProduction(t *testing.T) {
+	f := newFake(t, always(yes))
+	t.Setenv("WEIR_URL", f.url())
+	c := connected(t, "", WithLimits("limits.yaml"))
+	if d, err := c.Check(background, rule("a")); err != nil || !d.Decided {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

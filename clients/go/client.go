@@ -56,7 +56,7 @@ func Connect(ctx context.Context, url string, options ...Option) (*Client, error
 	if err != nil {
 		return nil, err
 	}
-	if err := set.complete(where); err != nil {
+	if err := set.complete(where, url); err != nil {
 		return nil, err
 	}
 	c := &Client{set: set, changed: make(chan struct{}), held: map[*Reservation]struct{}{}}
@@ -78,7 +78,7 @@ func Connect(ctx context.Context, url string, options ...Option) (*Client, error
 }
 
 // complete is what the URL and the environment say, where the options do not.
-func (s *settings) complete(where place) error {
+func (s *settings) complete(where place, url string) error {
 	if where.user != "" {
 		s.user = where.user
 	}
@@ -89,7 +89,7 @@ func (s *settings) complete(where place) error {
 		s.password = os.Getenv("WEIR_PASSWORD")
 	}
 	switch {
-	case s.limits != "" && !where.local:
+	case s.limits != "" && !where.local && url != "": // by WEIR_URL it is another server's business
 		return refuse("WithLimits is for a weir of this machine (weir+local:); elsewhere `weir serve --limits` has the file")
 	case s.tls != nil && !where.tls:
 		return refuse("WithTLS is for weirs://")

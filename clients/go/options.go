@@ -58,7 +58,8 @@ func WithPassword(word string) Option { return func(s *settings) { s.password = 
 // WithTLS is for weirs://: RootCAs, Certificates for a server that asks its clients for one, and so on.
 func WithTLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
 
-// WithLimits is the limits file of a weir that Connect starts or joins on this machine.
+// WithLimits is the limits file of a weir that Connect starts or joins on this machine. A server that WEIR_URL names has
+// its own.
 func WithLimits(file string) Option { return func(s *settings) { s.limits = file } }
 
 // WithRememberedDenials answers the words of a check that was denied here, without asking, until its RetryAfter: for
