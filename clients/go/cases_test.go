@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -172,7 +173,7 @@ func (r *run) startWeir(weir string) {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() {
-		command.Process.Signal(os.Interrupt)
+		command.Process.Signal(syscall.SIGTERM)
 		command.Wait()
 	})
 	r.url = "unix:" + socket
