@@ -1,0 +1,296 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Client asks a weir; it never decides. All its methods may be called by any goroutines at once: their calls share one
+// connection, and what is asked at one moment is one write.
+type Client struct {
+	set     settings
+	dialer  *dialer
+	outage  outage
+	memory  *memory // nil unless denials are remembered
+	lanes   *lanes
+	counted atomic.Int64 // calls that are unanswered
+	maxWait atomic.Int64 // the server's --max-wait, where it is not the usual one; 0: not known
+	shared  atomic.Pointer[conn]
+
+	life context.Context
+	end  context.CancelFunc
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when an attempt to connect has ended, and then another
+	dialing bool
+	first   error // of the first attempt, until Connect has read it
+	closed  bool
+	held    map[*Reservation]struct{} // by slots
+}
+
+// Connect makes a client of the weir at url:
+//
+//	weir://[[user]:password@]host[:6390][,host2...]   one of several that share a --store
+//	weirs://...                                       by TLS
+//	unix:/path                                        by a Unix socket
+//	weir+local:                                       one on this machine, which is started where none runs
+//
+// Where url is empty it is WEIR_URL, or else weir+local. A weir that does not answer is not an error, since OnError
+// decides while it does not; what only a person can mend is an error: a wrong password, a certificate, a Redis in its
+// place, a limits file with errors.
+func Connect(ctx context.Context, url string, options ...Option) (*Client, error) {
+	set := defaults()
+	for _, each := range options {
+		each(&set)
+	}
+	if err := set.check(); err != nil {
+		return nil, err
+	}
+	where, assumed, err := findPlace(url)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.complete(where, url); err != nil {
+		return nil, err
+	}
+	c := &Client{set: set, changed: make(chan struct{}), held: map[*Reservation]struct{}{}}
+	c.outage.log, c.outage.where = set.log, where.String()
+	c.life, c.end = context.WithCancel(context.Background())
+	c.dialer = newDialer(&c.set, where, &c.outage, &c.counted)
+	c.lanes = newLanes(c, set.maxConnections-1)
+	if set.remember {
+		c.memory = &memory{}
+	}
+	if err := c.begin(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if made := c.shared.Load(); assumed && made != nil {
+		c.outage.logger().Warn(fmt.Sprintf("no URL and no WEIR_URL: counting in a local weir at %s, for this machine alone", made.server))
+	}
+	return c, nil
+}
+
+// complete is what the URL and the environment say, where the options do not.
+func (s *settings) complete(where place, url string) error {
+	if where.user != "" {
+		s.user = where.user
+	}
+	if where.password != "" {
+		s.password = where.password
+	}
+	if s.password == "" && !where.local {
+		s.password = os.Getenv("WEIR_PASSWORD")
+	}
+	switch {
+	case s.limits != "" && !where.local && url != "": // by WEIR_URL it is another server's business
+		return refuse("WithLimits is for a weir of this machine (weir+local:); elsewhere `weir serve --limits` has the file")
+	case s.tls != nil && !where.tls:
+		return refuse("WithTLS is for weirs://")
+	}
+	return nil
+}
+
+// begin waits for the first attempt to connect. For want of a server it does not fail.
+func (c *Client) begin(ctx context.Context) error {
+	c.mu.Lock()
+	c.reconnect()
+	changed := c.changed
+	c.mu.Unlock()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if away, ok := isUnavailable(c.first); ok && !c.dialer.place.local {
+		c.outage.missed(away)
+		return nil
+	}
+	return c.first
+}
+
+// reconnect is called with mu held.
+func (c *Client) reconnect() {
+	if c.dialing || c.closed || c.shared.Load() != nil {
+		return
+	}
+	c.dialing = true
+	go c.dialUntilConnected()
+}
+
+func (c *Client) dialUntilConnected() {
+	for {
+		made, err := c.dialer.dial(c.life)
+		c.mu.Lock()
+		c.first = err
+		over := err == nil || c.closed
+		if over {
+			c.dialing = false
+		}
+		if err == nil && c.closed {
+			made.net.Close()
+		} else if err == nil {
+			made.lost = c.dropped
+			made.start()
+			c.shared.Store(made)
+		}
+		close(c.changed)
+		c.changed = make(chan struct{})
+		c.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// dropped takes a connection that has failed out of use. A weir of this machine is started again only by a call.
+func (c *Client) dropped(old *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shared.CompareAndSwap(old, nil) && !c.dialer.place.local {
+		c.reconnect()
+	}
+}
+
+// connection is the one that all share; while there is none, what comes of it until due.
+func (c *Client) connection(ctx context.Context, due time.Duration) (*conn, error) {
+	for {
+		if made := c.shared.Load(); made != nil {
+			return made, nil
+		}
+		c.mu.Lock()
+		if c.closed {
+			c.mu.Unlock()
+			return nil, errClosed
+		}
+		c.reconnect()
+		changed := c.changed
+		c.mu.Unlock()
+		if c.shared.Load() != nil {
+			continue
+		}
+		left := due - clock()
+		next, last := c.dialer.waitsUntil()
+		if last != nil {
+			if _, away := isUnavailable(last); !away || time.Until(next) > left {
+				return nil, last
+			}
+		}
+		if left <= 0 {
+			return nil, &Unavailable{Reason: "no connection in time", cause: os.ErrDeadlineExceeded}
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		timer.Stop()
+	}
+}
+
+// call sends p and waits for its reply. What was written is never sent again; what was not goes to another connection.
+func (c *Client) call(ctx context.Context, p *pending) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if n := c.counted.Add(1); n > int64(c.set.inFlight) {
+		c.counted.Add(-1)
+		return c.without(&Unavailable{Reason: fmt.Sprintf("%d calls are unanswered", c.set.inFlight)})
+	}
+	p.asked = clock()
+	p.deadline = p.asked + c.set.timeout
+	for {
+		made, err := c.connection(ctx, p.deadline)
+		if err != nil {
+			c.counted.Add(-1)
+			return c.without(err)
+		}
+		if !made.send(p) {
+			c.dropped(made)
+			continue
+		}
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+		if p.state.Load() != unsent {
+			return c.ended(made, p)
+		}
+		p.state.Store(waiting)
+	}
+}
+
+// ended is the outcome of a call that a connection had.
+func (c *Client) ended(made *conn, p *pending) error {
+	if p.state.Load() == failed {
+		return c.without(p.err)
+	}
+	c.outage.answered(p.asked)
+	if p.reply.kind == '-' {
+		return c.lacks(made, errorOf(made.server, p.reply.text))
+	}
+	return nil
+}
+
+// lacks says which version knows a verb that an older weir does not.
+func (c *Client) lacks(made *conn, err error) error {
+	refused, ok := err.(*Refused)
+	if !ok || !strings.HasPrefix(refused.Text, "unknown command 'WEIR.") {
+		return err
+	}
+	verb, _, _ := strings.Cut(strings.TrimPrefix(refused.Text, "unknown command '"), "'")
+	return refuse("%s is weir %s, which has no %s; weir %s has it", made.server, made.greeting.version, verb, Version)
+}
+
+// without counts a call that no weir has decided.
+func (c *Client) without(err error) error {
+	if away, ok := isUnavailable(err); ok && away != errClosed {
+		c.outage.missed(away)
+	}
+	return err
+}
+
+// Close ends the client: what is under way is answered within the timeout, or Unavailable; slots that are held are
+// settled. Closing twice is nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	held := make([]*Reservation, 0, len(c.held))
+	for each := range c.held {
+		held = append(held, each)
+	}
+	c.mu.Unlock()
+	for _, each := range held {
+		each.end(c.life)
+	}
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	for end := clock() + c.set.timeout; c.counted.Load()+c.lanes.counted.Load() > 0 && clock() < end; {
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+	c.end()
+	if last := c.shared.Swap(nil); last != nil {
+		last.fail(errClosed)
+	}
+	c.lanes.close()
+	return nil
+}
+
+// Misconfigured logs an error that OnError does not decide about, at once and then once a minute: for middleware, which
+// answers it to somebody who cannot mend it.
+func (c *Client) Misconfigured(err error) { c.outage.misconfigured(err) }

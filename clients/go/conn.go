@@ -1,0 +1,379 @@
+package weir
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How a call ended, or that it has not.
+const (
+	waiting  = iota
+	answered // reply holds it
+	failed   // it was written, and its connection broke or its time is over: err says so
+	unsent   // nothing of it was written: another connection may take it
+	left     // its caller has gone
+)
+
+// A pending is one call on its way. It belongs to its caller and to the connection that has it; it is used again only
+// when both are done with it.
+type pending struct {
+	command
+	reply    reply
+	err      error
+	state    atomic.Int32
+	done     chan struct{}
+	asked    time.Duration // since epoch, as the deadline is
+	deadline time.Duration
+}
+
+var (
+	epoch    = time.Now()
+	pendings = sync.Pool{New: func() any { return &pending{done: make(chan struct{}, 1)} }}
+)
+
+func clock() time.Duration { return time.Since(epoch) }
+
+func newPending(verb string) *pending {
+	p := pendings.Get().(*pending)
+	p.err = nil
+	p.state.Store(waiting)
+	p.begin(verb)
+	return p
+}
+
+// recycle takes it back, if no connection still has it.
+func (p *pending) recycle() {
+	if s := p.state.Load(); s == answered || s == unsent || s == waiting {
+		pendings.Put(p)
+	}
+}
+
+// finish ends it, once: false if it has ended before.
+func (p *pending) finish(how int32, err error) bool {
+	if !p.state.CompareAndSwap(waiting, how) {
+		return false
+	}
+	p.err = err
+	p.done <- struct{}{}
+	return true
+}
+
+// wait returns when it has ended, or when its caller gives up: then with the error of ctx.
+func (p *pending) wait(ctx context.Context) error {
+	if ctx.Done() == nil {
+		<-p.done
+		return nil
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		if p.state.CompareAndSwap(waiting, left) {
+			return ctx.Err()
+		}
+		<-p.done
+	}
+	return nil
+}
+
+// A conn is one connection to a weir, pipelined: any goroutine sends, one reads. A caller that finds no other writing
+// writes for all that come meanwhile, so what is asked at one moment is one write.
+type conn struct {
+	net      net.Conn
+	server   string // for people: host and port, or the path
+	greeting greeting
+	reader   *bufio.Reader
+	patience time.Duration // with a write
+	silence  time.Duration // it is given up so long after a call's deadline, if that has no answer still
+	lost     func(*conn)   // called once, when it has failed
+	counted  *atomic.Int64 // calls that are unanswered
+
+	mu      sync.Mutex
+	out     []byte
+	batch   []placed // what is in out
+	spare   []byte
+	spares  []placed
+	queue   queue
+	writing bool
+	since   time.Duration // when the write began
+	timer   *time.Timer
+	used    time.Duration // when it was asked last
+	wake    time.Duration // when it fires; 0: not
+	err     error
+}
+
+// idleTime is after how long without a question it is looked whether the other side has closed the connection: a word
+// that is written to it then would be lost, and could not be sent again.
+const idleTime = time.Millisecond
+
+type placed struct {
+	call  *pending
+	start int
+}
+
+func (c *conn) start() {
+	c.timer = time.AfterFunc(time.Hour, c.watch)
+	go c.read()
+}
+
+// send takes p, or says that the connection is broken: then nothing of it was written.
+func (c *conn) send(p *pending) bool {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return false
+	}
+	if c.queue.peek() == nil && p.asked-c.used > idleTime && endOf(c.net) {
+		c.breakOff(io.EOF)
+		if !c.writing {
+			c.endAll()
+		}
+		c.mu.Unlock()
+		return false
+	}
+	c.used = p.asked
+	c.batch = append(c.batch, placed{p, len(c.out)})
+	c.out = append(c.out, p.encoded()...)
+	c.queue.push(p)
+	if c.wake == 0 || p.deadline < c.wake {
+		c.wake = p.deadline
+		c.timer.Reset(p.deadline - clock())
+	}
+	mine := !c.writing
+	c.writing = true
+	c.mu.Unlock()
+	if mine {
+		if c.counted.Load() > 1 {
+			runtime.Gosched() // others are at it: what they ask goes into the same write
+		}
+		c.flush(true)
+	}
+	return true
+}
+
+// flush writes what is there. A caller writes once; what has come meanwhile is written by a goroutine of its own, for
+// the caller has an answer to wait for.
+func (c *conn) flush(caller bool) {
+	for first := true; ; first = false {
+		c.mu.Lock()
+		if c.err != nil || len(c.out) == 0 {
+			c.writing = false
+			if c.err != nil {
+				c.endAll()
+			}
+			c.mu.Unlock()
+			return
+		}
+		if caller && !first {
+			c.mu.Unlock()
+			go c.flush(false)
+			return
+		}
+		out, batch := c.out, c.batch
+		c.out, c.batch = c.spare[:0], c.spares[:0]
+		c.since = clock()
+		c.mu.Unlock()
+
+		n, err := c.net.Write(out)
+
+		c.mu.Lock()
+		if err != nil {
+			c.breakOff(err)
+			for _, each := range batch {
+				if each.start >= n {
+					c.batch = append(c.batch, each) // not one byte of it was written
+				}
+			}
+		}
+		c.spare, c.spares = out, batch
+		if cap(out) > 256<<10 {
+			c.spare = nil
+		}
+		c.mu.Unlock()
+	}
+}
+
+// fail ends the connection and all that it has.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	c.breakOff(err)
+	if !c.writing {
+		c.endAll()
+	}
+	c.mu.Unlock()
+}
+
+// breakOff notes why; what it has is ended by endAll, when nobody writes any more.
+func (c *conn) breakOff(err error) {
+	if c.err == nil {
+		c.err = err
+		c.net.Close()
+	}
+}
+
+func (c *conn) endAll() {
+	lost := awayOf(c.server, c.err)
+	fresh := len(c.batch) // those at the end of the line
+	for p := c.queue.pop(); p != nil; p = c.queue.pop() {
+		if c.queue.length() < fresh {
+			if !p.finish(unsent, nil) {
+				c.counted.Add(-1)
+			}
+			continue
+		}
+		c.counted.Add(-1)
+		p.finish(failed, lost)
+	}
+	c.batch = nil
+	c.timer.Stop()
+	if c.lost != nil {
+		go c.lost(c)
+		c.lost = nil
+	}
+}
+
+func (c *conn) broken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// read gives each reply to the call that is first in line, also to one whose caller has gone.
+func (c *conn) read() {
+	var head *pending
+	for {
+		if _, err := c.reader.Peek(1); err != nil {
+			c.fail(err)
+			return
+		}
+		if head == nil {
+			c.mu.Lock()
+			head = c.queue.peek()
+			c.mu.Unlock()
+		}
+		if head == nil {
+			c.fail(c.unasked())
+			return
+		}
+		if err := head.reply.read(c.reader); err != nil {
+			c.fail(err)
+			return
+		}
+		if head.reply.kind == '-' {
+			if away, ok := isUnavailable(errorOf(c.server, head.reply.text)); ok {
+				c.fail(away)
+				return
+			}
+		}
+		c.mu.Lock()
+		if c.err != nil {
+			c.mu.Unlock()
+			return
+		}
+		c.queue.pop()
+		next := c.queue.peek()
+		c.mu.Unlock()
+		c.counted.Add(-1)
+		head.finish(answered, nil)
+		head = next
+	}
+}
+
+// unasked is what comes where nobody has asked: the server's reason for closing, or no RESP.
+func (c *conn) unasked() error {
+	var stray reply
+	if err := stray.read(c.reader); err != nil {
+		return err
+	}
+	if stray.kind == '-' {
+		return errorOf(c.server, stray.text)
+	}
+	return errProtocol
+}
+
+// watch ends the calls whose time is over. They stay in line, since their answers will come. A connection that answers
+// nothing at all, or takes nothing, is given up.
+func (c *conn) watch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake = 0
+	if c.err != nil {
+		return
+	}
+	now := clock()
+	next := time.Duration(1<<63 - 1)
+	var late error
+	c.queue.each(func(p *pending) {
+		due := p.deadline
+		if due <= now {
+			if late == nil {
+				late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: os.ErrDeadlineExceeded}
+			}
+			p.finish(failed, late)
+			due += c.silence
+		}
+		if due < next {
+			next = due
+		}
+	})
+	if next <= now || c.writing && late != nil && now-c.since >= c.patience {
+		c.breakOff(&Unavailable{Server: c.server, Reason: "it answers nothing", cause: os.ErrDeadlineExceeded})
+		if !c.writing {
+			c.endAll()
+		}
+		return
+	}
+	if c.queue.peek() != nil {
+		c.wake = next
+		c.timer.Reset(next - now)
+	}
+}
+
+// A queue is first in, first out.
+type queue struct {
+	calls []*pending
+	head  int
+}
+
+func (q *queue) push(p *pending) {
+	if q.head > 0 && len(q.calls) == cap(q.calls) {
+		n := copy(q.calls, q.calls[q.head:])
+		for i := n; i < len(q.calls); i++ {
+			q.calls[i] = nil
+		}
+		q.calls, q.head = q.calls[:n], 0
+	}
+	q.calls = append(q.calls, p)
+}
+
+func (q *queue) peek() *pending {
+	if q.head == len(q.calls) {
+		return nil
+	}
+	return q.calls[q.head]
+}
+
+func (q *queue) length() int { return len(q.calls) - q.head }
+
+func (q *queue) pop() *pending {
+	p := q.peek()
+	if p != nil {
+		q.calls[q.head] = nil
+		if q.head++; q.head == len(q.calls) {
+			q.calls, q.head = q.calls[:0], 0
+		}
+	}
+	return p
+}
+
+func (q *queue) each(visit func(*pending)) {
+	for _, p := range q.calls[q.head:] {
+		visit(p)
+	}
+}

@@ -1,0 +1,3 @@
+module example.com/weir/go
+
+go 1.21

@@ -1,0 +1,62 @@
+"""clients/go: each of its modules is vetted and tested, with the program. WEIR_LONG=1 looks for races too, and staticcheck
+is run where there is one. Skipped without Go 1.21."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODULES = ("clients/go", "clients/go/swaptest", "clients/go/weirgrpc")
+SKIPPED = 77
+
+
+def version():
+    """Of the Go that runs without a download; none where there is no such."""
+    go = shutil.which("go")
+    if not go:
+        return None
+    told = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, env={**os.environ, "GOTOOLCHAIN": "local"})
+    found = re.match(r"go(\d+)\.(\d+)", told.stdout)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def environment():
+    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false", "WEIR_PYTHON": sys.executable}
+    for name in ("WEIR_URL", "WEIR_LOCAL", "WEIR_PASSWORD"):
+        env.pop(name, None)
+    env["WEIR_PROGRAM"] = os.environ.get("WEIR", os.path.join(ROOT, "build/dev/src/cli/weir"))
+    build = os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev"))
+    env.setdefault("GOCACHE", os.path.join(build, "go-cache"))
+    return env
+
+
+def run(module, *command):
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=os.path.join(ROOT, module), env=environment(), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    print(f"{module}: {' '.join(command)}: {time.monotonic() - began:.1f} s", done.stdout.strip(), sep="\n", flush=True)
+    return done.returncode == 0
+
+
+def main():
+    found = version()
+    if found is None or found < (1, 21):
+        print("skipped: " + ("there is no go" if found is None else "go is older than 1.21"))
+        return SKIPPED
+    if not os.path.isdir(os.path.join(ROOT, "clients/cases")):
+        print("clients/cases is missing, which the tests of clients/go need")
+        return 1
+    race = ["-race"] if os.environ.get("WEIR_LONG") == "1" and shutil.which("cc") else []
+    good = True
+    for module in MODULES:
+        good &= run(module, "go", "vet", "./...")
+        good &= run(module, "go", "test", "-count=1", *race, "./...")
+        if shutil.which("staticcheck"):
+            good &= run(module, "staticcheck", "./...")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
