@@ -1,5 +1,6 @@
 """One connection that threads share: what they ask at once leaves in one write, and one of those that wait reads the
 replies for all. No thread of its own."""
+
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +10,8 @@ import ssl
 import threading
 import time
 from collections import deque
-from typing import Any, ContextManager, Deque, List, Optional
+from contextlib import AbstractContextManager
+from typing import Any
 
 from weir.errors import NotWritten, Unavailable
 from weir.resp import Failure, NotResp, Parser
@@ -29,13 +31,13 @@ def ready(descriptor: int, write: bool, seconds: float) -> bool:
 
 
 class _Question:
-    __slots__ = ("data", "until", "reply", "error", "done", "woken", "gone")
+    __slots__ = ("data", "done", "error", "gone", "reply", "until", "woken")
 
     def __init__(self, data: bytes, until: float) -> None:
         self.data = data
         self.until = until
         self.reply: Any = None
-        self.error: Optional[Exception] = None
+        self.error: Exception | None = None
         self.done = False
         self.gone = False  # nobody waits for it any more
         self.woken = threading.Lock()
@@ -45,7 +47,7 @@ class _Question:
         with contextlib.suppress(RuntimeError):  # it is awake already
             self.woken.release()
 
-    def finish(self, reply: Any, error: Optional[Exception] = None) -> None:
+    def finish(self, reply: Any, error: Exception | None = None) -> None:
         self.reply, self.error, self.done = reply, error, True
         self.wake()
 
@@ -56,10 +58,10 @@ class Connection:
         self._descriptor = sock.fileno()
         self._parser = parser
         self._name = name
-        self._tls: ContextManager[Any] = threading.Lock() if isinstance(sock, ssl.SSLSocket) else contextlib.nullcontext()
         self._is_tls = isinstance(sock, ssl.SSLSocket)
-        self._outbox: Deque[_Question] = deque()  # not written
-        self._pending: Deque[_Question] = deque()  # written, and not answered
+        self._tls: AbstractContextManager[Any] = threading.Lock() if self._is_tls else contextlib.nullcontext()
+        self._outbox: deque[_Question] = deque()  # not written
+        self._pending: deque[_Question] = deque()  # written, and not answered
         self._rest = b""  # of a write that did not get through
         self._writing = threading.Lock()
         self._reading = threading.Lock()
@@ -121,7 +123,7 @@ class Connection:
                 self._writing.release()
 
     def _write_all(self, until: float) -> bool:
-        batch: List[_Question] = []
+        batch: list[_Question] = []
         with contextlib.suppress(IndexError):
             while True:
                 batch.append(self._outbox.popleft())

@@ -1,7 +1,9 @@
 """RESP2: words to bytes, bytes to replies. No sockets."""
+
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 
 class Failure(str):
@@ -64,7 +66,7 @@ def _value(buffer: bytes, at: int) -> Any:
             raise _INCOMPLETE
         return buffer[after : after + length], after + length + 2
     if kind == _ARRAY:
-        values = []
+        values: list[Any] = []
         for _ in range(int(buffer[at + 1 : end])):
             if after >= len(buffer):
                 raise _INCOMPLETE
