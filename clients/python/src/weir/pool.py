@@ -34,12 +34,14 @@ class Pool:
         """A reply by the shared connection."""
         while True:
             connection = self._shared
-            if connection is None or not connection.usable():
+            if connection is None or not connection.usable(until - self._settings.timeout):
                 connection = self._connect(until)
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
-            with contextlib.suppress(NotWritten):
+            try:
                 return connection.ask(data, until)
+            except NotWritten:
+                pass
 
     def can_wait(self, seconds: float) -> bool:
         """Takes a place among those that may wait for a moment, within that time; done_waiting() gives it back."""
@@ -93,7 +95,7 @@ class Pool:
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                if connection.usable():
+                if connection.usable(time.monotonic()):
                     return connection
                 connection.close()
         return None
@@ -102,7 +104,7 @@ class Pool:
         """The shared connection."""
         with self._one_attempt(until):
             if self._shared is not None:
-                if self._shared.usable():
+                if self._shared.usable(time.monotonic()):
                     return self._shared
                 self._shared.close()
                 self._shared = None

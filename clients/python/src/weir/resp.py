@@ -70,8 +70,13 @@ def _value(buffer: bytes, at: int) -> Any:
         for _ in range(int(buffer[at + 1 : end])):
             if after >= len(buffer):
                 raise _INCOMPLETE
-            value, after = _value(buffer, after)
-            values.append(value)
+            end = buffer.find(b"\r\n", after)
+            if end > 0 and buffer[after] == _INTEGER:  # as most are
+                values.append(int(buffer[after + 1 : end]))
+                after = end + 2
+            else:
+                value, after = _value(buffer, after)
+                values.append(value)
         return values, after
     if kind == _SIMPLE:
         return buffer[at + 1 : end], after
