@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import Any, Callable
 
 from weir.aio.connection import Connection
 from weir.backoff import Backoff
@@ -52,18 +52,21 @@ class Pool:
     def done_waiting(self) -> None:
         self._alone.release()
 
-    async def ask_alone(self, data: bytes, max_wait: float) -> Any:
+    async def ask_alone(self, data: bytes, max_wait: float, unwanted: Callable[[Any], None]) -> Any:
         """A reply by a connection of its own. Given up, for whatever reason, the connection is closed: then the moment is
-        another's."""
+        another's. Where its reply is there already, `unwanted` is told."""
         while True:
             connection = self._idle_connection() or await self._new(self.loop.time() + self._settings.timeout)
             self._waiting.add(connection)
+            answer = connection.ask(data, self.loop.time() + max_wait + self._settings.timeout)
             try:
-                reply = await connection.ask(data, self.loop.time() + max_wait + self._settings.timeout)
+                reply = await answer
             except NotWritten:
                 continue
             except BaseException:
                 connection.close()
+                if answer.done() and not answer.cancelled() and answer.exception() is None:
+                    unwanted(answer.result())  # it came, and whoever asked had been cancelled
                 raise
             finally:
                 self._waiting.discard(connection)
