@@ -81,18 +81,72 @@ class TestThreads(unittest.TestCase):
                 self.assertIsNotNone(call.id)
             self.assertIn("has ended before its block", logged.output[0])
 
-    def test_a_server_that_speaks_http(self):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
 
-            def answer():
-                with listener.accept()[0] as one:
-                    one.recv(100)
-                    one.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+class Slow:
+    """A weir that takes its time for HELLO, or says something else first."""
 
-            threading.Thread(target=answer, daemon=True).start()
-            with weir.connect(f"weir://127.0.0.1:{listener.getsockname()[1]}") as client:
-                with self.assertRaisesRegex(weir.Refused, "does not speak RESP"):
-                    client.check("k", RULE)
+    def __init__(self, hello_seconds=0.0, first=b""):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"weir://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.hello_seconds, self.first = hello_seconds, first
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=self.listener.accept()[:1], daemon=True).start()
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError), connection:
+            if self.first:
+                connection.sendall(self.first)
+                return
+            connection.recv(1000)
+            time.sleep(self.hello_seconds)
+            connection.sendall(b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$12\r\nweir_version\r\n$5\r\n0.1.0\r\n")
+            while connection.recv(1000):
+                connection.sendall(b"*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1\r\n$1\r\nk\r\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+class TestFirst(unittest.TestCase):
+    """The first connection of a client, by both."""
+
+    def check(self, url, **options):
+        async def awaited():
+            async with weir.aio.connect(url, **options) as client:
+                return await client.check("k", RULE)
+
+        def blocking():
+            with weir.connect(url, **options) as client:
+                return client.check("k", RULE)
+
+        return [blocking, lambda: asyncio.run(awaited())]
+
+    def test_the_first_attempt_is_waited_for_and_then_the_answer(self):
+        with Slow(hello_seconds=0.5) as slow:
+            for check in self.check(slow.url, connect_timeout=PATIENCE):
+                self.assertTrue(check().decided)
+
+    def test_beyond_connect_timeout_it_is_not(self):
+        with Slow(hello_seconds=3 * PATIENCE) as slow:
+            for check in self.check(slow.url, connect_timeout=0.3):
+                self.assertFalse(check().decided)
+
+    def test_what_is_no_weir(self):
+        for first, kind, text in (
+            (b"HTTP/1.1 400 Bad Request\r\n\r\n", weir.Refused, "does not speak RESP"),
+            (b"-ERR max number of clients reached\r\n", weir.Unavailable, "max number of clients"),
+        ):
+            with Slow(first=first) as slow:
+                for check in self.check(slow.url, on_error="raise"):
+                    with self.assertRaisesRegex(kind, text):
+                        check()
 
 
 class TestLoop(unittest.IsolatedAsyncioTestCase):
@@ -127,8 +181,20 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 await client.check("k", RULE)
                 asked = asyncio.ensure_future(client.check("k", RULE))
                 await asyncio.sleep(0)  # it has asked, and nothing is written
-                time.sleep(0.5)  # noqa: ASYNC251
+                time.sleep(0.5)
                 self.assertTrue((await asked).decided)
+
+    async def test_those_that_wait_for_a_moment_have_connections_of_their_own(self):
+        """Also where all of them connect at the same time."""
+        with Weir() as server:
+            async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
+                waiting = [asyncio.ensure_future(client.acquire(f"k{n % 3}", "1/min", max_wait=60)) for n in range(6)]
+                waiting += [asyncio.ensure_future(client.check("k", RULE))]
+                while server.waiting() < 3:
+                    await asyncio.sleep(0.005)
+                self.assertEqual(len(client._pool()._waiting), 3)
+                server.advance(60_000)
+                await asyncio.gather(*waiting)
 
     async def test_another_loop_connects_anew(self):
         with Weir() as server:

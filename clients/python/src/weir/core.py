@@ -63,6 +63,7 @@ class Core:
         """The answer where there is none: on_error decides."""
         self._outage.missed(error)
         if self._on_error == "raise":
+            self._tell(ask, None, began, decided=False)
             raise error
         answer = ask.without(lambda: self._decide(ask, error), error)
         self._tell(ask, answer, began, decided=False)
