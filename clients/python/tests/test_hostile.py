@@ -100,6 +100,7 @@ class Slow:
         with contextlib.suppress(OSError), connection:
             if self.first:
                 connection.sendall(self.first)
+                connection.recv(1000)  # closed with something unread, it would be reset
                 return
             connection.recv(1000)
             time.sleep(self.hello_seconds)

@@ -48,8 +48,8 @@ class Connection(asyncio.Protocol):
             self._wake_at(until)
         return answer
 
-    def close(self) -> None:
-        self._broken(Unavailable("the client was closed"))
+    def close(self, why: BaseException | None = None) -> None:
+        self._broken(why if isinstance(why, Exception) else Unavailable("the client was closed"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)

@@ -193,6 +193,6 @@ class Pool:
                 words = steps.send(await connection.ask(words, until))
         except StopIteration:
             return
-        except BaseException:
-            connection.close()
+        except BaseException as error:
+            connection.close(error)
             raise
