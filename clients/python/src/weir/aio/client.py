@@ -21,7 +21,6 @@ from weir.verbs import Verbs
 from weir.words import Acquires, Ask, Value
 
 _NONE: Mapping[str, Value] = {}
-_left_alone: list[Pool] = []  # of a parent: what touches them in a child would touch the parent's event loop
 
 
 def connect(
@@ -100,8 +99,6 @@ class Client(
 
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        if self._of_loop is not None:
-            _left_alone.append(self._of_loop)
         self._of_loop = None
         self._core.after_fork()
         self._slots = set()
