@@ -108,7 +108,7 @@ class Connection:
 
     def close(self) -> None:
         self._broken(Unavailable("the client was closed"))
-        with self._writing, self._reading:  # whoever has them has seen the end
+        with self._writing, self._reading:  # the threads that have them see the end
             self._socket.close()
 
     def abandon(self) -> None:

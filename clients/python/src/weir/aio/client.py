@@ -55,7 +55,7 @@ class Client(
         Coroutine[Any, Any, Optional[float]],
     ]
 ):
-    """What connect() makes. It asks by the event loop that runs; on another loop it connects anew."""
+    """What connect() makes. It asks by the event loop that runs; on another loop it makes new connections."""
 
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
@@ -138,7 +138,7 @@ class Client(
         return Reservation(self, booking)
 
     def _unwanted(self, reply: Any) -> None:
-        """A moment that has come too late for whoever waited: its hold ends, and costs nothing."""
+        """A moment that came too late for its task: its hold ends, and costs nothing."""
         if not isinstance(reply, Failure) and reply[5]:
             task = asyncio.get_running_loop().create_task(self._ask(words.settle(str(reply[5], "ascii"), 0, {})))
             self._ending.add(task)
