@@ -7,6 +7,7 @@
 
 `weir.aio` has the same, awaited.
 """
+
 from weir._version import VERSION as __version__
 from weir.client import Client, connect
 from weir.decision import Call, Charged, Decision, Question
@@ -16,6 +17,20 @@ from weir.verbs import Limiter
 from weir.words import Rules, Value
 
 __all__ = [
-    "Call", "Charged", "Client", "Decision", "Denied", "Error", "Limiter", "Question", "Refused", "Reservation", "Rules",
-    "Unauthorized", "Unavailable", "Value", "__version__", "connect",
+    "Call",
+    "Charged",
+    "Client",
+    "Decision",
+    "Denied",
+    "Error",
+    "Limiter",
+    "Question",
+    "Refused",
+    "Reservation",
+    "Rules",
+    "Unauthorized",
+    "Unavailable",
+    "Value",
+    "__version__",
+    "connect",
 ]

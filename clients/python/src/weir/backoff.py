@@ -1,9 +1,10 @@
 """When the next attempt to connect is due, and where: each place once at once, then with waits that double and that no
 fleet synchronises."""
+
 from __future__ import annotations
 
 import random
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from weir.errors import Error, Unavailable
 from weir.url import Endpoint
@@ -17,7 +18,7 @@ class Backoff:
         self._next = random.randrange(len(endpoints))
         self._failures = 0
         self.due = 0.0
-        self.why: Optional[Error] = None  # the last attempt failed
+        self.why: Error | None = None  # the last attempt failed
         self.tried = False  # one attempt has ended
 
     def endpoint(self) -> Endpoint:

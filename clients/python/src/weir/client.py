@@ -1,9 +1,13 @@
 """The client that blocks. Thread-safe."""
+
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, ContextManager, Mapping, Optional, Set, Type
+from typing import Any, Optional
 
 from weir import fork, words
 from weir.core import Core, OnCall, OnError
@@ -20,21 +24,21 @@ _NONE: Mapping[str, Value] = {}
 
 
 def connect(
-    url: Optional[str] = None,
+    url: str | None = None,
     *,
-    limits: Optional[str] = None,
-    user: Optional[str] = None,
-    password: Optional[str] = None,
-    ca: Optional[str] = None,
-    cert: Optional[str] = None,
-    key: Optional[str] = None,
+    limits: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    ca: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
     timeout: float = 0.2,
     connect_timeout: float = 1.0,
     on_error: OnError = "allow",
     remember_denials: bool = False,
     max_connections: int = 16,
     max_in_flight: int = 1024,
-    on_call: Optional[OnCall] = None,
+    on_call: OnCall | None = None,
 ) -> Client:
     """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share. It
     connects at its first question."""
@@ -49,7 +53,7 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         self._settings = settings
         self._core = core
         self._pool = Pool(settings)
-        self._slots: Set[Slot] = set()
+        self._slots: set[Slot] = set()
         self._timeout = settings.timeout
         fork.watch(self)
 
@@ -60,16 +64,17 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         *,
         max_wait: float = 60,
         hold: float = 30,
-        rule: Optional[str] = None,
+        rule: str | None = None,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
-    ) -> ContextManager[Reservation]:
+    ) -> AbstractContextManager[Reservation]:
         """`with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block runs. It
         asks by the attributes api and those given, or by the rule for the key `api`."""
-        return Slot(self, words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_), hold)
+        ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
+        return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
     def close(self) -> None:
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
@@ -80,7 +85,7 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     def after_fork(self) -> None:

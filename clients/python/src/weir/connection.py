@@ -1,5 +1,6 @@
 """One connection that threads share: what they ask at once leaves in one write, and one of those that wait reads the
 replies for all. No thread of its own."""
+
 from __future__ import annotations
 
 import contextlib
@@ -9,12 +10,13 @@ import ssl
 import threading
 import time
 from collections import deque
-from typing import Any, ContextManager, Deque, List, Optional
+from typing import Any
 
 from weir.errors import NotWritten, Unavailable
 from weir.resp import Failure, NotResp, Parser
 
 _READ_BYTES = 1 << 16
+_FRESH_SECONDS = 0.001  # since the last answer: the connection is not looked at
 STUCK_SECONDS = 1.0  # no answer for so long beyond the timeout: the connection is given up
 
 
@@ -23,29 +25,31 @@ def ready(descriptor: int, write: bool, seconds: float) -> bool:
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(descriptor, select.POLLOUT if write else select.POLLIN)
-        return bool(poll.poll(max(0.0, seconds) * 1000))
+        return bool(poll.poll(seconds * 1000 if seconds > 0 else 0))
     sockets = [descriptor]
     return any(select.select([] if write else sockets, sockets if write else [], [], max(0.0, seconds)))
 
 
 class _Question:
-    __slots__ = ("data", "until", "reply", "error", "done", "woken", "gone")
+    __slots__ = ("data", "done", "error", "gone", "reply", "until", "woken")
 
     def __init__(self, data: bytes, until: float) -> None:
         self.data = data
         self.until = until
         self.reply: Any = None
-        self.error: Optional[Exception] = None
+        self.error: Exception | None = None
         self.done = False
         self.gone = False  # nobody waits for it any more
         self.woken = threading.Lock()
         self.woken.acquire()
 
     def wake(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it is awake already
+        try:
             self.woken.release()
+        except RuntimeError:  # it is awake already
+            pass
 
-    def finish(self, reply: Any, error: Optional[Exception] = None) -> None:
+    def finish(self, reply: Any, error: Exception | None = None) -> None:
         self.reply, self.error, self.done = reply, error, True
         self.wake()
 
@@ -56,10 +60,10 @@ class Connection:
         self._descriptor = sock.fileno()
         self._parser = parser
         self._name = name
-        self._tls: ContextManager[Any] = threading.Lock() if isinstance(sock, ssl.SSLSocket) else contextlib.nullcontext()
-        self._is_tls = isinstance(sock, ssl.SSLSocket)
-        self._outbox: Deque[_Question] = deque()  # not written
-        self._pending: Deque[_Question] = deque()  # written, and not answered
+        self._tls = threading.Lock() if isinstance(sock, ssl.SSLSocket) else None  # OpenSSL's are of one thread at a time
+        self._heard = 0.0
+        self._outbox: deque[_Question] = deque()  # not written
+        self._pending: deque[_Question] = deque()  # written, and not answered
         self._rest = b""  # of a write that did not get through
         self._writing = threading.Lock()
         self._reading = threading.Lock()
@@ -68,20 +72,23 @@ class Connection:
     def unanswered(self) -> int:
         return len(self._pending) + len(self._outbox)
 
-    def usable(self) -> bool:
+    def usable(self, now: float) -> bool:
         """Whether to ask here. One that the other side has closed while nobody asked is noticed now, before a word is
         written to it."""
         if self.closed:
             return False
-        with contextlib.suppress(IndexError):
-            if self._pending[0].until + STUCK_SECONDS < time.monotonic():
+        try:
+            if self._pending[0].until + STUCK_SECONDS < now:
                 self._broken(Unavailable(f"no answer for {STUCK_SECONDS:g} s"))
             return not self.closed
-        if self._reading.acquire(False):
+        except IndexError:
+            pass
+        if now - self._heard > _FRESH_SECONDS and self._reading.acquire(False):
             try:
                 self._receive(0)
             finally:
                 self._reading.release()
+                self._pass_on()
         return not self.closed
 
     def ask(self, data: bytes, until: float) -> Any:
@@ -92,9 +99,8 @@ class Connection:
             self._flush(until)
             self._wait(question)
         finally:
-            if not question.done:
-                question.gone = True
-                self._pass_on()
+            question.gone = not question.done
+            self._pass_on()
         if question.error is not None:
             raise question.error
         return question.reply
@@ -121,11 +127,13 @@ class Connection:
                 self._writing.release()
 
     def _write_all(self, until: float) -> bool:
-        batch: List[_Question] = []
-        with contextlib.suppress(IndexError):
+        batch: list[_Question] = []
+        try:
             while True:
                 batch.append(self._outbox.popleft())
-        data = self._rest + b"".join([each.data for each in batch])
+        except IndexError:
+            pass
+        data = batch[0].data if len(batch) == 1 and not self._rest else self._rest + b"".join([each.data for each in batch])
         start = len(self._rest)
         self._pending.extend(batch)
         written = 0
@@ -147,6 +155,8 @@ class Connection:
 
     def _send(self, data: bytes) -> int:
         try:
+            if self._tls is None:
+                return self._socket.send(data)
             with self._tls:
                 return self._socket.send(data)
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
@@ -163,11 +173,10 @@ class Connection:
                 try:
                     while not question.done and left > 0:
                         self._receive(left)
-                        left = question.until - time.monotonic()
+                        self._heard = time.monotonic()
+                        left = question.until - self._heard
                 finally:
                     self._reading.release()
-                    if self._pending:
-                        self._pass_on()
             else:
                 question.woken.acquire(timeout=left)
 
@@ -179,22 +188,28 @@ class Connection:
         raise Unavailable("nothing could be written within the timeout")
 
     def _pass_on(self) -> None:
-        """Somebody else reads now."""
+        """Where nobody reads and somebody waits, that one reads now. Called by all that leave: one that read, and one that
+        wrote for others while its own reply came."""
+        if not self._pending or self._reading.locked():
+            return
         for each in list(self._pending):
             if not each.gone and not each.done:
                 return each.wake()
 
     def _receive(self, seconds: float) -> None:
         """What comes within that time, if anything does."""
-        if self._is_tls and self._take():
+        if self._tls is not None and self._take():
             return  # it had been read with what came before
         if ready(self._descriptor, False, seconds):
             self._take()
 
     def _take(self) -> bool:
         try:
-            with self._tls:
+            if self._tls is None:
                 data = self._socket.recv(_READ_BYTES)
+            else:
+                with self._tls:
+                    data = self._socket.recv(_READ_BYTES)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return False
         except OSError as error:

@@ -1,12 +1,14 @@
 """What a client does beside asking, whether it blocks or awaits: on_error, outages in the log, denials that are
 remembered, on_call. Thread-safe."""
+
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Optional, Tuple, Union
+from typing import Any, Callable, Union
 
 from weir import errors
 from weir.decision import Booking, Call, Decision, Question
@@ -23,16 +25,16 @@ _REMEMBERED_SECONDS, _REMEMBERED_DENIALS = 10.0, 10_000
 
 
 class Core:
-    def __init__(self, name: str, on_error: OnError, remember_denials: bool, on_call: Optional[OnCall]) -> None:
+    def __init__(self, name: str, on_error: OnError, remember_denials: bool, on_call: OnCall | None) -> None:
         if not callable(on_error) and on_error not in ("allow", "deny", "raise"):
             raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
         self._name = name
         self._on_error = on_error
         self._on_call = on_call
-        self._denials: Optional[Denials] = Denials() if remember_denials else None
+        self._denials: Denials | None = Denials() if remember_denials else None
         self._outage = Outage(name)
 
-    def remembered(self, ask: Ask, began: float) -> Optional[Decision]:
+    def remembered(self, ask: Ask, began: float) -> Decision | None:
         """A denial of the same words that still holds."""
         if self._denials is None or ask.verb != "check":
             return None
@@ -97,7 +99,7 @@ class Outage:
     """Says once that the server has gone, and once that it is back."""
 
     def __init__(self, name: str) -> None:
-        self.began: Optional[float] = None
+        self.began: float | None = None
         self._name = name
         self._missed = 0
         self._lock = threading.Lock()
@@ -123,10 +125,10 @@ class Denials:
     """Words that were denied, until when."""
 
     def __init__(self) -> None:
-        self._kept: Dict[bytes, Tuple[float, float, Decision]] = {}  # until, when it would pass, as it was told
+        self._kept: dict[bytes, tuple[float, float, Decision]] = {}  # until, when it would pass, as it was told
         self._lock = threading.Lock()
 
-    def find(self, words: bytes, now: float) -> Optional[Decision]:
+    def find(self, words: bytes, now: float) -> Decision | None:
         with self._lock:
             kept = self._kept.get(words)
             if kept is None:
@@ -136,8 +138,10 @@ class Denials:
                 del self._kept[words]
                 return None
         left = passes - now
-        fields = tuple((n, str(-int(-left // 1))) if n.lower() == "retry-after" else (n, v) for n, v in decision.fields)
-        return replace(decision, retry_after=left, reset_after=max(0.0, decision.reset_after - (now - passes) - (decision.retry_after or 0)), fields=fields)
+        gone = (decision.retry_after or 0) - left
+        seconds = str(math.ceil(left))
+        fields = tuple((name, seconds if name == "Retry-After" else value) for name, value in decision.fields)
+        return replace(decision, retry_after=left, reset_after=max(0.0, decision.reset_after - gone), fields=fields)
 
     def note(self, ask: Ask, answer: Any, now: float) -> None:
         if ask.verb in ("reset", "settle", "cancel", "refund"):

@@ -1,8 +1,8 @@
 """What is answered."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from weir.errors import Error
 
@@ -12,16 +12,16 @@ class Decision:
     """May it act? `bool(decision)` is `allowed`. Times are in seconds."""
 
     allowed: bool
-    limit: Optional[int] = None  # the burst, or the count of a window; None: no limit applies
-    remaining: Optional[int] = None  # what would be admitted at once now
-    retry_after: Optional[float] = None  # denied: then it passes; None: allowed, or waiting does not help
+    limit: int | None = None  # the burst, or the count of a window; None: no limit applies
+    remaining: int | None = None  # what would be admitted at once now
+    retry_after: float | None = None  # denied: then it passes; None: allowed, or waiting does not help
     reset_after: float = 0.0  # until the key is as if never used
-    by: Optional[str] = None  # the limit that decided; by rules its key
+    by: str | None = None  # the limit that decided; by rules its key
     never: bool = False  # denied, and waiting does not help
     granted: int = 0  # units; with at_least as many as there were
     decided: bool = True  # False: weir did not answer, on_error decided
-    error: Optional[Error] = None  # and why
-    fields: Tuple[Tuple[str, str], ...] = ()  # of HTTP, where they were asked for
+    error: Error | None = None  # and why
+    fields: tuple[tuple[str, str], ...] = ()  # of HTTP, where they were asked for
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -33,7 +33,7 @@ class Booking:
 
     decision: Decision
     wait: float = 0.0
-    id: Optional[str] = None
+    id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Charged:
     owed: int = 0  # units beyond the limit
     wait: float = 0.0  # until one more unit would be admitted
     reset_after: float = 0.0
-    by: Optional[str] = None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Call:
     """What on_call is told. `by` is the limit or the rule, never a key."""
 
     verb: str
-    by: Optional[str]
-    allowed: Optional[bool]  # None: the verb decides nothing
+    by: str | None
+    allowed: bool | None  # None: the verb decides nothing
     decided: bool
     seconds: float
 
@@ -63,5 +63,5 @@ class Question:
     """What was asked, for a function as on_error."""
 
     verb: str
-    rules: Tuple[Tuple[str, str], ...] = ()
-    attributes: Tuple[Tuple[str, str], ...] = ()
+    rules: tuple[tuple[str, str], ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()

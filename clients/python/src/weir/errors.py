@@ -1,4 +1,5 @@
 """What can go wrong, as exceptions; what an error reply of weir means."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,5 @@
 """A process that forks: the child asks by connections of its own, and never by its parent's."""
+
 from __future__ import annotations
 
 import os

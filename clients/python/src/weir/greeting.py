@@ -1,7 +1,9 @@
 """The first words on a connection: who asks, and whether it is a weir of about this age that answers. No sockets."""
+
 from __future__ import annotations
 
-from typing import Any, Generator, Optional
+from collections.abc import Generator
+from typing import Any, cast
 
 from weir import errors
 from weir._version import VERSION
@@ -20,26 +22,30 @@ def greeting(target: Target, name: object, timeout: float) -> Greeting:
     reply = yield encode(words)
     if isinstance(reply, Failure):
         raise _not_let_in(reply, name, target)
-    if not isinstance(reply, list):
-        raise errors.Refused(f"{name} does not answer HELLO as a weir does")
-    said = dict(zip(reply[::2], reply[1::2]))
-    version: Optional[str] = said[b"weir_version"].decode() if b"weir_version" in said else None
-    if version is None:  # a Redis, or a weir from before HELLO said it
-        info = yield encode([b"INFO", b"server"])
-        version = _weir_version(info)
+    said = _fields(reply)
+    version = said.get("weir_version") or _weir_version((yield encode([b"INFO", b"server"])))
     if version is None:
-        what = said.get(b"server", b"").decode().replace("redis", "Redis").replace("valkey", "Valkey") or "server"
+        what = said.get("server", "server").replace("redis", "Redis").replace("valkey", "Valkey")
         raise errors.Refused(
-            f"{name} is a {what} {said.get(b'version', b'?').decode()}, not a weir; start `weir serve --store` and connect to that"
+            f"{name} is a {what} {said.get('version', '')}, not a weir; start `weir serve --store` and connect to that"
         )
     if not _speaks_with(version):
         raise errors.Refused(f"{name} is weir {version}; this client, {VERSION}, speaks with one minor version older or newer")
-    store_deadline = said.get(b"store_deadline_ms", 0)
+    store_deadline = int(said.get("store_deadline_ms", "0"))
     if timeout * 1000 <= store_deadline:
         log.warning(
             "weir at %s: the timeout of %g s is not above the server's --store-deadline of %d ms, so this client gives up "
-            "before the server's fallback answers", name, timeout, store_deadline,
+            "before the server's fallback answers",
+            name,
+            timeout,
+            store_deadline,
         )
+
+
+def _fields(reply: Any) -> dict[str, str]:
+    """A flat list of names and values."""
+    words = [each.decode() if isinstance(each, bytes) else str(each) for each in cast(list[object], reply)]
+    return dict(zip(words[::2], words[1::2]))
 
 
 def _not_let_in(reply: Failure, name: object, target: Target) -> errors.Error:
@@ -53,7 +59,8 @@ def _not_let_in(reply: Failure, name: object, target: Target) -> errors.Error:
     return error
 
 
-def _weir_version(info: Any) -> Optional[str]:
+def _weir_version(info: Any) -> str | None:
+    """What INFO says where HELLO does not: a weir from before that, or none."""
     for line in info.decode(errors="replace").split("\r\n") if isinstance(info, bytes) else ():
         if line.startswith("weir_version:"):
             return str(line[len("weir_version:") :])

@@ -1,4 +1,5 @@
 """A local weir: `weir local`, which the first that comes starts and all share."""
+
 from __future__ import annotations
 
 import os
@@ -7,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import List, Optional
 
 from weir.core import log
 from weir.errors import Refused, Unavailable
@@ -25,18 +25,24 @@ def program() -> str:
     if found and os.access(found, os.X_OK):
         return found
     if not sys.platform.startswith("linux"):
-        raise Refused(f"the weir program runs on Linux; here start a container, `{_CONTAINER}`, and connect to weir://localhost")
-    where = f"WEIR_PROGRAM={named} is not a program" if named else "it is not in the package or in PATH, and WEIR_PROGRAM is not set"
-    raise Refused(f"the weir program is missing: {where}; install weir-client with the program, or connect to a URL")
+        raise Refused(
+            f"the weir program runs on Linux; here start a container, `{_CONTAINER}`, and connect to weir://localhost"
+        )
+    if named:
+        raise Refused(f"WEIR_PROGRAM={named} is not a program")
+    raise Refused(
+        "the weir program is not in this package or in PATH, and WEIR_PROGRAM is not set: "
+        "install weir-client with the program, or connect to a URL"
+    )
 
 
 class Local:
     """Starts it, or joins the one that runs; calling it again does so again, after it has ended by itself."""
 
-    def __init__(self, limits: Optional[str], said: bool) -> None:
+    def __init__(self, limits: str | None, said: bool) -> None:
         if not said and os.environ.get("WEIR_LOCAL") == "never":
             raise ValueError("no URL: WEIR_LOCAL=never forbids a local weir; give a URL or set WEIR_URL")
-        self._command: List[str] = [program(), "local"]
+        self._command: list[str] = [program(), "local"]
         if limits is not None:
             self._command += ["--limits", os.path.realpath(limits)]
         self._said = said

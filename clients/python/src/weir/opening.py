@@ -1,5 +1,6 @@
 """A connection that is being made, without blocking: one that asks goes on with it until its time is over, and then
 the next one does. So no question waits beyond its own deadline, and no thread is needed."""
+
 from __future__ import annotations
 
 import contextlib
@@ -8,7 +9,8 @@ import os
 import socket
 import ssl
 import time
-from typing import Any, Callable, Generator, Optional
+from collections.abc import Generator
+from typing import Any, Callable
 
 from weir.connection import Connection, ready
 from weir.errors import Error, Refused, Unauthorized, Unavailable
@@ -39,10 +41,10 @@ class Opening:
     def __init__(self, settings: Settings, endpoint: Endpoint) -> None:
         self._settings, self.endpoint = settings, endpoint
         self._ends = time.monotonic() + settings.connect_timeout
-        self._socket: Optional[socket.socket] = None
+        self._socket: socket.socket | None = None
         self._steps = self._open()
-        self._write: Optional[bool] = None
-        self.connection: Optional[Connection] = None
+        self._write: bool | None = None
+        self.connection: Connection | None = None
 
     def advance(self, until: float) -> bool:
         """Goes on until then; true when there is a connection. An Error ends the attempt."""

@@ -1,11 +1,13 @@
 """The connections of a client: one that all share, and one for each that waits for its moment."""
+
 from __future__ import annotations
 
 import contextlib
 import math
 import threading
 import time
-from typing import Any, Iterator, List, Optional
+from collections.abc import Generator
+from typing import Any
 
 from weir.backoff import Backoff
 from weir.connection import Connection
@@ -20,24 +22,26 @@ class Pool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._backoff = Backoff(settings.target.endpoints)
-        self._shared: Optional[Connection] = None
-        self._opening: Optional[Opening] = None
+        self._shared: Connection | None = None
+        self._opening: Opening | None = None
         self._connecting = threading.Lock()
         self._alone = threading.BoundedSemaphore(settings.max_connections - 1)
-        self._idle: List[Connection] = []
-        self._waiting: List[Connection] = []  # for a moment
+        self._idle: list[Connection] = []
+        self._waiting: list[Connection] = []  # for a moment
         self._closed = False
 
     def ask(self, data: bytes, until: float) -> Any:
         """A reply by the shared connection."""
         while True:
             connection = self._shared
-            if connection is None or not connection.usable():
+            if connection is None or not connection.usable(until - self._settings.timeout):
                 connection = self._connect(until)
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
-            with contextlib.suppress(NotWritten):
+            try:
                 return connection.ask(data, until)
+            except NotWritten:
+                pass
 
     def can_wait(self, seconds: float) -> bool:
         """Takes a place among those that may wait for a moment, within that time; done_waiting() gives it back."""
@@ -87,11 +91,11 @@ class Pool:
         if self._opening is not None:
             self._opening.close()
 
-    def _idle_connection(self) -> Optional[Connection]:
+    def _idle_connection(self) -> Connection | None:
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                if connection.usable():
+                if connection.usable(time.monotonic()):
                     return connection
                 connection.close()
         return None
@@ -100,7 +104,7 @@ class Pool:
         """The shared connection."""
         with self._one_attempt(until):
             if self._shared is not None:
-                if self._shared.usable():
+                if self._shared.usable(time.monotonic()):
                     return self._shared
                 self._shared.close()
                 self._shared = None
@@ -112,10 +116,12 @@ class Pool:
             return self._made(until)
 
     @contextlib.contextmanager
-    def _one_attempt(self, until: float) -> Iterator[None]:
+    def _one_attempt(self, until: float) -> Generator[None, None, None]:
         if not self._connecting.acquire(timeout=min(max(0.0, self._patience(until) - time.monotonic()), threading.TIMEOUT_MAX)):
             raise self._backoff.error()
         try:
+            if self._closed:
+                raise Unavailable("the client is closed")
             yield
         finally:
             self._connecting.release()

@@ -1,11 +1,12 @@
 """A moment that is this caller's."""
+
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Optional, Type
+from typing import TYPE_CHECKING, Any, Callable
 
 from weir import words
 from weir.core import log
@@ -20,7 +21,7 @@ class Booked:
     """What a reservation is, whether its client blocks or awaits."""
 
     def __init__(self, booking: Booking) -> None:
-        self.id: Optional[str] = booking.id  # None: there is nothing to cancel or to settle
+        self.id: str | None = booking.id  # None: there is nothing to cancel or to settle
         self.wait: float = booking.wait  # seconds until its moment, as of the answer
         self.at: float = time.time() + booking.wait  # its moment by this machine's clock
         self.decision: Decision = booking.decision
@@ -45,7 +46,7 @@ class Reservation(Booked):
         self._ended = self._ended or units > 0
         return units
 
-    def settle(self, actual: Optional[int] = None, **by_limit: int) -> Optional[float]:
+    def settle(self, actual: int | None = None, **by_limit: int) -> float | None:
         """What it cost, and the end of its hold."""
         if self.id is None:
             return None
@@ -57,14 +58,14 @@ class Reservation(Booked):
         """Holds it for so long from now; how long it has now."""
         return self._client.extend(self.id, seconds) if self.id is not None else 0.0
 
-    def moment(self) -> Optional[float]:
+    def moment(self) -> float | None:
         """Seconds until its moment by now."""
         return self._client.moment(self.id) if self.id is not None else None
 
     def __enter__(self) -> Reservation:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._ended:
             return
         with contextlib.suppress(Refused, Unavailable):  # without a hold there is nothing to settle
@@ -75,14 +76,16 @@ class Reservation(Booked):
 class Slot:
     """An acquire whose hold lasts as long as the block: a thread extends it at each third of its time."""
 
-    def __init__(self, client: Client, ask: words.Ask, hold: float) -> None:
-        self._client, self._ask, self._hold = client, ask, hold
+    def __init__(
+        self, held: set[Slot], book: Callable[[], Reservation], reply: Callable[[words.Ask], Any], hold: float
+    ) -> None:
+        self._held, self._book, self._reply, self._hold = held, book, reply, hold
         self._over = threading.Event()
-        self._reservation: Optional[Reservation] = None
+        self._reservation: Reservation | None = None
 
     def __enter__(self) -> Reservation:
-        self._reservation = reservation = self._client._book(self._ask)
-        self._client._slots.add(self)
+        self._reservation = reservation = self._book()
+        self._held.add(self)
         if reservation.id is not None:
             try:
                 left = self._extended(reservation.id)
@@ -93,12 +96,12 @@ class Slot:
                 threading.Thread(target=self._keep, args=(reservation.id, left), name="weir-slot", daemon=True).start()
         return reservation
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.leave()
 
     def leave(self) -> None:
         self._over.set()
-        self._client._slots.discard(self)
+        self._held.discard(self)
         if self._reservation is not None:
             self._reservation.__exit__(None, None, None)
 
@@ -110,7 +113,7 @@ class Slot:
         """How long the hold is now; where nobody answers, it is tried again as if it were so long."""
         ask = words.extend(id, self._hold)
         try:
-            left: float = ask.read(self._client._reply(ask))
+            left: float = ask.read(self._reply(ask))
         except Unavailable:
             return self._hold
         except Error as error:

@@ -1,7 +1,9 @@
 """RESP2: words to bytes, bytes to replies. No sockets."""
+
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 
 class Failure(str):
@@ -64,12 +66,17 @@ def _value(buffer: bytes, at: int) -> Any:
             raise _INCOMPLETE
         return buffer[after : after + length], after + length + 2
     if kind == _ARRAY:
-        values = []
+        values: list[Any] = []
         for _ in range(int(buffer[at + 1 : end])):
             if after >= len(buffer):
                 raise _INCOMPLETE
-            value, after = _value(buffer, after)
-            values.append(value)
+            end = buffer.find(b"\r\n", after)
+            if end > 0 and buffer[after] == _INTEGER:  # as most are
+                values.append(int(buffer[after + 1 : end]))
+                after = end + 2
+            else:
+                value, after = _value(buffer, after)
+                values.append(value)
         return values, after
     if kind == _SIMPLE:
         return buffer[at + 1 : end], after

@@ -1,10 +1,10 @@
 """Where weir is: a URL, and what stands in for it."""
+
 from __future__ import annotations
 
 import os
 import ssl
 from dataclasses import dataclass, field
-from typing import Optional, Tuple
 from urllib.parse import unquote
 
 FORM = "weir://[[USER]:PASSWORD@]HOST[:PORT][,HOST...], weirs://... for TLS, or unix:/PATH"
@@ -17,7 +17,7 @@ class Endpoint:
 
     host: str
     port: int = PORT
-    path: Optional[str] = None
+    path: str | None = None
 
     def __str__(self) -> str:
         if self.path is not None:
@@ -29,23 +29,23 @@ class Endpoint:
 class Target:
     """All that a URL and the options beside it say."""
 
-    endpoints: Tuple[Endpoint, ...]  # none: a local one
-    user: Optional[str] = None
-    password: Optional[str] = field(default=None, repr=False)
-    tls: Optional[ssl.SSLContext] = field(default=None, repr=False)
+    endpoints: tuple[Endpoint, ...]  # none: a local one
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.endpoints)) or "weir local"
 
 
 def parse(
-    url: Optional[str] = None,
+    url: str | None = None,
     *,
-    user: Optional[str] = None,
-    password: Optional[str] = None,
-    ca: Optional[str] = None,
-    cert: Optional[str] = None,
-    key: Optional[str] = None,
+    user: str | None = None,
+    password: str | None = None,
+    ca: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
 ) -> Target:
     """The target; a ValueError says the form and never shows a password."""
     url = url or os.environ.get("WEIR_URL") or "weir+local:"
@@ -60,8 +60,8 @@ def parse(
         path = rest[2:] if rest.startswith("//") else rest
         if not path.startswith("/"):
             raise ValueError("unix: needs the whole path of a socket, as in unix:/run/weir.sock")
-        endpoints: Tuple[Endpoint, ...] = (Endpoint("", path=path),)
-        given: Tuple[Optional[str], Optional[str]] = (None, None)
+        endpoints: tuple[Endpoint, ...] = (Endpoint("", path=path),)
+        given: tuple[str | None, str | None] = (None, None)
     else:
         endpoints, given = _hosts(rest)
     return Target(
@@ -72,7 +72,7 @@ def parse(
     )
 
 
-def _hosts(rest: str) -> Tuple[Tuple[Endpoint, ...], Tuple[Optional[str], Optional[str]]]:
+def _hosts(rest: str) -> tuple[tuple[Endpoint, ...], tuple[str | None, str | None]]:
     if not rest.startswith("//"):
         raise ValueError(f"missing '//'; the form is {FORM}")
     login, _, hosts = rest[2:].rpartition("@")
@@ -99,7 +99,7 @@ def _endpoint(text: str) -> Endpoint:
     return Endpoint(host, int(port or PORT))
 
 
-def _context(ca: Optional[str], cert: Optional[str], key: Optional[str]) -> ssl.SSLContext:
+def _context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLContext:
     if key and not cert:
         raise ValueError("key needs cert, the certificate that it belongs to")
     try:

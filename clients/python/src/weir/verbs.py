@@ -1,8 +1,10 @@
 """The verbs, for both clients: each makes a question of its arguments and has it asked. A client says what it returns,
 answers or coroutines of them."""
+
 from __future__ import annotations
 
-from typing import Any, Generic, Mapping, Optional, TypeVar
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
 
 from weir import words
 from weir.words import Ask, Rules, Subject, Value
@@ -26,14 +28,14 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def check(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        at_least: Optional[int] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        at_least: int | None = None,
+        class_: str | None = None,
         fields: bool = False,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
@@ -44,14 +46,14 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def look(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        at_least: Optional[int] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        at_least: int | None = None,
+        class_: str | None = None,
         fields: bool = False,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
@@ -62,16 +64,16 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def reserve(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         max_wait: float = 0,
-        hold: Optional[float] = None,
+        hold: float | None = None,
         bound: bool = False,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
         fields: bool = False,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
@@ -82,16 +84,16 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def acquire(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         max_wait: float,
-        hold: Optional[float] = None,
+        hold: float | None = None,
         bound: bool = False,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
         fields: bool = False,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
@@ -102,16 +104,16 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def charge(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        remaining: Optional[int] = None,
-        pause: Optional[float] = None,
-        limit: Optional[str] = None,
-        window: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        remaining: int | None = None,
+        pause: float | None = None,
+        limit: str | None = None,
+        window: str | None = None,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> ChargedT:
@@ -121,12 +123,12 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def refund(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
+        costs: Mapping[str, int] | None = None,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> IntT:
@@ -135,11 +137,11 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def reset(
         self,
-        key: Optional[Rules] = None,
-        rule: Optional[str] = None,
+        key: Rules | None = None,
+        rule: str | None = None,
         /,
         *,
-        limit: Optional[str] = None,
+        limit: str | None = None,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> IntT:
@@ -150,7 +152,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         """Gives a reservation back before its moment; how many units went back."""
         return self._ask(words.cancel(id))  # type: ignore[no-any-return]
 
-    def settle(self, id: str, actual: Optional[int] = None, **by_limit: int) -> MaybeT:
+    def settle(self, id: str, actual: int | None = None, **by_limit: int) -> MaybeT:
         """What it cost; seconds until one more unit would be admitted, None where there is no such reservation."""
         return self._ask(words.settle(id, actual, by_limit))  # type: ignore[no-any-return]
 
@@ -173,11 +175,11 @@ class Limiter(Generic[DecisionT, ReservationT]):
     def __init__(self, client: Verbs[DecisionT, ReservationT, Any, Any, Any, Any], rule: str) -> None:
         self._client, self.rule = client, rule
 
-    def check(self, key: str, *, cost: int = 1, at_least: Optional[int] = None, fields: bool = False) -> DecisionT:
+    def check(self, key: str, *, cost: int = 1, at_least: int | None = None, fields: bool = False) -> DecisionT:
         return self._client.check(key, self.rule, cost=cost, at_least=at_least, fields=fields)
 
-    def reserve(self, key: str, *, max_wait: float = 0, hold: Optional[float] = None, cost: int = 1) -> ReservationT:
+    def reserve(self, key: str, *, max_wait: float = 0, hold: float | None = None, cost: int = 1) -> ReservationT:
         return self._client.reserve(key, self.rule, max_wait=max_wait, hold=hold, cost=cost)
 
-    def acquire(self, key: str, *, max_wait: float, hold: Optional[float] = None, cost: int = 1) -> ReservationT:
+    def acquire(self, key: str, *, max_wait: float, hold: float | None = None, cost: int = 1) -> ReservationT:
         return self._client.acquire(key, self.rule, max_wait=max_wait, hold=hold, cost=cost)

@@ -1,9 +1,12 @@
 """Questions to commands, and replies to answers: what is sent and read, whoever sends it."""
+
 from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar, Union
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Callable, Optional, TypeVar, Union, cast
 
 from weir.decision import Booking, Charged, Decision, Question
 from weir.errors import Unavailable
@@ -21,13 +24,13 @@ _RULE = re.compile(r"\s*(\d+\s*/\s*\S|in_flight=\d)")
 class Ask:
     """A command, and how its reply reads."""
 
-    __slots__ = ("verb", "data", "keys", "attributes", "cost", "at_least", "fields")
+    __slots__ = ("at_least", "attributes", "cost", "data", "fields", "keys", "verb")
 
-    def __init__(self, verb: str, words: List[bytes]) -> None:
+    def __init__(self, verb: str, words: list[bytes]) -> None:
         self.verb = verb
         self.data = encode(words)
-        self.keys: Dict[str, str] = {}
-        self.attributes: List[Tuple[str, str]] = []
+        self.keys: dict[str, str] = {}
+        self.attributes: list[tuple[str, str]] = []
         self.cost = 1
         self.at_least = False
         self.fields = False
@@ -43,9 +46,9 @@ class Ask:
     def question(self) -> Question:
         return Question(self.verb, tuple(self.keys.items()), tuple(self.attributes))
 
-    def named(self, by: Optional[str]) -> Optional[str]:
+    def named(self, by: str | None) -> str | None:
         """`by` without a key in it: the limit's name, or the rule."""
-        return self.keys.get(by or "", next(iter(self.keys.values()))) if self.keys else by
+        return self.keys.get(by or "", next(iter(self.keys.values()))) or None if self.keys else by
 
 
 class Decides(Ask):
@@ -59,7 +62,7 @@ class Decides(Ask):
         granted = self.cost if allowed else 0
         if self.at_least:
             granted, at = reply[6], 7
-        return _decision(self, reply, allowed, reply[5], granted, reply[at] if self.fields else ())
+        return _decision(reply, allowed, reply[5], granted, reply[at] if self.fields else ())
 
     def without(self, decide: Callable[[], bool], error: Unavailable) -> Decision:
         return _undecided(decide(), self.cost, error)
@@ -72,7 +75,9 @@ class Looks(Decides):
 
     def read(self, reply: Any) -> Decision:
         allowed = reply[2] >= self.cost
-        return _decision(self, reply, allowed, reply[5], self.cost if allowed else 0, reply[6] if self.fields else ())
+        granted = self.cost if allowed else 0
+        decision = _decision(reply, allowed, reply[5], granted, reply[6] if self.fields else ())
+        return replace(decision, never=self.cost > reply[1])
 
 
 class Books(Ask):
@@ -82,7 +87,7 @@ class Books(Ask):
 
     def read(self, reply: Any) -> Booking:
         granted = reply[0] == 0
-        decision = _decision(self, reply, granted, reply[6], self.cost if granted else 0, reply[7] if self.fields else ())
+        decision = _decision(reply, granted, reply[6], self.cost if granted else 0, reply[7] if self.fields else ())
         return Booking(decision, reply[3] / 1000 if granted else 0.0, reply[5].decode() if reply[5] else None)
 
     def without(self, decide: Callable[[], bool], error: Unavailable) -> Booking:
@@ -92,9 +97,9 @@ class Books(Ask):
 class Acquires(Books):
     """Its reply comes with its moment."""
 
-    __slots__ = ("max_wait", "_again")
+    __slots__ = ("_again", "max_wait")
 
-    def __init__(self, words: Callable[[float], List[bytes]], max_wait: float) -> None:
+    def __init__(self, words: Callable[[float], list[bytes]], max_wait: float) -> None:
         super().__init__("acquire", words(max_wait))
         self.max_wait = max_wait
         self._again = words
@@ -142,14 +147,14 @@ class Waits(Ask):
 
     __slots__ = ()
 
-    def read(self, reply: Any) -> Optional[float]:
+    def read(self, reply: Any) -> float | None:
         return None if reply < 0 else reply / 1000
 
     def without(self, decide: Callable[[], bool], error: Unavailable) -> None:
         return None
 
 
-def _decision(ask: Ask, reply: Any, allowed: bool, by: bytes, granted: int, fields: Any) -> Decision:
+def _decision(reply: Any, allowed: bool, by: bytes, granted: int, fields: Any) -> Decision:
     limit, remaining, retry = reply[1], reply[2], reply[3]
     return Decision(
         allowed,
@@ -174,17 +179,28 @@ def _text(word: bytes) -> str:
     return word.decode(errors="surrogateescape")
 
 
-def _bytes(text: Union[str, bytes]) -> bytes:
+def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode(errors="surrogateescape")
 
 
-def checked_rule(rule: str) -> str:
+def checked_rule(rule: object) -> str:
     """The rule, or a ValueError that says the form. The server reads the rest of it."""
+    text = _rule(rule).decode()
+    if not _RULE.match(text):
+        raise ValueError(f"rule {text!r}: the form is COUNT/PERIOD [burst N] [algorithm=NAME], as in '10/s burst 50'")
+    return text
+
+
+def _rule(rule: object) -> bytes:
     if not isinstance(rule, str):
         raise TypeError(f"a rule is text, as in '10/s burst 50', not {type(rule).__name__}")
-    if not _RULE.match(rule):
-        raise ValueError(f"rule {rule!r}: the form is COUNT/PERIOD [burst N] [algorithm=NAME], as in '10/s burst 50'")
-    return rule
+    return rule.encode()
+
+
+def _mapping(keys: object) -> Mapping[str, str]:
+    if not isinstance(keys, Mapping):
+        raise TypeError(f"a key is text, or keys and rules are a mapping, not {type(keys).__name__}")
+    return cast(Mapping[str, str], keys)
 
 
 def _whole(name: str, number: int, least: int = 0) -> bytes:
@@ -195,7 +211,7 @@ def _whole(name: str, number: int, least: int = 0) -> bytes:
     return b"%d" % number
 
 
-def _milliseconds(name: str, seconds: float) -> bytes:
+def _milliseconds(name: str, seconds: object) -> bytes:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
     if not 0 <= seconds < math.inf:
@@ -206,24 +222,24 @@ def _milliseconds(name: str, seconds: float) -> bytes:
 class Subject:
     """What a question is about, by rules or by attributes, with what it costs."""
 
-    __slots__ = ("keys", "words", "attributes", "options", "cost", "costs_by_name", "at_least", "fields")
+    __slots__ = ("at_least", "attributes", "cost", "costs_by_name", "fields", "keys", "options", "words")
 
     def __init__(
         self,
-        key: Optional[Rules],
-        rule: Optional[str],
+        key: Rules | None,
+        rule: str | None,
         attributes: Mapping[str, Value],
         more: Mapping[str, Value],
         cost: int = 1,
         costs: Costs = None,
-        at_least: Optional[int] = None,
-        class_: Optional[str] = None,
+        at_least: int | None = None,
+        class_: str | None = None,
         fields: bool = False,
         rule_needed: bool = True,
     ) -> None:
-        self.keys: Dict[str, str] = {}
-        self.attributes: List[Tuple[str, str]] = []
-        self.words: List[bytes]
+        self.keys: dict[str, str] = {}
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[bytes]
         if key is not None:
             if attributes or more:
                 raise TypeError("ask by rules or by attributes, not by both; an attribute called 'key' goes into attributes")
@@ -235,7 +251,7 @@ class Subject:
         self.fields = fields
         self.cost = cost
         self.at_least = at_least is not None
-        self.options: List[bytes] = []
+        self.options: list[bytes] = []
         if costs is not None:
             if cost != 1:
                 raise TypeError("cost is one number, costs has one for each limit: give one of them")
@@ -251,28 +267,24 @@ class Subject:
         if fields:
             self.options.append(b"FIELDS")
 
-    def _by_rules(self, key: Rules, rule: Optional[str], rule_needed: bool) -> List[bytes]:
+    def _by_rules(self, key: Rules, rule: str | None, rule_needed: bool) -> list[bytes]:
         if isinstance(key, (str, bytes)):
             if rule is None and rule_needed:
                 raise TypeError("missing the rule of the key, as in check('user:42', '10/s')")
             self.keys[_text(key) if isinstance(key, bytes) else key] = rule or ""
         elif rule is not None:
             raise TypeError("each key of a mapping has its rule: a second rule is one too many")
-        elif not isinstance(key, Mapping):
-            raise TypeError(f"a key is text, or keys and rules are a mapping, not {type(key).__name__}")
         else:
-            self.keys.update(key)
+            self.keys.update(_mapping(key))
             if not 1 <= len(self.keys) <= _MOST_KEYS:
                 raise ValueError(f"{len(self.keys)} keys; one question has 1 to {_MOST_KEYS}")
         words = [b"KEYS"]
         for each, its_rule in self.keys.items():
-            if not isinstance(its_rule, str):
-                raise TypeError(f"a rule is text, as in '10/s burst 50', not {type(its_rule).__name__}")
-            words += (_bytes(each), its_rule.encode())
+            words += (_bytes(each), _rule(its_rule))
         return words
 
-    def _by_attributes(self, attributes: Mapping[str, Value], more: Mapping[str, Value]) -> List[bytes]:
-        words = []
+    def _by_attributes(self, attributes: Mapping[str, Value], more: Mapping[str, Value]) -> list[bytes]:
+        words: list[bytes] = []
         for name, value in (*attributes.items(), *more.items()):
             if value is None:
                 continue
@@ -283,7 +295,7 @@ class Subject:
             raise TypeError("nothing to ask about: give a key and its rule, or attributes")
         return words
 
-    def named(self) -> List[bytes]:
+    def named(self) -> list[bytes]:
         """With AS before attributes, as all but CHECK and LOOK have it."""
         return self.words if self.keys else [b"AS", *self.words]
 
@@ -315,17 +327,17 @@ def look(subject: Subject) -> Ask:
     return subject.into(Looks("look", [b"WEIR.THROTTLE", b"COST", b"0", *fields, *subject.words]))
 
 
-def reserve(subject: Subject, max_wait: float, hold: Optional[float], bound: bool) -> Ask:
+def reserve(subject: Subject, max_wait: float, hold: float | None, bound: bool) -> Ask:
     words = [b"WEIR.RESERVE", *subject.options]
     if max_wait:
         words += [b"MAXWAIT", _milliseconds("max_wait", max_wait)]
     return subject.into(Books("reserve", words + _held(subject, hold, bound)))
 
 
-def acquire(subject: Subject, max_wait: float, hold: Optional[float], bound: bool) -> Acquires:
+def acquire(subject: Subject, max_wait: float, hold: float | None, bound: bool) -> Acquires:
     rest = _held(subject, hold, bound)
 
-    def words(wait: float) -> List[bytes]:
+    def words(wait: float) -> list[bytes]:
         return [b"WEIR.ACQUIRE", *subject.options, b"MAXWAIT", _milliseconds("max_wait", wait), *rest]
 
     return subject.into(Acquires(words, max_wait))
@@ -333,14 +345,14 @@ def acquire(subject: Subject, max_wait: float, hold: Optional[float], bound: boo
 
 def slot(
     api: str,
-    rule: Optional[str],
+    rule: str | None,
     max_wait: float,
     hold: float,
     attributes: Mapping[str, Value],
     more: Mapping[str, Value],
     cost: int,
     costs: Costs,
-    class_: Optional[str],
+    class_: str | None,
 ) -> Acquires:
     """By rules the hold is asked for; by a limits file it is the limit's, and extended."""
     if rule is not None:
@@ -348,13 +360,13 @@ def slot(
     return acquire(Subject(None, None, {"api": api, **attributes}, more, cost, costs, None, class_), max_wait, None, False)
 
 
-def _held(subject: Subject, hold: Optional[float], bound: bool) -> List[bytes]:
+def _held(subject: Subject, hold: float | None, bound: bool) -> list[bytes]:
     words = [] if hold is None else [b"HOLD", _milliseconds("hold", hold)]
     return words + ([b"BOUND"] if bound else []) + subject.named()
 
 
 def charge(
-    subject: Subject, cost: int, remaining: Optional[int], pause: Optional[float], limit: Optional[str], window: Optional[str]
+    subject: Subject, cost: int, remaining: int | None, pause: float | None, limit: str | None, window: str | None
 ) -> Ask:
     words = [b"WEIR.CHARGE", *subject.options]
     if (remaining is not None) + (pause is not None) + (cost != 1 or bool(subject.options)) > 1:
@@ -374,7 +386,7 @@ def refund(subject: Subject) -> Ask:
     return subject.into(Counts("refund", [b"WEIR.REFUND", *subject.options, *subject.named()]))
 
 
-def reset(subject: Subject, limit: Optional[str]) -> Ask:
+def reset(subject: Subject, limit: str | None) -> Ask:
     if subject.keys:
         words = [b"DEL", *map(_bytes, subject.keys)] if len(subject.keys) > 1 else [b"WEIR.RESET", *map(_bytes, subject.keys)]
     else:
@@ -386,7 +398,7 @@ def cancel(id: str) -> Ask:
     return Counts("cancel", [b"WEIR.CANCEL", _bytes(id)])
 
 
-def settle(id: str, actual: Optional[int], by_limit: Mapping[str, int]) -> Ask:
+def settle(id: str, actual: int | None, by_limit: Mapping[str, int]) -> Ask:
     words = [b"WEIR.SETTLE", _bytes(id)]
     if actual is not None and by_limit:
         raise TypeError("actual is one number, or one for each limit by its name: give one of them")

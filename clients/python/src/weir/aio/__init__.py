@@ -1,9 +1,10 @@
 """The same as weir, for an event loop:
 
-    client = weir.aio.connect("weir://limits.internal")
-    if not await client.check("user:42", "100/min"):
-        ...
+client = weir.aio.connect("weir://limits.internal")
+if not await client.check("user:42", "100/min"):
+    ...
 """
+
 from weir.aio.client import Client, connect
 from weir.aio.reservation import Reservation
 

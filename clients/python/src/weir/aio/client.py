@@ -1,9 +1,13 @@
 """The client that is awaited."""
+
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, AsyncContextManager, Coroutine, List, Mapping, Optional, Set, Type
+from typing import Any, Optional
 
 from weir import fork, words
 from weir.aio.pool import Pool
@@ -17,25 +21,25 @@ from weir.verbs import Verbs
 from weir.words import Acquires, Ask, Value
 
 _NONE: Mapping[str, Value] = {}
-_left_alone: List[Pool] = []  # of a parent: what touches them in a child would touch the parent's event loop
+_left_alone: list[Pool] = []  # of a parent: what touches them in a child would touch the parent's event loop
 
 
 def connect(
-    url: Optional[str] = None,
+    url: str | None = None,
     *,
-    limits: Optional[str] = None,
-    user: Optional[str] = None,
-    password: Optional[str] = None,
-    ca: Optional[str] = None,
-    cert: Optional[str] = None,
-    key: Optional[str] = None,
+    limits: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    ca: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
     timeout: float = 0.2,
     connect_timeout: float = 1.0,
     on_error: OnError = "allow",
     remember_denials: bool = False,
     max_connections: int = 16,
     max_in_flight: int = 1024,
-    on_call: Optional[OnCall] = None,
+    on_call: OnCall | None = None,
 ) -> Client:
     """As weir.connect(), for an event loop. Nothing is awaited here: it connects at its first question."""
     chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
@@ -57,8 +61,8 @@ class Client(
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
         self._core = core
-        self._of_loop: Optional[Pool] = None
-        self._slots: Set[Slot] = set()
+        self._of_loop: Pool | None = None
+        self._slots: set[Slot] = set()
         self._timeout = settings.timeout
         fork.watch(self)
 
@@ -69,16 +73,17 @@ class Client(
         *,
         max_wait: float = 60,
         hold: float = 30,
-        rule: Optional[str] = None,
+        rule: str | None = None,
         cost: int = 1,
-        costs: Optional[Mapping[str, int]] = None,
-        class_: Optional[str] = None,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
-    ) -> AsyncContextManager[Reservation]:
+    ) -> AbstractAsyncContextManager[Reservation]:
         """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block
         runs. It asks by the attributes api and those given, or by the rule for the key `api`."""
-        return Slot(self, words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_), hold)
+        ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
+        return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
     async def close(self) -> None:
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
@@ -89,9 +94,7 @@ class Client(
     async def __aenter__(self) -> Client:
         return self
 
-    async def __aexit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         await self.close()
 
     def after_fork(self) -> None:

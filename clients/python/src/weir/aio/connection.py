@@ -1,29 +1,37 @@
 """One connection of an event loop: what is asked in one turn of the loop is one write."""
+
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
-from typing import Any, Deque, List, Optional, Tuple, cast
+from typing import Any, cast
 
 from weir.connection import STUCK_SECONDS
 from weir.errors import NotWritten, Unavailable
 from weir.resp import Failure, NotResp, Parser
 
-Answer = Tuple["asyncio.Future[Any]", float]  # and when nobody waits for it any more
+_BLOCKED_SECONDS = 0.01
+
+Answer = tuple["asyncio.Future[Any]", float]  # and when nobody waits for it any more
 
 
 class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._transport: Optional[asyncio.Transport] = None
+        self._transport: asyncio.Transport | None = None
         self._parser = Parser()
-        self._outbox: List[bytes] = []
-        self._pending: Deque[Answer] = deque()
-        self._timer: Optional[asyncio.TimerHandle] = None
+        self._outbox: list[bytes] = []
+        self._pending: deque[Answer] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self.closed = False
 
     def unanswered(self) -> int:
         return len(self._pending)
+
+    def answers(self) -> list[asyncio.Future[Any]]:
+        """Those that somebody waits for."""
+        return [answer for answer, _ in self._pending if not answer.done()]
 
     def ask(self, data: bytes, until: float) -> asyncio.Future[Any]:
         """The reply, or Unavailable. Cancelled, it is dropped when it comes."""
@@ -53,8 +61,8 @@ class Connection(asyncio.Protocol):
         except NotResp as error:
             self._broken(Unavailable(str(error) or "the answer is not RESP"))
 
-    def connection_lost(self, error: Optional[Exception]) -> None:
-        why = error.strerror.lower() if isinstance(error, OSError) and error.strerror else "the connection was closed"
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = exc.strerror.lower() if isinstance(exc, OSError) and exc.strerror else "the connection was closed"
         self._broken(Unavailable(why))
 
     def _flush(self) -> None:
@@ -65,12 +73,15 @@ class Connection(asyncio.Protocol):
     def _wake_at(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._expire)
+        self._timer = self._loop.call_at(when, self._expire, when)
 
-    def _expire(self) -> None:
+    def _expire(self, when: float) -> None:
         """One timer for all: their deadlines are about in order."""
         self._timer = None
         now = self._loop.time()
+        if now > when + _BLOCKED_SECONDS:  # the loop was blocked: what has come meanwhile is read first
+            self._timer = self._loop.call_later(_BLOCKED_SECONDS, self._expire, math.inf)
+            return
         if self._pending and self._pending[0][1] + STUCK_SECONDS < now:
             return self._broken(Unavailable(f"no answer for {STUCK_SECONDS:g} s"))
         following = [self._pending[0][1] + STUCK_SECONDS] if self._pending else []

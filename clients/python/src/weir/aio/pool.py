@@ -1,9 +1,10 @@
 """The connections of a client on an event loop: one that all share, and one for each that waits for its moment."""
+
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any, List, Optional, Set
+from typing import Any
 
 from weir.aio.connection import Connection
 from weir.backoff import Backoff
@@ -21,11 +22,11 @@ class Pool:
         self.loop = asyncio.get_running_loop()
         self._settings = settings
         self._backoff = Backoff(settings.target.endpoints)
-        self._shared: Optional[Connection] = None
-        self._opening: Optional[asyncio.Task[Connection]] = None
+        self._shared: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
         self._alone = asyncio.BoundedSemaphore(settings.max_connections - 1)
-        self._idle: List[Connection] = []
-        self._waiting: Set[Connection] = set()  # for a moment
+        self._idle: list[Connection] = []
+        self._waiting: set[Connection] = set()  # for a moment
         self._unconnected = 0
         self._closed = False
 
@@ -77,13 +78,13 @@ class Pool:
         if self._opening is not None:
             self._opening.cancel()
         if self._shared is not None:
-            deadline = self.loop.time() + self._settings.timeout
-            while self._shared.unanswered() and not self._shared.closed and self.loop.time() < deadline:
-                await asyncio.sleep(0.001)
+            answers = self._shared.answers()
+            if answers:
+                await asyncio.wait(answers, timeout=self._settings.timeout)
             self._shared.close()
         await asyncio.sleep(0)  # so that the transports are closed too
 
-    def _idle_connection(self) -> Optional[Connection]:
+    def _idle_connection(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.closed:

@@ -1,10 +1,12 @@
 """A moment that is this caller's, awaited."""
+
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Optional, Type
+from typing import TYPE_CHECKING, Any, Callable
 
 from weir import words
 from weir.core import log
@@ -29,7 +31,7 @@ class Reservation(Booked):
         self._ended = self._ended or units > 0
         return units
 
-    async def settle(self, actual: Optional[int] = None, **by_limit: int) -> Optional[float]:
+    async def settle(self, actual: int | None = None, **by_limit: int) -> float | None:
         """What it cost, and the end of its hold."""
         if self.id is None:
             return None
@@ -41,16 +43,14 @@ class Reservation(Booked):
         """Holds it for so long from now; how long it has now."""
         return await self._client.extend(self.id, seconds) if self.id is not None else 0.0
 
-    async def moment(self) -> Optional[float]:
+    async def moment(self) -> float | None:
         """Seconds until its moment by now."""
         return await self._client.moment(self.id) if self.id is not None else None
 
     async def __aenter__(self) -> Reservation:
         return self
 
-    async def __aexit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._ended:
             return
         with contextlib.suppress(Refused, Unavailable):  # without a hold there is nothing to settle
@@ -61,14 +61,20 @@ class Reservation(Booked):
 class Slot:
     """An acquire whose hold lasts as long as the block: a task extends it at each third of its time."""
 
-    def __init__(self, client: Client, ask: words.Ask, hold: float) -> None:
-        self._client, self._ask, self._hold = client, ask, hold
-        self._keeper: Optional[asyncio.Task[None]] = None
-        self._reservation: Optional[Reservation] = None
+    def __init__(
+        self,
+        held: set[Slot],
+        book: Callable[[], Awaitable[Reservation]],
+        reply: Callable[[words.Ask], Awaitable[Any]],
+        hold: float,
+    ) -> None:
+        self._held, self._book, self._reply, self._hold = held, book, reply, hold
+        self._keeper: asyncio.Task[None] | None = None
+        self._reservation: Reservation | None = None
 
     async def __aenter__(self) -> Reservation:
-        self._reservation = reservation = await self._client._book(self._ask)
-        self._client._slots.add(self)
+        self._reservation = reservation = await self._book()
+        self._held.add(self)
         if reservation.id is not None:
             try:
                 left = await self._extended(reservation.id)
@@ -79,13 +85,11 @@ class Slot:
                 self._keeper = asyncio.get_running_loop().create_task(self._keep(reservation.id, left))
         return reservation
 
-    async def __aexit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         await self.leave()
 
     async def leave(self) -> None:
-        self._client._slots.discard(self)
+        self._held.discard(self)
         if self._keeper is not None:
             self._keeper.cancel()
         if self._reservation is not None:
@@ -100,7 +104,7 @@ class Slot:
         """How long the hold is now; where nobody answers, it is tried again as if it were so long."""
         ask = words.extend(id, self._hold)
         try:
-            left: float = ask.read(await self._client._reply(ask))
+            left: float = ask.read(await self._reply(ask))
         except Unavailable:
             return self._hold
         except Error as error:
