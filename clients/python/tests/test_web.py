@@ -576,8 +576,8 @@ class Drf(Weirs, unittest.TestCase):
 
 class Shared(unittest.TestCase):
     def test_a_process_has_one_client_made_at_its_first_call(self):
-        self.addCleanup(weir.shared.forget)
-        weir.shared.forget()
+        self.addCleanup(weir.shared.renew)
+        weir.shared.renew(timeout=PATIENCE)
         with Server("--threads", "1") as server, unittest.mock.patch.dict(os.environ, WEIR_URL=f"weir://127.0.0.1:{server.port}"):
             app = flask.Flask("test")
             app.add_url_rule("/", "hello", weir.flask.limit("1/h")(lambda: "hello"))

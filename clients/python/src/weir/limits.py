@@ -52,7 +52,7 @@ def item_of(key: str) -> Item:
 def count_rule(expiry: int) -> str:
     """A count that is never full: one in a nanosecond, or in as many whole ones as make it 10^12 at most."""
     tick = -(-expiry // LONGEST_TICK)
-    return f"{expiry * 10**9 // tick}/{expiry}s algorithm=fixed_window"
+    return f"{-(-expiry * 10**9 // tick)}/{expiry}s algorithm=fixed_window"
 
 
 def moving_rule(limit: int, expiry: int) -> str:
