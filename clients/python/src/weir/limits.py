@@ -10,6 +10,7 @@ storage_options. Without an answer of weir the caller gets an exception, so that
 """
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Tuple, Type
@@ -71,10 +72,16 @@ def used(told: Decision) -> int:
     return (told.limit or 0) - (told.remaining or 0)
 
 
+def moment(seconds: float) -> float:
+    """So long from now; for limits 2 and 3 in whole seconds, which clients are told as they are."""
+    at = time.time() + seconds
+    return at if hasattr(base, "SlidingWindowCounterSupport") else int(at)
+
+
 def moving_window(told: Decision, limit: int, expiry: int) -> Tuple[float, int]:
     """(its start, entries). It ends when the first unit comes back."""
-    now, taken, pace = time.time(), used(told), expiry / limit
-    return (now - expiry + told.reset_after - (taken - 1) * pace if taken else now), taken
+    taken, pace = used(told), expiry / limit
+    return moment(told.reset_after - (taken - 1) * pace - expiry if taken else 0.0), taken
 
 
 def sliding_window(told: Decision, expiry: int) -> Window:
@@ -104,7 +111,7 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
 
     def __init__(self, uri: Optional[str] = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions=wrap_exceptions)
-        self.client = weir.connect(**options_of(uri, options))
+        self.storage = weir.connect(**options_of(uri, options))
 
     @property
     def base_exceptions(self) -> Type[Exception]:
@@ -113,17 +120,17 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
     def incr(self, key: str, expiry: int, amount: int = 1, elastic_expiry: bool = False) -> int:
         if elastic_expiry:
             warn_of_elastic_expiry()
-        return used(self.client.check(name_of(key), count_rule(expiry), cost=amount))
+        return used(self.storage.check(name_of(key), count_rule(expiry), cost=math.ceil(amount)))
 
     def get(self, key: str) -> int:
         return used(self._count(key))
 
     def get_expiry(self, key: str) -> float:
-        return time.time() + self._count(key).reset_after
+        return moment(self._count(key).reset_after)
 
     def check(self) -> bool:
         try:
-            return self.client.look("limits", "1/s").decided
+            return self.storage.look("limits", "1/s").decided
         except weir.Error:
             return False
 
@@ -131,31 +138,31 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
         cannot_be_reset()
 
     def clear(self, key: str) -> None:
-        self.client.reset(name_of(key))
+        self.storage.reset(name_of(key))
         self._take_back(key, count_rule(item_of(key).expiry))
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return self.client.check(name_of(key), moving_rule(limit, expiry), cost=amount).allowed
+        return self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount)).allowed
 
     def get_moving_window(self, key: str, limit: int, expiry: int) -> Tuple[float, int]:
-        return moving_window(self.client.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
+        return moving_window(self.storage.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
 
     def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return self.client.check(name_of(key), sliding_rule(limit, expiry), cost=amount).allowed
+        return self.storage.check(name_of(key), sliding_rule(limit, expiry), cost=math.ceil(amount)).allowed
 
     def get_sliding_window(self, key: str, expiry: int) -> Window:
-        return sliding_window(self.client.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
+        return sliding_window(self.storage.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
 
     def clear_sliding_window(self, key: str, expiry: int) -> None:
         self._take_back(key, sliding_rule(item_of(key).amount, expiry))
 
     def _take_back(self, key: str, rule: str) -> None:
         """RESET forgets what is counted by GCRA; a window is given back."""
-        if taken := used(self.client.look(name_of(key), rule)):
-            self.client.refund(name_of(key), rule, cost=taken)
+        if taken := used(self.storage.look(name_of(key), rule)):
+            self.storage.refund(name_of(key), rule, cost=taken)
 
     def _count(self, key: str) -> Decision:
-        return self.client.look(name_of(key), count_rule(item_of(key).expiry))
+        return self.storage.look(name_of(key), count_rule(item_of(key).expiry))
 
 
 class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSliding):
@@ -165,7 +172,7 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
 
     def __init__(self, uri: Optional[str] = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions=wrap_exceptions)
-        self.client = weir.aio.connect(**options_of(uri, options))
+        self.storage = weir.aio.connect(**options_of(uri, options))
 
     @property
     def base_exceptions(self) -> Type[Exception]:
@@ -174,17 +181,17 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
     async def incr(self, key: str, expiry: int, amount: int = 1, elastic_expiry: bool = False) -> int:
         if elastic_expiry:
             warn_of_elastic_expiry()
-        return used(await self.client.check(name_of(key), count_rule(expiry), cost=amount))
+        return used(await self.storage.check(name_of(key), count_rule(expiry), cost=math.ceil(amount)))
 
     async def get(self, key: str) -> int:
         return used(await self._count(key))
 
     async def get_expiry(self, key: str) -> float:
-        return time.time() + (await self._count(key)).reset_after
+        return moment((await self._count(key)).reset_after)
 
     async def check(self) -> bool:
         try:
-            return (await self.client.look("limits", "1/s")).decided
+            return (await self.storage.look("limits", "1/s")).decided
         except weir.Error:
             return False
 
@@ -192,27 +199,27 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
         cannot_be_reset()
 
     async def clear(self, key: str) -> None:
-        await self.client.reset(name_of(key))
+        await self.storage.reset(name_of(key))
         await self._take_back(key, count_rule(item_of(key).expiry))
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return (await self.client.check(name_of(key), moving_rule(limit, expiry), cost=amount)).allowed
+        return (await self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount))).allowed
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> Tuple[float, int]:
-        return moving_window(await self.client.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
+        return moving_window(await self.storage.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
 
     async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return (await self.client.check(name_of(key), sliding_rule(limit, expiry), cost=amount)).allowed
+        return (await self.storage.check(name_of(key), sliding_rule(limit, expiry), cost=math.ceil(amount))).allowed
 
     async def get_sliding_window(self, key: str, expiry: int) -> Window:
-        return sliding_window(await self.client.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
+        return sliding_window(await self.storage.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
 
     async def clear_sliding_window(self, key: str, expiry: int) -> None:
         await self._take_back(key, sliding_rule(item_of(key).amount, expiry))
 
     async def _take_back(self, key: str, rule: str) -> None:
-        if taken := used(await self.client.look(name_of(key), rule)):
-            await self.client.refund(name_of(key), rule, cost=taken)
+        if taken := used(await self.storage.look(name_of(key), rule)):
+            await self.storage.refund(name_of(key), rule, cost=taken)
 
     async def _count(self, key: str) -> Decision:
-        return await self.client.look(name_of(key), count_rule(item_of(key).expiry))
+        return await self.storage.look(name_of(key), count_rule(item_of(key).expiry))
