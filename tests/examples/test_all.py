@@ -46,6 +46,7 @@ TESTED = {
     "pacing/delay_or_drop.conf": "end_to_end/test_pacing.py TestDelayOrDrop",
     "pacing/delay_or_drop.js": "end_to_end/test_pacing.py TestDelayOrDrop",
     "pacing/model_calls.py": "end_to_end/test_tokens.py Python",
+    "pacing/litellm_callback.py": "end_to_end/test_tokens.py LiteLlm",
     "gateways/nginx_tokens.conf": "end_to_end/test_tokens.py Nginx",
     "pacing/plot.py": "examples/test_all.py Plot",
     "grafana/weir.json": "end_to_end/test_admin.py",

@@ -1,6 +1,6 @@
 """docs/clients.md, docs/testing.md and README.md of clients/python: each snippet runs, in its language where that is there.
 
-Blocks after `<!-- file: NAME -->` are files. A line of another language's client is not run; what it sends is, by the words in
+A block after `<!-- file: NAME -->` is a file, which ends as its language's do. A line of another language's client is not run; what it sends is, by the words in
 `<!-- sends: ... -->`, which have to be in it."""
 import concurrent.futures
 import os
@@ -58,7 +58,7 @@ class Snippets(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(Folder())
-        limits = next(text for _, kind, name, _, text in blocks("yaml") if (kind, name) == ("file", "limits.yaml"))
+        limits = next(text for _, kind, name, _, text in blocks("yaml") if (kind, name) == ("file", "limits"))
         cls.weir = cls.enterClassContext(Server("--limits", cls.folder.file("limits.yaml", limits), "--allow-refunds"))
         cls.path = f"{HERE.parent / 'src'}:{pypi.installed(HERE / 'requirements_adapters.txt', 'python_adapters')}"
 
@@ -81,7 +81,7 @@ class Snippets(unittest.TestCase):
     def test_javascript(self):
         folder = typescript.built()
         for number, (_, kind, name, _, text) in enumerate(blocks("js")):
-            file = folder / (f"docs-{name}" if kind == "file" else f"docs-{number}.mjs")
+            file = folder / (f"docs-{name}.mjs" if kind == "file" else f"docs-{number}.mjs")
             file.write_text(text if kind == "file" else f"{text}\nawait client.close();\n")
             code, said = self.ran("node", *(["--test"] if kind == "file" else []), file, cwd=folder)
             self.assertEqual((code, "does not answer" in said), (0, False), f"{text}{said}")
@@ -100,7 +100,7 @@ class Snippets(unittest.TestCase):
         (folder / "shop").mkdir()
         for _, kind, name, _, text in blocks("go"):
             if kind == "file":
-                (folder / "shop" / name).write_text(text)
+                (folder / "shop" / f"{name}.go").write_text(text)
         self.assertGreaterEqual(len(snippets), 3)
         for command in (("go", "run", "./cmd"), ("go", "test", "./shop")):
             code, said = self.ran(*command, cwd=folder, GOFLAGS="-mod=mod", GOCACHE=os.environ.get("GOCACHE", os.path.join(self.folder.path, "go")))

@@ -210,11 +210,11 @@ class Middleware(Weirs):
             self.assertNotIn("ratelimit", headers)
         self.assertEqual(questions, [(weir.Unavailable, "/hello")])
 
-    def test_what_is_no_option_is_told_at_once(self):
+    def test_a_wrong_option_is_told_at_once(self):
         with self.assertRaisesRegex(ValueError, "on_error is 'allow', 'deny', 'raise' or a function, not 'pass'"):
             self.app(client=self.connect(), on_error="pass")
 
-    def test_an_address_that_is_none_has_no_counter(self):
+    def test_without_an_address_there_is_no_counter_for_it(self):
         self.assertEqual(self.ask_of()("/hello", "bob", ip="")[0], 200)
 
 
@@ -261,7 +261,7 @@ class Limited(Weirs):
                 view, = self.views(self.limited("1/h", client=self.to_nobody(), on_error=on_error, max_wait=max_wait))
                 self.assertEqual(view()[0], expected)
 
-    def test_what_is_no_limit_is_told_at_once(self):
+    def test_a_wrong_limit_is_told_at_once(self):
         with self.assertRaises(ValueError):
             self.views(self.limited("often"))
         with self.assertRaisesRegex(TypeError, "key needs a rule"):
@@ -377,7 +377,7 @@ class FastApi(Middleware, unittest.TestCase):
         app.get("/tenants")(lambda: "hello")
         return app
 
-    def test_what_is_no_option_is_told_at_once(self):
+    def test_a_wrong_option_is_told_at_once(self):
         pass  # Starlette makes its middleware at the first request
 
     def test_a_view_s_own_limit_is_told_and_not_twice(self):
@@ -479,7 +479,7 @@ class Django(Middleware, unittest.TestCase):
         if "attributes" in options:
             said["attributes"] = lambda self, request: options["attributes"](request)
         type(self).Mine = type("Mine", (weir.django.Middleware,), said)
-        self.Mine({}.get)  # an option that is none is told now
+        self.Mine({}.get)  # tells now what is wrong with an option
         globals()["Mine"] = self.Mine
         urlpatterns[:] = self.urls()
         django.urls.clear_url_caches()

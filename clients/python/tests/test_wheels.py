@@ -90,10 +90,10 @@ class Wheels(unittest.TestCase):
         """By README alone: both files are blocks of docs/testing.md."""
         python = self.venv(self.full, "--system-site-packages")
         folder = self.enterContext(Folder())
-        blocks = re.findall(r"^<!-- file: (\w+\.py) -->\n```python\n(.*?)^```$", pathlib.Path(ROOT, "docs/testing.md").read_text(), re.M | re.S)
-        self.assertEqual([name for name, _ in blocks], ["app.py", "test_app.py"])
+        blocks = re.findall(r"^<!-- file: (\w+) -->\n```python\n(.*?)^```$", pathlib.Path(ROOT, "docs/testing.md").read_text(), re.M | re.S)
+        self.assertEqual([name for name, _ in blocks], ["app", "test_app"])
         for name, text in blocks:
-            folder.file(name, text)
+            folder.file(f"{name}.py", text)
         pytest = str(pypi.installed(HERE / "requirements_adapters.txt", "python_adapters"))
         code, said = ran(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder.path, PYTHONPATH=pytest)
         self.assertEqual(code, 0, said)

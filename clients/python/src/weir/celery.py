@@ -168,7 +168,7 @@ class Paced:
         return kept
 
     def _again(self, task: Any, seconds: float, kept: Optional[Moment] = None) -> Exception:
-        """Puts the task away; it is no attempt of its own."""
+        """Puts the task away, which does not count as an attempt."""
         kwargs = {name: value for name, value in task.request.kwargs.items() if name != MOMENT}
         if kept is not None:
             kwargs[MOMENT] = list(kept)

@@ -41,7 +41,7 @@ class Throttle(BaseThrottle):
         if key is not None:
             said["key"] = lambda self, request, view: key(request, view)
         made = cast(Type[Throttle], type("Throttle", (cls,), said))
-        made.gate()  # a rule that is none is told now
+        made.gate()  # tells now what is wrong with the rule
         return made
 
     def attributes(self, request: Any, view: APIView) -> Mapping[str, Value]:

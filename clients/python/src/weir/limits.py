@@ -1,6 +1,6 @@
 """A storage for the package `limits`, and so for what is built on it, such as Flask-Limiter and slowapi:
 
-    import weir.limits
+    import weir.limits  # has the schemes weir://, weirs://, weir+unix:// and weir+local:
     limiter = Limiter(get_remote_address, app=app, storage_uri="weir://limits.internal")
 
 Fixed windows and sliding window counters count as with other storages; a moving window is GCRA. A window can be

@@ -44,8 +44,8 @@ class WeirServer:
         return client
 
     def limits(self, text_or_path: Union[str, "os.PathLike[str]"]) -> None:
-        """By this limits file: its path, or its text in several lines. It begins anew, except for another text: that is in
-        force at once, and keys keep what they owe."""
+        """By this limits file: its path, or its text in several lines. The server starts again, except for
+        another text: that is in force at once, and keys keep what they owe."""
         if isinstance(text_or_path, str) and "\n" in text_or_path:
             path = self._folder / "limits.yaml"
             path.write_text(text_or_path)
