@@ -212,8 +212,9 @@ def certify(folder):
         subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=folder)
 
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=cases", "-days", "2")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=cases", "-days", "2", "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
     (folder / "index").write_text("")
     (folder / "ca.conf").write_text(f"[ca]\ndefault_ca=c\n[c]\ndatabase={folder}/index\nnew_certs_dir={folder}\n"
                                     "rand_serial=yes\ndefault_md=sha256\nunique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n")

@@ -1,4 +1,4 @@
-"""docs/clients.md, docs/testing.md and README.md of clients/python: each snippet runs, in its language where that is there.
+"""docs/clients.md and docs/testing.md: each snippet runs, in its language where that is there.
 
 A block after `<!-- file: NAME -->` is a file, which ends as its language's do. A line of another language's client is not run; what it sends is, by the words in
 `<!-- sends: ... -->`, which have to be in it."""
@@ -24,7 +24,7 @@ except ImportError:  # of another branch
     typescript = None
 
 GO = REPOSITORY / "clients/go"
-PAGES = [REPOSITORY / "docs/clients.md", REPOSITORY / "docs/testing.md", HERE.parent / "README.md"]
+PAGES = [REPOSITORY / "docs/clients.md", REPOSITORY / "docs/testing.md"]
 BLOCK = re.compile(r"(?:<!-- (file|sends): (.*?) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 # Blocks may await at the top.
 PYTHON = "import ast, asyncio, inspect, sys\ncode = compile(sys.stdin.read(), 'snippet', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n" \

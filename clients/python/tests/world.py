@@ -162,4 +162,4 @@ class Loop:
         self.loop.close()
 
 
-__all__ = ["CASES", "PATIENCE", "Folder", "Loop", "Proxy", "Threads", "Weir", "until", "weir"]
+__all__ = ["CASES", "PATIENCE", "ROOT", "WEIR", "Folder", "Loop", "Proxy", "Threads", "Weir", "environment", "until", "weir"]

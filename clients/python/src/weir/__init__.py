@@ -11,6 +11,7 @@
 from weir._version import VERSION as __version__
 from weir.client import Client, connect
 from weir.decision import Call, Charged, Decision, Question
+from weir.decorator import limit
 from weir.errors import Denied, Error, Refused, Unauthorized, Unavailable
 from weir.reservation import Reservation
 from weir.verbs import Limiter
@@ -33,4 +34,5 @@ __all__ = [
     "Value",
     "__version__",
     "connect",
+    "limit",
 ]

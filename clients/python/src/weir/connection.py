@@ -12,6 +12,7 @@ import time
 from collections import deque
 from typing import Any
 
+from weir import errors
 from weir.errors import NotWritten, Unavailable
 from weir.resp import Failure, NotResp, Parser
 
@@ -148,7 +149,7 @@ class Connection:
                 if written <= start:
                     each.error = NotWritten()
                 start += len(each.data)
-            self._broken(_unavailable(error))
+            self._broken(unavailable(error))
             return False
         self._rest = data[written:]
         return not self._rest
@@ -213,7 +214,7 @@ class Connection:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return False
         except OSError as error:
-            self._broken(_unavailable(error))
+            self._broken(unavailable(error))
             return True
         if not data:
             self._broken(Unavailable("the connection was closed"))
@@ -221,10 +222,11 @@ class Connection:
         try:
             for reply in self._parser.feed(data):
                 if not self._pending:
-                    raise NotResp(str(reply) if isinstance(reply, Failure) else "a reply that was not asked for")
+                    self._broken(unavailable(unasked(reply)))
+                    break
                 self._pending.popleft().finish(reply)
         except NotResp as error:
-            self._broken(Unavailable(str(error) or "the answer is not RESP"))
+            self._broken(unavailable(error))
         return True
 
     def _broken(self, error: Unavailable) -> None:
@@ -239,5 +241,15 @@ class Connection:
                     question.finish(None, question.error or (Unavailable(*error.args) if written else NotWritten()))
 
 
-def _unavailable(error: OSError) -> Unavailable:
-    return Unavailable(error.strerror.lower() if error.strerror else str(error))
+def unavailable(error: Exception) -> Unavailable:
+    """What those that wait are told."""
+    if isinstance(error, NotResp):
+        return Unavailable("the answer is not RESP")
+    if isinstance(error, OSError) and error.strerror:
+        return Unavailable(error.strerror.lower())
+    return Unavailable(str(error) or type(error).__name__)
+
+
+def unasked(reply: Any) -> Exception:
+    """A reply that nobody waits for says why the server closes the connection."""
+    return errors.of_reply(reply) if isinstance(reply, Failure) else NotResp()

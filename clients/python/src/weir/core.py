@@ -21,7 +21,7 @@ log = logging.getLogger("weir")
 OnError = Union[str, Callable[[Unavailable, Question], bool]]
 OnCall = Callable[[Call], object]
 
-_REMEMBERED_SECONDS, _REMEMBERED_DENIALS = 10.0, 10_000
+REMEMBERED_SECONDS, REMEMBERED_DENIALS = 10.0, 10_000
 
 
 class Core:
@@ -63,6 +63,7 @@ class Core:
         """The answer where there is none: on_error decides."""
         self._outage.missed(error)
         if self._on_error == "raise":
+            self._tell(ask, None, began, decided=False)
             raise error
         answer = ask.without(lambda: self._decide(ask, error), error)
         self._tell(ask, answer, began, decided=False)
@@ -151,6 +152,6 @@ class Denials:
             passes = now + answer.retry_after
             with self._lock:
                 self._kept.pop(ask.data, None)
-                if len(self._kept) >= _REMEMBERED_DENIALS:
+                if len(self._kept) >= REMEMBERED_DENIALS:
                     del self._kept[next(iter(self._kept))]
-                self._kept[ask.data] = min(passes, now + _REMEMBERED_SECONDS), passes, answer
+                self._kept[ask.data] = min(passes, now + REMEMBERED_SECONDS), passes, answer

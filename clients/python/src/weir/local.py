@@ -25,12 +25,12 @@ def program() -> str:
     if found and os.access(found, os.X_OK):
         return found
     if not sys.platform.startswith("linux"):
-        raise Refused(
+        raise Unavailable(
             f"the weir program runs on Linux; here start a container, `{_CONTAINER}`, and connect to weir://localhost"
         )
     if named:
-        raise Refused(f"WEIR_PROGRAM={named} is not a program")
-    raise Refused(
+        raise Unavailable(f"WEIR_PROGRAM={named} is not a program")
+    raise Unavailable(
         "the weir program is not in this package or in PATH, and WEIR_PROGRAM is not set: "
         "install weir-client with the program, or connect to a URL"
     )

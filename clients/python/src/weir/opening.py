@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator
 from typing import Any, Callable
 
-from weir.connection import Connection, ready
+from weir.connection import Connection, ready, unavailable
 from weir.errors import Error, Refused, Unauthorized, Unavailable
 from weir.greeting import greeting
 from weir.resp import NotResp, Parser
@@ -30,9 +30,7 @@ def failure(error: Exception, endpoint: Endpoint) -> Error:
         return Unauthorized(f"{endpoint} does not take this client's certificate: {error.reason}")
     if isinstance(error, NotResp):
         return Refused(f"{endpoint} does not speak RESP; is it the address of weir's --resp?")
-    if isinstance(error, OSError) and error.strerror:
-        return Unavailable(error.strerror.lower())
-    return Unavailable(str(error) or type(error).__name__)
+    return unavailable(error)
 
 
 class Opening:

@@ -35,7 +35,10 @@ class Pool:
         while True:
             connection = self._shared
             if connection is None or not connection.usable(until - self._settings.timeout):
+                is_first = not self._backoff.tried
                 connection = self._connect(until)
+                if is_first:
+                    until = time.monotonic() + self._settings.timeout
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
             try:
@@ -68,6 +71,8 @@ class Pool:
             finally:
                 self._waiting.remove(connection)
             self._idle.append(connection)
+            if self._closed:
+                connection.close()
             return reply
 
     def close(self) -> None:
@@ -80,8 +85,10 @@ class Pool:
             while self._shared.unanswered() and not self._shared.closed and time.monotonic() < deadline:
                 time.sleep(0.001)
             self._shared.close()
-        if self._opening is not None:
-            self._opening.close()
+        if self._connecting.acquire(timeout=self._settings.timeout):
+            if self._opening is not None:
+                self._opening.close()
+            self._connecting.release()
 
     def abandon(self) -> None:
         """In a child of fork: the sockets are the parent's, who goes on with them."""
@@ -131,9 +138,9 @@ class Pool:
         return until if self._backoff.tried else math.inf
 
     def _made(self, until: float) -> Connection:
-        while True:
+        while self._opening is not None or self._backoff.due <= until:
             try:
-                opening = self._opening or self._begin(until)
+                opening = self._opening or self._begin()
                 if not opening.advance(self._patience(until)):
                     break  # whoever comes next goes on with it
             except Error as why:
@@ -141,8 +148,6 @@ class Pool:
                 self._backoff.failed(why, time.monotonic())
                 if isinstance(why, (Refused, Unauthorized)):
                     raise
-                if self._backoff.due > until:
-                    break
                 continue
             self._opening = None
             self._backoff.connected()
@@ -150,7 +155,7 @@ class Pool:
             return opening.connection
         raise self._backoff.error()
 
-    def _begin(self, until: float) -> Opening:
+    def _begin(self) -> Opening:
         time.sleep(max(0.0, self._backoff.due - time.monotonic()))
         start = self._settings.start
         endpoint = start() if start and self._backoff.tried else self._backoff.endpoint()

@@ -256,7 +256,7 @@ class Subject:
             if cost != 1:
                 raise TypeError("cost is one number, costs has one for each limit: give one of them")
             self.options += [b"COST", b",".join(_bytes(name) + b"=" + _whole("costs", n) for name, n in costs.items())]
-        elif cost != 1 or at_least is not None:
+        elif cost != 1 or type(cost) is not int or at_least is not None:
             self.options += [b"COST", _whole("cost", cost)]
         if at_least is not None:
             self.options += [b"ATLEAST", _whole("at_least", at_least)]

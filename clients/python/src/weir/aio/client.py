@@ -63,6 +63,7 @@ class Client(
         self._core = core
         self._of_loop: Pool | None = None
         self._slots: set[Slot] = set()
+        self._ending: set[asyncio.Task[Any]] = set()
         self._timeout = settings.timeout
         fork.watch(self)
 
@@ -139,6 +140,13 @@ class Client(
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
+    def _unwanted(self, reply: Any) -> None:
+        """A moment that has come too late for whoever waited: its hold ends, and costs nothing."""
+        if not isinstance(reply, Failure) and reply[5]:
+            task = asyncio.get_running_loop().create_task(self._ask(words.settle(str(reply[5], "ascii"), 0, {})))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
     async def _acquire(self, ask: Acquires) -> Booking:
         pool = self._pool()
         began = pool.loop.time()
@@ -146,7 +154,7 @@ class Client(
         try:
             left = ask.max_wait - (pool.loop.time() - began)
             if waits:
-                reply = await pool.ask_alone(ask.within(left), left)
+                reply = await pool.ask_alone(ask.within(left), left, self._unwanted)
             else:  # no time is left to wait, so the reply comes at once
                 reply = await pool.ask(ask.within(0), pool.loop.time() + self._timeout)
         except Unavailable as error:

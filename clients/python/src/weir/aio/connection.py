@@ -7,9 +7,9 @@ import math
 from collections import deque
 from typing import Any, cast
 
-from weir.connection import STUCK_SECONDS
+from weir.connection import STUCK_SECONDS, unasked, unavailable
 from weir.errors import NotWritten, Unavailable
-from weir.resp import Failure, NotResp, Parser
+from weir.resp import NotResp, Parser
 
 _BLOCKED_SECONDS = 0.01
 
@@ -25,6 +25,7 @@ class Connection(asyncio.Protocol):
         self._pending: deque[Answer] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self.closed = False
+        self.why: Exception = Unavailable("no answer within the timeout")  # it was closed
 
     def unanswered(self) -> int:
         return len(self._pending)
@@ -36,6 +37,9 @@ class Connection(asyncio.Protocol):
     def ask(self, data: bytes, until: float) -> asyncio.Future[Any]:
         """The reply, or Unavailable. Cancelled, it is dropped when it comes."""
         answer = self._loop.create_future()
+        if self.closed:
+            answer.set_exception(NotWritten())
+            return answer
         if not self._outbox:
             self._loop.call_soon(self._flush)
         self._outbox.append(data)
@@ -44,8 +48,8 @@ class Connection(asyncio.Protocol):
             self._wake_at(until)
         return answer
 
-    def close(self, why: str = "the client was closed") -> None:
-        self._broken(Unavailable(why))
+    def close(self, why: BaseException | None = None) -> None:
+        self._broken(why if isinstance(why, Exception) else Unavailable("the client was closed"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -54,16 +58,15 @@ class Connection(asyncio.Protocol):
         try:
             for reply in self._parser.feed(data):
                 if not self._pending:
-                    raise NotResp(str(reply) if isinstance(reply, Failure) else "a reply that was not asked for")
+                    return self._broken(unasked(reply))
                 answer, _ = self._pending.popleft()
                 if not answer.done():
                     answer.set_result(reply)
         except NotResp as error:
-            self._broken(Unavailable(str(error) or "the answer is not RESP"))
+            self._broken(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        why = exc.strerror.lower() if isinstance(exc, OSError) and exc.strerror else "the connection was closed"
-        self._broken(Unavailable(why))
+        self._broken(exc or Unavailable("the connection was closed"))
 
     def _flush(self) -> None:
         if not self.closed and self._transport is not None:
@@ -95,11 +98,11 @@ class Connection(asyncio.Protocol):
         if following:
             self._wake_at(min(following) + 0.0005)
 
-    def _broken(self, error: Unavailable) -> None:
+    def _broken(self, error: Exception) -> None:
         """What was not written may be asked elsewhere."""
         if self.closed:
             return
-        self.closed = True
+        self.closed, self.why = True, error
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:
@@ -107,7 +110,7 @@ class Connection(asyncio.Protocol):
         written = len(self._pending) - len(self._outbox)
         for at, (answer, _) in enumerate(self._pending):
             if not answer.done():
-                answer.set_exception(Unavailable(*error.args) if at < written else NotWritten())
+                answer.set_exception(unavailable(error) if at < written else NotWritten())
                 answer.exception()  # nobody may be waiting
         self._pending.clear()
         self._outbox.clear()

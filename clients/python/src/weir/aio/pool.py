@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import Any, Callable
 
 from weir.aio.connection import Connection
 from weir.backoff import Backoff
@@ -24,6 +24,7 @@ class Pool:
         self._backoff = Backoff(settings.target.endpoints)
         self._shared: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
+        self._made: Connection | None = None  # and not taken yet
         self._alone = asyncio.BoundedSemaphore(settings.max_connections - 1)
         self._idle: list[Connection] = []
         self._waiting: set[Connection] = set()  # for a moment
@@ -35,7 +36,10 @@ class Pool:
         while True:
             connection = self._shared
             if connection is None or connection.closed:
+                is_first = not self._backoff.tried
                 connection = await self._connect(until)
+                if is_first:
+                    until = self.loop.time() + self._settings.timeout
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
             with contextlib.suppress(NotWritten):
@@ -52,28 +56,33 @@ class Pool:
     def done_waiting(self) -> None:
         self._alone.release()
 
-    async def ask_alone(self, data: bytes, max_wait: float) -> Any:
+    async def ask_alone(self, data: bytes, max_wait: float, unwanted: Callable[[Any], None]) -> Any:
         """A reply by a connection of its own. Given up, for whatever reason, the connection is closed: then the moment is
-        another's."""
+        another's. Where its reply is there already, `unwanted` is told."""
         while True:
             connection = self._idle_connection() or await self._new(self.loop.time() + self._settings.timeout)
             self._waiting.add(connection)
+            answer = connection.ask(data, self.loop.time() + max_wait + self._settings.timeout)
             try:
-                reply = await connection.ask(data, self.loop.time() + max_wait + self._settings.timeout)
+                reply = await answer
             except NotWritten:
                 continue
             except BaseException:
                 connection.close()
+                if answer.done() and not answer.cancelled() and answer.exception() is None:
+                    unwanted(answer.result())  # it came, and whoever asked had been cancelled
                 raise
             finally:
                 self._waiting.discard(connection)
             self._idle.append(connection)
+            if self._closed:
+                connection.close()
             return reply
 
     async def close(self) -> None:
         """Ordinary calls may still be answered within the timeout; those that wait for a moment give it up."""
         self._closed = True
-        for each in [*self._waiting, *self._idle]:
+        for each in [*self._waiting, *self._idle, *([self._made] if self._made else [])]:
             each.close()
         if self._opening is not None:
             self._opening.cancel()
@@ -97,36 +106,45 @@ class Pool:
             raise Unavailable(f"{self._unconnected} calls are unanswered")
         self._unconnected += 1
         try:
-            made = await self._new(until)
+            while self._shared is None or self._shared.closed:
+                self._shared = self._made_connection()
+                if self._shared is None:
+                    await self._attempt(until)
+            return self._shared
         finally:
             self._unconnected -= 1
-        if self._shared is None or self._shared.closed:
-            self._shared = made
-        elif made is not self._shared:
-            self._idle.append(made)
-        return self._shared
 
     async def _new(self, until: float) -> Connection:
         while True:
-            if self._closed:
-                raise Unavailable("the client is closed")
-            opening = self._opening
-            if opening is None:
-                if self._backoff.due > until:
-                    raise self._backoff.error()
-                opening = self._opening = self.loop.create_task(self._open())
-                opening.add_done_callback(self._opened)
-            patience = until - self.loop.time() if self._backoff.tried else None
-            done, _ = await asyncio.wait([opening], timeout=patience)
-            if not done:
+            connection = self._made_connection()
+            if connection is not None:
+                return connection
+            await self._attempt(until)
+
+    def _made_connection(self) -> Connection | None:
+        """The one that an attempt has made, for the first that takes it."""
+        connection, self._made = self._made, None
+        return connection if connection is not None and not connection.closed else None
+
+    async def _attempt(self, until: float) -> None:
+        """Waits for the end of an attempt, one at a time; an Error where it failed and no other is due in time."""
+        if self._closed:
+            raise Unavailable("the client is closed")
+        opening = self._opening
+        if opening is None:
+            if self._backoff.due > until:
                 raise self._backoff.error()
-            if opening.cancelled():
-                raise Unavailable("the client is closed")
-            error = opening.exception()
-            if error is None:
-                return opening.result()
-            if isinstance(error, (Refused, Unauthorized)):
-                raise type(error)(*error.args)
+            opening = self._opening = self.loop.create_task(self._open())
+            opening.add_done_callback(self._opened)
+        patience = until - self.loop.time() if self._backoff.tried else None
+        done, _ = await asyncio.wait([opening], timeout=patience)
+        if not done:
+            raise self._backoff.error()
+        if opening.cancelled():
+            raise Unavailable("the client is closed")
+        error = opening.exception()
+        if isinstance(error, (Refused, Unauthorized)):
+            raise type(error)(*error.args)
 
     def _opened(self, opening: asyncio.Task[Connection]) -> None:
         self._opening = None
@@ -134,6 +152,7 @@ class Pool:
             return
         error = opening.exception()
         if error is None:
+            self._made = opening.result()
             self._backoff.connected()
         else:
             self._backoff.failed(error if isinstance(error, Error) else Unavailable(str(error)), self.loop.time())
@@ -146,12 +165,15 @@ class Pool:
             endpoint = await self.loop.run_in_executor(None, start)
         try:
             connection = await asyncio.wait_for(self._dialled(endpoint), self._settings.connect_timeout)
-            await self._greet(connection, endpoint)
-            return connection
         except asyncio.TimeoutError:
             raise Unavailable("no connection within connect_timeout") from None
-        except (OSError, Error) as error:
+        except OSError as error:
             raise failure(error, endpoint) from None
+        try:
+            await self._greet(connection, endpoint)
+        except (Unavailable, NotWritten):
+            raise failure(connection.why, endpoint) from None
+        return connection
 
     async def _dialled(self, endpoint: Endpoint) -> Connection:
         if endpoint.path is not None:
@@ -171,6 +193,6 @@ class Pool:
                 words = steps.send(await connection.ask(words, until))
         except StopIteration:
             return
-        except BaseException:
-            connection.close()
+        except BaseException as error:
+            connection.close(error)
             raise
