@@ -1,7 +1,8 @@
 """Puts the program into a wheel: WEIR_ARCHIVE names an unpacked weir-linux-ARCHITECTURE.tar.gz, as in
 
-    WEIR_ARCHIVE=build/package/weir-linux-x86_64 python -m build --wheel clients/python
+WEIR_ARCHIVE=build/package/weir-linux-x86_64 python -m build --wheel clients/python
 """
+
 import os
 import pathlib
 

@@ -1,4 +1,5 @@
 """The storage for `limits`, of 5 and of 2.8, and Flask-Limiter and slowapi on it, on virtual time."""
+
 import asyncio
 import pathlib
 import subprocess
@@ -7,13 +8,13 @@ import time
 import unittest
 import warnings
 
-from world import Folder, Weir  # noqa: I001, finds the others
-
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parents[2] / "tests/end_to_end")]
 import pypi
 from programs import free_port
 from server import PATIENCE, Server, run
+from world import Weir
 
-HERE = pathlib.Path(__file__).resolve().parent
 OLD = "--limits-2"  # as the first word: the tests of this file that limits 2.8 can run
 if OLD in sys.argv:
     sys.argv.remove(OLD)
@@ -78,7 +79,9 @@ class Strategies(Storages):
             item = limits.parse(text)
             self.assertTrue(limiter.hit(item, self.key, cost=item.amount), text)
             self.assertFalse(limiter.hit(item, self.key), text)
-            self.assertAlmostEqual(limiter.get_window_stats(item, self.key)[0] - time.time(), item.get_expiry(), delta=1, msg=text)
+            self.assertAlmostEqual(
+                limiter.get_window_stats(item, self.key)[0] - time.time(), item.get_expiry(), delta=1, msg=text
+            )
 
     def test_a_moving_window_is_gcra(self):
         limiter = self.limiter("moving-window")
@@ -119,7 +122,9 @@ class Storage(Storages):
     def test_a_key_that_is_of_no_limit_is_told(self):
         storage = self.storage()
         self.assertEqual(storage.incr("mine", 60), 1)
-        with self.assertRaisesRegex(ValueError, "the storage reads the limit from the end of a key, as in LIMITER/ip/100/1/minute; 'mine' ends"):
+        with self.assertRaisesRegex(
+            ValueError, "the storage reads the limit from the end of a key, as in LIMITER/ip/100/1/minute; 'mine' ends"
+        ):
             storage.get("mine")
 
     def test_what_cannot_be(self):
@@ -144,8 +149,10 @@ class Storage(Storages):
     def test_each_scheme(self):
         with Server("--threads", "1") as server:
             self.assertTrue(storage_from_string(f"weir://127.0.0.1:{server.port}", timeout=PATIENCE).check())
-            self.assertEqual({each.partition("+")[2] or each for each in weir.limits.AsyncStorage.STORAGE_SCHEME},
-                             set(weir.limits.Storage.STORAGE_SCHEME))
+            self.assertEqual(
+                {each.partition("+")[2] or each for each in weir.limits.AsyncStorage.STORAGE_SCHEME},
+                set(weir.limits.Storage.STORAGE_SCHEME),
+            )
         self.assertIn("weirs", weir.limits.SCHEMES)
         self.assertIn("weir+local", weir.limits.SCHEMES)
 
@@ -166,6 +173,7 @@ class Storage(Storages):
             told.append(await storage.check())
             await storage.storage.close()
             return told
+
         told = asyncio.run(asked())
         each = [[True] * 10 + [False, False], 0, 10]
         self.assertEqual(told, each * 2 + ([] if IS_OLD else each[:2]) + [True])
@@ -177,10 +185,18 @@ class Extensions(Storages):
         import flask
         from flask_limiter import Limiter
         from flask_limiter.util import get_remote_address
+
         app = flask.Flask("test")
         url = options.pop("url", None) or f"weir+{self.weir.url.replace(':', '://', 1)}"
-        limiter = Limiter(get_remote_address, app=app, default_limits=["4/hour"], storage_uri=url, storage_options={"timeout": options.pop(
-            "timeout", PATIENCE)}, headers_enabled=True, **options)
+        limiter = Limiter(
+            get_remote_address,
+            app=app,
+            default_limits=["4/hour"],
+            storage_uri=url,
+            storage_options={"timeout": options.pop("timeout", PATIENCE)},
+            headers_enabled=True,
+            **options,
+        )
 
         @app.get("/slow")
         @limiter.limit("1/day")
@@ -195,6 +211,7 @@ class Extensions(Storages):
         @limiter.exempt
         def ping():
             return "pong"
+
         return app.test_client(), limiter
 
     def test_flask_limiter(self):
@@ -223,8 +240,12 @@ class Extensions(Storages):
         from slowapi import Limiter, _rate_limit_exceeded_handler
         from slowapi.errors import RateLimitExceeded
         from slowapi.util import get_remote_address
-        limiter = Limiter(key_func=get_remote_address, storage_uri=f"weir+{self.weir.url.replace(':', '://', 1)}",
-                          storage_options={"timeout": PATIENCE})
+
+        limiter = Limiter(
+            key_func=get_remote_address,
+            storage_uri=f"weir+{self.weir.url.replace(':', '://', 1)}",
+            storage_options={"timeout": PATIENCE},
+        )
         app = fastapi.FastAPI()
         app.state.limiter = limiter
         app.add_exception_handler(RateLimitExceeded, _rate_limit_exceeded_handler)
@@ -233,6 +254,7 @@ class Extensions(Storages):
         @limiter.limit("5/minute")
         async def homepage(request: fastapi.Request):
             return "test"
+
         client = TestClient(app)
         self.assertEqual([client.get("/home").status_code for _ in range(6)], [200] * 5 + [429])
         self.weir.advance(60_000)

@@ -1,4 +1,5 @@
 """The fixture weir_server, in pytest."""
+
 import pathlib
 import subprocess
 import sys
@@ -91,9 +92,14 @@ class Plugin(unittest.TestCase):
         folder = self.enterContext(Folder())
         folder.file("test_it.py", TESTS)
         path = f"{HERE.parent / 'src'}:{pypi.installed(HERE / 'requirements_adapters.txt', 'python_adapters')}"
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "weir.pytest_plugin", "-p", "no:cacheprovider"],
-                              cwd=folder.path, env=environment(PYTHONPATH=path, WEIR_PROGRAM=WEIR), capture_output=True, text=True,
-                              timeout=6 * PATIENCE)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "weir.pytest_plugin", "-p", "no:cacheprovider"],
+            cwd=folder.path,
+            env=environment(PYTHONPATH=path, WEIR_PROGRAM=WEIR),
+            capture_output=True,
+            text=True,
+            timeout=6 * PATIENCE,
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("7 passed", done.stdout)
 

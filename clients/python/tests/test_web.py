@@ -1,4 +1,5 @@
 """The adapters in their frameworks: Flask, FastAPI, Starlette, Django, Django REST framework, bare ASGI and WSGI."""
+
 import asyncio
 import logging
 import os
@@ -7,11 +8,11 @@ import sys
 import types
 import unittest
 import unittest.mock
-from typing import Optional  # noqa: F401, of views' annotations
+from typing import Optional
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parents[2] / "tests/end_to_end")]
-import pypi  # noqa: E402
+import pypi
 
 sys.path.insert(0, str(pypi.installed(HERE / "requirements_adapters.txt", "python_adapters")))
 sys.modules["test_web"] = sys.modules[__name__]  # as Django finds it
@@ -28,37 +29,44 @@ class Named:
         return "Named"
 
 
-import django  # noqa: E402
-from django.conf import settings  # noqa: E402
+import django
+from django.conf import settings
 
-settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF="test_web", SECRET_KEY="of a test", USE_TZ=True, DATABASES={},
-                   INSTALLED_APPS=["rest_framework"], LOGGING_CONFIG=None,
-                   REST_FRAMEWORK={"DEFAULT_AUTHENTICATION_CLASSES": ["test_web.Named"], "UNAUTHENTICATED_USER": None})
+settings.configure(
+    ALLOWED_HOSTS=["*"],
+    ROOT_URLCONF="test_web",
+    SECRET_KEY="of a test",
+    USE_TZ=True,
+    DATABASES={},
+    INSTALLED_APPS=["rest_framework"],
+    LOGGING_CONFIG=None,
+    REST_FRAMEWORK={"DEFAULT_AUTHENTICATION_CLASSES": ["test_web.Named"], "UNAUTHENTICATED_USER": None},
+)
 django.setup()
-import fastapi  # noqa: E402
-import flask  # noqa: E402
-import rest_framework.response  # noqa: E402
-import rest_framework.views  # noqa: E402
-import starlette.applications  # noqa: E402
-import starlette.responses  # noqa: E402
-import starlette.routing  # noqa: E402
-from django.core.handlers.asgi import ASGIHandler  # noqa: E402
-from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
-from django.http import HttpResponse  # noqa: E402
-from django.test.utils import override_settings  # noqa: E402
-from django.urls import path  # noqa: E402
+import fastapi
+import flask
+import rest_framework.response
+import rest_framework.views
+import starlette.applications
+import starlette.responses
+import starlette.routing
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpResponse
+from django.test.utils import override_settings
+from django.urls import path
+from programs import free_port
+from server import PATIENCE, Folder, Server, run_at_once
 
-import weir  # noqa: E402
-import weir.aio  # noqa: E402
-import weir.asgi  # noqa: E402
-import weir.django  # noqa: E402
-import weir.drf  # noqa: E402
-import weir.fastapi  # noqa: E402
-import weir.flask  # noqa: E402
-import weir.shared  # noqa: E402
-import weir.wsgi  # noqa: E402
-from programs import free_port  # noqa: E402
-from server import PATIENCE, Folder, Server, run_at_once  # noqa: E402
+import weir
+import weir.aio
+import weir.asgi
+import weir.django
+import weir.drf
+import weir.fastapi
+import weir.flask
+import weir.shared
+import weir.wsgi
 
 LIMITS = """
 version: 1
@@ -78,9 +86,20 @@ routes:
 def wsgi_ask(app):
     def ask(where, user=None, ip="192.0.2.1", **environ):
         told = []
-        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": where, "SCRIPT_NAME": "", "QUERY_STRING": "", "SERVER_NAME": "here",
-                   "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": ip, "wsgi.url_scheme": "http",
-                   "wsgi.input": open(os.devnull, "rb"), "wsgi.errors": sys.stderr, **environ}
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": where,
+            "SCRIPT_NAME": "",
+            "QUERY_STRING": "",
+            "SERVER_NAME": "here",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "REMOTE_ADDR": ip,
+            "wsgi.url_scheme": "http",
+            "wsgi.input": open(os.devnull, "rb"),
+            "wsgi.errors": sys.stderr,
+            **environ,
+        }
         if user:
             environ.update(HTTP_X_USER=user, REMOTE_USER=user)
         with environ["wsgi.input"]:
@@ -89,15 +108,27 @@ def wsgi_ask(app):
             if hasattr(answer, "close"):
                 answer.close()
         return int(told[0][0].split()[0]), {name.lower(): value for name, value in told[0][1]}, body.decode()
+
     return ask
 
 
 def asgi_ask(app, loop):
     async def asked(where, user, ip):
         sent = []
-        scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "path": where, "query_string": b"",
-                 "raw_path": where.encode(), "root_path": "", "scheme": "http", "server": ("here", 80), "client": (ip, 1) if ip else None,
-                 "headers": [(b"x-user", user.encode())] if user else []}
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "path": where,
+            "query_string": b"",
+            "raw_path": where.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "server": ("here", 80),
+            "client": (ip, 1) if ip else None,
+            "headers": [(b"x-user", user.encode())] if user else [],
+        }
 
         async def receive():
             await asyncio.sleep(0)
@@ -105,11 +136,16 @@ def asgi_ask(app, loop):
 
         async def send(message):
             sent.append(message)
+
         await asyncio.wait_for(app(scope, receive, send), PATIENCE)
         names = [name for name, _ in sent[0]["headers"]]
         assert len(names) == len(set(names)), names
-        return (sent[0]["status"], {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]},
-                b"".join(each.get("body", b"") for each in sent[1:]).decode())
+        return (
+            sent[0]["status"],
+            {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]},
+            b"".join(each.get("body", b"") for each in sent[1:]).decode(),
+        )
+
     return lambda where, user=None, ip="192.0.2.1": loop.run_until_complete(asked(where, user, ip))
 
 
@@ -151,6 +187,7 @@ class Weirs:
 class Middleware(Weirs):
     """`app(**options)` is an application of the framework with its middleware; it answers 200 to /hello and /tenants. Its user
     is what X-User says."""
+
     awaits = False
 
     def app(self, **options):
@@ -201,8 +238,15 @@ class Middleware(Weirs):
         def decide(error, question):
             questions.append((type(error), dict(question.attributes)["path"]))
             return False
-        for clients, ours, expected in (("allow", None, 200), ("deny", None, 503), ("raise", "allow", 200), ("allow", "deny", 503),
-                                        ("deny", "allow", 200), ("allow", decide, 503)):
+
+        for clients, ours, expected in (
+            ("allow", None, 200),
+            ("deny", None, 503),
+            ("raise", "allow", 200),
+            ("allow", "deny", 503),
+            ("deny", "allow", 200),
+            ("allow", decide, 503),
+        ):
             ask = self.ask_of(client=self.to_nobody(on_error=clients), on_error=ours)
             status, headers, _ = ask("/hello", "ann")
             self.assertEqual(status, expected, (clients, ours))
@@ -221,6 +265,7 @@ class Middleware(Weirs):
 class Limited(Weirs):
     """`view(path, decorator)` puts a view that answers "hello" into `self.ask`'s application, an async one where `awaits` says
     so; `limit` is the framework's."""
+
     awaits = False
     limit = None
     RULE = "2/h"
@@ -233,7 +278,9 @@ class Limited(Weirs):
         for view in first, second:
             answers = [view() for _ in range(3)]
             self.assertEqual([status for status, *_ in answers], [200, 200, 429])
-            self.assertEqual([headers["ratelimit"][:13] for _, headers, _ in answers], ['"limit";r=1;t', '"limit";r=0;t', '"limit";r=0;t'])
+            self.assertEqual(
+                [headers["ratelimit"][:13] for _, headers, _ in answers], ['"limit";r=1;t', '"limit";r=0;t', '"limit";r=0;t']
+            )
             self.assertIn("hello", answers[0][2])
             self.assertTrue(1700 <= int(answers[2][1]["retry-after"]) <= 1800, answers[2])
             self.assertIn("Too many requests", answers[2][2])
@@ -244,21 +291,21 @@ class Limited(Weirs):
         self.assertEqual([view(ip=f"192.0.2.{i}")[0] for i, view in enumerate(views * 2)], [200, 200, 429, 429])
 
     def test_by_the_limits_file(self):
-        view, = self.views(self.limited(attributes=lambda request: {"tenant": self.id(), "path": "/tenants"}))
+        (view,) = self.views(self.limited(attributes=lambda request: {"tenant": self.id(), "path": "/tenants"}))
         self.assertEqual([view()[0] for _ in range(2)], [200, 429])
 
     def test_with_max_wait_it_waits_for_its_moment_and_holds_it_while_it_runs(self):
-        view, = self.views(self.limited("10/s burst 1", key=self.id(), max_wait=5))
+        (view,) = self.views(self.limited("10/s burst 1", key=self.id(), max_wait=5))
         self.assertEqual([view()[0] for _ in range(3)], [200] * 3)
-        view, = self.views(self.limited(attributes=lambda request: {"slot": self.id(), "path": "/slots"}, max_wait=0))
+        (view,) = self.views(self.limited(attributes=lambda request: {"slot": self.id(), "path": "/slots"}, max_wait=0))
         self.assertEqual([view()[0] for _ in range(3)], [200] * 3, "its slot is free when the view has ended")
-        view, = self.views(self.limited("1/h burst 1", key=self.id() + "never", max_wait=1))
+        (view,) = self.views(self.limited("1/h burst 1", key=self.id() + "never", max_wait=1))
         self.assertEqual([view()[0] for _ in range(2)], [200, 429])
 
     def test_without_an_answer_on_error_decides(self):
         for on_error, expected in (("allow", 200), ("deny", 503)):
             for max_wait in None, 1:
-                view, = self.views(self.limited("1/h", client=self.to_nobody(), on_error=on_error, max_wait=max_wait))
+                (view,) = self.views(self.limited("1/h", client=self.to_nobody(), on_error=on_error, max_wait=max_wait))
                 self.assertEqual(view()[0], expected)
 
     def test_a_wrong_limit_is_told_at_once(self):
@@ -276,6 +323,7 @@ class Flask(Middleware, unittest.TestCase):
         def authenticate():
             if "X-User" in flask.request.headers:
                 flask.g.user = flask.request.headers["X-User"]
+
         weir.flask.Weir(app, **options)
         app.add_url_rule("/hello", "hello", lambda: "hello")
         app.add_url_rule("/tenants", "tenants", lambda: "hello")
@@ -310,8 +358,10 @@ class FlaskLimit(Limited, unittest.TestCase):
         app = flask.Flask("test")
         ask = wsgi_ask(app)
         for at, decorate in enumerate(decorators):
+
             def hello():
                 return "hello"
+
             hello.__qualname__ = f"{self.id()}{at}"
             app.add_url_rule(f"/{at}", f"{at}", decorate(hello))
         return [lambda ip="192.0.2.1", at=at: ask(f"/{at}", ip=ip) for at in range(len(decorators))]
@@ -324,9 +374,12 @@ class FlaskAsyncLimit(FlaskLimit):
                 async def hello():
                     await asyncio.sleep(0)
                     return "hello"
+
                 hello.__qualname__ = view.__qualname__
                 return decorate(hello)
+
             return decorated
+
         return super().views(*map(of_async, decorators))
 
 
@@ -335,6 +388,7 @@ class Wsgi(Middleware, unittest.TestCase):
         def hello(environ, start_response):
             start_response("200 OK", [("Content-Type", "text/plain")])
             return [b"hello"]
+
         return weir.wsgi.Middleware(hello, **options)
 
 
@@ -345,11 +399,13 @@ class Asgi(Middleware, unittest.TestCase):
         async def hello(scope, receive, send):
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
             await send({"type": "http.response.body", "body": b"hello"})
+
         inner = weir.asgi.Middleware(hello, **options)
 
         async def authenticated(scope, receive, send):
             user = dict(scope["headers"]).get(b"x-user")
             await inner({**scope, "state": {"user": user.decode()} if user else {}}, receive, send)
+
         return authenticated
 
     def test_other_kinds_of_connection_pass(self):
@@ -357,8 +413,11 @@ class Asgi(Middleware, unittest.TestCase):
 
         async def app(scope, receive, send):
             seen.append(scope["type"])
+
         for kind in "websocket", "lifespan":
-            self.loop.run_until_complete(weir.asgi.Middleware(app, client=self.to_nobody(on_error="deny"))({"type": kind}, None, None))
+            self.loop.run_until_complete(
+                weir.asgi.Middleware(app, client=self.to_nobody(on_error="deny"))({"type": kind}, None, None)
+            )
         self.assertEqual(seen, ["websocket", "lifespan"])
 
 
@@ -373,6 +432,7 @@ class FastApi(Middleware, unittest.TestCase):
         async def authenticate(request, call_next):
             request.state.user = request.headers.get("X-User")
             return await call_next(request)
+
         app.get("/hello")(lambda: "hello")
         app.get("/tenants")(lambda: "hello")
         return app
@@ -382,7 +442,9 @@ class FastApi(Middleware, unittest.TestCase):
 
     def test_a_view_s_own_limit_is_told_and_not_twice(self):
         app = self.app(client=self.connect())
-        app.get("/limited")(weir.fastapi.limit("2/h", client=weir.connect(f"weir://127.0.0.1:{self.server.port}"))(lambda: "hello"))
+        app.get("/limited")(
+            weir.fastapi.limit("2/h", client=weir.connect(f"weir://127.0.0.1:{self.server.port}"))(lambda: "hello")
+        )
         ask = self.asks(app)
         answers = [ask("/limited") for _ in range(3)]
         self.assertEqual([status for status, *_ in answers], [200, 200, 429])
@@ -397,6 +459,7 @@ class FastApiLimit(Limited, unittest.TestCase):
         async def hello(q: "Optional[int]" = None):
             await asyncio.sleep(0)
             return f"hello {q}"
+
         return hello
 
     def views(self, *decorators):
@@ -423,6 +486,7 @@ class FastApiSyncLimit(FastApiLimit):
         def hello(q: "Optional[int]" = None, *, response: fastapi.Response):
             response.headers["X-Mine"] = "1"
             return f"hello {q}"
+
         return hello
 
 
@@ -432,6 +496,7 @@ class FastApiResponseLimit(FastApiLimit):
     def view(self):
         async def hello(request: fastapi.Request):
             return fastapi.responses.PlainTextResponse("hello")
+
         return hello
 
     def test_the_view_s_own_parameters_are_as_they_were(self):
@@ -445,8 +510,10 @@ class StarletteLimit(Limited, unittest.TestCase):
     def views(self, *decorators):
         routes = []
         for at, decorate in enumerate(decorators):
+
             async def hello(request):
                 return starlette.responses.PlainTextResponse("hello")
+
             hello.__qualname__ = f"{self.id()}{at}"
             routes.append(starlette.routing.Route(f"/{at}", decorate(hello)))
         ask = asgi_ask(starlette.applications.Starlette(routes=routes), self.loop)
@@ -461,9 +528,12 @@ def authenticate(get_response):
         if "X-User" in request.headers:
             request.user = types.SimpleNamespace(pk=request.headers["X-User"])
         return request
+
     if asyncio.iscoroutinefunction(get_response):
+
         async def handle_async(request):
             return await get_response(of(request))
+
         return handle_async
     return lambda request: get_response(of(request))
 
@@ -475,7 +545,9 @@ class Django(Middleware, unittest.TestCase):
     handler = WSGIHandler
 
     def app(self, **options):
-        said = {name: staticmethod(value) if callable(value) else value for name, value in options.items() if name != "attributes"}
+        said = {
+            name: staticmethod(value) if callable(value) else value for name, value in options.items() if name != "attributes"
+        }
         if "attributes" in options:
             said["attributes"] = lambda self, request: options["attributes"](request)
         type(self).Mine = type("Mine", (weir.django.Middleware,), said)
@@ -497,6 +569,7 @@ class DjangoAsync(Django):
     def urls(self):
         async def hello(request):
             return HttpResponse("hello")
+
         return [path("hello", hello), path("tenants", hello)]
 
 
@@ -524,6 +597,7 @@ class DjangoAsyncLimit(DjangoLimit):
     def view(self):
         async def hello(request):
             return HttpResponse("hello")
+
         return hello
 
 
@@ -536,6 +610,7 @@ class Drf(Weirs, unittest.TestCase):
 
             def get(self, request):
                 return rest_framework.response.Response("hello")
+
         Hello.__qualname__ = self.id()
         urlpatterns[:] = [path("hello", Hello.as_view()), path("tenants", Hello.as_view())]
         django.urls.clear_url_caches()
@@ -578,7 +653,10 @@ class Shared(unittest.TestCase):
     def test_a_process_has_one_client_made_at_its_first_call(self):
         self.addCleanup(weir.shared.renew)
         weir.shared.renew(timeout=PATIENCE)
-        with Server("--threads", "1") as server, unittest.mock.patch.dict(os.environ, WEIR_URL=f"weir://127.0.0.1:{server.port}"):
+        with (
+            Server("--threads", "1") as server,
+            unittest.mock.patch.dict(os.environ, WEIR_URL=f"weir://127.0.0.1:{server.port}"),
+        ):
             app = flask.Flask("test")
             app.add_url_rule("/", "hello", weir.flask.limit("1/h")(lambda: "hello"))
             ask = wsgi_ask(app)

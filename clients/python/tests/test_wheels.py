@@ -1,6 +1,7 @@
 """What would be published: built, checked, and used by somebody who has nothing but the wheel, pytest and Flask.
 
 WEIR_ARCHIVE names an unpacked weir-linux-ARCHITECTURE.tar.gz; without it the program under test is put into the wheel."""
+
 import os
 import pathlib
 import re
@@ -35,8 +36,8 @@ class Wheels(unittest.TestCase):
         shutil.copytree(PROJECT, project, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*_cache"))
         cls.build(project)
         cls.build(project, "--wheel", WEIR_ARCHIVE=str(cls.archive()))
-        cls.pure, = cls.dist.glob("*-py3-none-any.whl")
-        cls.full, = cls.dist.glob(f"*-py3-none-manylinux_2_17_{MACHINE}.musllinux_1_1_{MACHINE}.whl")
+        (cls.pure,) = cls.dist.glob("*-py3-none-any.whl")
+        (cls.full,) = cls.dist.glob(f"*-py3-none-manylinux_2_17_{MACHINE}.musllinux_1_1_{MACHINE}.whl")
 
     @classmethod
     def build(cls, project, *flags, **env):
@@ -56,8 +57,10 @@ class Wheels(unittest.TestCase):
     def venv(self, wheel, *flags):
         """The interpreter of a new environment that has the wheel."""
         where = pathlib.Path(self.enterContext(Folder()).path, "venv")
-        for command in ((PYTHON, "-m", "venv", "--without-pip", *flags, where),
-                        (PYTHON, "-m", "pip", "--python", where / "bin/python", "install", "--quiet", "--no-index", "--no-deps", wheel)):
+        for command in (
+            (PYTHON, "-m", "venv", "--without-pip", *flags, where),
+            (PYTHON, "-m", "pip", "--python", where / "bin/python", "install", "--quiet", "--no-index", "--no-deps", wheel),
+        ):
             code, said = ran(*command)
             self.assertEqual(code, 0, said)
         return where / "bin/python"
@@ -77,8 +80,13 @@ class Wheels(unittest.TestCase):
         self.assertTrue(required and all("extra ==" in each for each in required), metadata)
 
     def test_an_empty_environment_needs_nothing_else(self):
-        code, said = ran(self.venv(self.full), "-c", "import weir; print(weir.connect(timeout=20, on_error='raise').check('k', '1/h').remaining)",
-                         cwd=self.folder.path, XDG_RUNTIME_DIR=self.folder.path)
+        code, said = ran(
+            self.venv(self.full),
+            "-c",
+            "import weir; print(weir.connect(timeout=20, on_error='raise').check('k', '1/h').remaining)",
+            cwd=self.folder.path,
+            XDG_RUNTIME_DIR=self.folder.path,
+        )
         self.assertEqual((code, said.splitlines()[0]), (0, "0"), said)
 
     def test_without_the_program_it_says_so(self):
@@ -90,7 +98,9 @@ class Wheels(unittest.TestCase):
         """By README alone: both files are blocks of docs/testing.md."""
         python = self.venv(self.full, "--system-site-packages")
         folder = self.enterContext(Folder())
-        blocks = re.findall(r"^<!-- file: (\w+) -->\n```python\n(.*?)^```$", pathlib.Path(ROOT, "docs/testing.md").read_text(), re.M | re.S)
+        blocks = re.findall(
+            r"^<!-- file: (\w+) -->\n```python\n(.*?)^```$", pathlib.Path(ROOT, "docs/testing.md").read_text(), re.M | re.S
+        )
         self.assertEqual([name for name, _ in blocks], ["app", "test_app"])
         for name, text in blocks:
             folder.file(f"{name}.py", text)

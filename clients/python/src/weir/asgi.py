@@ -3,9 +3,11 @@
 
 Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too. WebSockets pass.
 """
+
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, List, MutableMapping, Optional, Tuple
+from collections.abc import Awaitable, MutableMapping
+from typing import Any, Callable
 
 from weir import aio
 from weir.core import OnError
@@ -19,13 +21,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def scope_attributes(scope: Scope) -> Dict[str, Value]:
+def scope_attributes(scope: Scope) -> dict[str, Value]:
     """`user` is request.state.user, or its id: what a middleware around this one has set."""
-    state = scope.get("state") or {}
+    state: dict[str, Any] = scope.get("state") or {}
     return {"ip": address(scope), "method": scope["method"], "path": scope["path"], "user": identity(state.get("user"))}
 
 
-def address(scope: Scope) -> Optional[str]:
+def address(scope: Scope) -> str | None:
     client = scope.get("client")
     return client[0] if client else None
 
@@ -37,9 +39,9 @@ class Middleware:
         self,
         app: App,
         *,
-        client: Optional[aio.Client] = None,
+        client: aio.Client | None = None,
         attributes: Attributes = scope_attributes,
-        on_error: Optional[OnError] = None,
+        on_error: OnError | None = None,
     ) -> None:
         self._app = app
         self._gate = Gate(attributes, client=client, on_error=on_error)
@@ -68,5 +70,5 @@ async def refuse(answer: Answer, send: Send) -> None:
     await send({"type": "http.response.body", "body": text})
 
 
-def pairs(fields: List[Tuple[str, str]]) -> List[Tuple[bytes, bytes]]:
+def pairs(fields: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode(), value.encode()) for name, value in fields]

@@ -8,13 +8,15 @@ A task asks weir for its moment, puts itself away until then and comes back with
 no task queues twice or uses up an attempt. While weir is away, or does not take the password, no call is made and no task is
 lost. A call that is told to stay away raises StayAway(seconds), and all workers do.
 """
+
 from __future__ import annotations
 
 import functools
 import inspect
 import random
 import time
-from typing import Any, Callable, Collection, Dict, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union, cast
+from collections.abc import Collection, Mapping
+from typing import Any, Callable, NamedTuple, Optional, TypeVar, Union, cast
 
 import celery
 import celery.exceptions
@@ -27,7 +29,7 @@ from weir.words import Value
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 Key = Union[str, Callable[..., str], None]
-Given = Tuple[Tuple[Any, ...], Dict[str, Any]]  # the task's arguments
+Given = tuple[tuple[Any, ...], dict[str, Any]]  # the task's arguments
 Attributes = Union[Mapping[str, Value], Callable[..., Mapping[str, Value]], None]
 
 LATE = 1.0  # a moment that was missed by more is given up: all that were put away while no worker ran would act at once
@@ -47,7 +49,7 @@ class Moment(NamedTuple):
     """When to act by the wall clock, for a task may come back on another machine; and what to settle then."""
 
     at: float
-    id: Optional[str]
+    id: str | None
 
 
 class Paced:
@@ -57,23 +59,23 @@ class Paced:
 
     def __init__(
         self,
-        rule: Optional[str] = None,
+        rule: str | None = None,
         *,
         key: Key = None,
         attributes: Attributes = None,
         cost: int = 1,
         max_wait: float = 60.0,
-        hold: Optional[float] = None,
-        pauses: Optional[str] = None,
+        hold: float | None = None,
+        pauses: str | None = None,
         slots: Collection[str] = (),
-        client: Optional[Client] = None,
+        client: Client | None = None,
     ) -> None:
         if (rule is None) == (attributes is None):
             raise TypeError("paced goes by a rule, as in paced('300/min', key='partner'), or by attributes of a limits file")
         self._rule = words.checked_rule(rule) if rule is not None else None
         self._key, self._attributes, self._cost, self._max_wait = key, attributes, cost, max_wait
         self._hold, self._pauses, self._slots, self._client = hold, pauses, slots, client
-        self._complained: Optional[float] = None
+        self._complained: float | None = None
 
     def __call__(self, call: CallT) -> CallT:
         if self._rule is not None and self._key is None:
@@ -101,7 +103,7 @@ class Paced:
     def client(self) -> Client:
         return self._client or shared.client()
 
-    def reserve(self, given: Given) -> Tuple[bool, float, Optional[str]]:
+    def reserve(self, given: Given) -> tuple[bool, float, str | None]:
         """(granted, seconds, id): when to act, and what to settle then; or when to ask again, and then nothing was charged."""
         booked = self.client.reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
         decision = booked.decision
@@ -140,13 +142,15 @@ class Paced:
     def pause(self, seconds: float, given: Given) -> float:
         """Nobody of the fleet calls for that long, then one does, and then they keep their pace. When to ask again."""
         try:
-            told = self.client.charge(*self._rules(given), pause=seconds, limit=self._pauses, attributes=self._attributes_of(given))
+            told = self.client.charge(
+                *self._rules(given), pause=seconds, limit=self._pauses, attributes=self._attributes_of(given)
+            )
         except Error as error:
             self._complain(error)
             return seconds
         return 0.0 if told.by else seconds
 
-    def _come(self, task: Any, given: Given, kept: Optional[Moment]) -> Moment:
+    def _come(self, task: Any, given: Given, kept: Moment | None) -> Moment:
         """The moment that has come; or the task is put away."""
         granted = True
         try:
@@ -167,7 +171,7 @@ class Paced:
         time.sleep(wait)
         return kept
 
-    def _again(self, task: Any, seconds: float, kept: Optional[Moment] = None) -> Exception:
+    def _again(self, task: Any, seconds: float, kept: Moment | None = None) -> Exception:
         """Puts the task away, which does not count as an attempt."""
         kwargs = {name: value for name, value in task.request.kwargs.items() if name != MOMENT}
         if kept is not None:
@@ -177,7 +181,7 @@ class Paced:
         later.apply_async()
         return cast(Exception, celery.exceptions.Retry(when=seconds, sig=later))
 
-    def _rules(self, given: Given) -> Tuple[str, ...]:
+    def _rules(self, given: Given) -> tuple[str, ...]:
         if self._rule is None:
             return ()
         return (self._key(*given[0], **given[1]) if callable(self._key) else str(self._key)), self._rule
@@ -185,7 +189,7 @@ class Paced:
     def _attributes_of(self, given: Given) -> Mapping[str, Value]:
         return self._attributes(*given[0], **given[1]) if callable(self._attributes) else self._attributes or {}
 
-    def _said(self, given: Given) -> Dict[str, Any]:
+    def _said(self, given: Given) -> dict[str, Any]:
         return {"cost": self._cost, "hold": self._hold, "attributes": self._attributes_of(given)}
 
     def _complain(self, error: Error) -> None:
@@ -198,7 +202,7 @@ class Paced:
 paced = Paced
 
 
-def abandon(app: celery.Celery, task: str, client: Optional[Client] = None) -> bool:
+def abandon(app: celery.Celery, task: str, client: Client | None = None) -> bool:
     """Revokes a task by its id, and gives the moment that it waits for to another; whether there was one to give. A worker
     throws away a revoked task only when its moment has come, too late to cancel: so the one that revokes it does."""
     app.control.revoke(task)

@@ -7,11 +7,13 @@ limits file, and
 
 Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
 """
+
 from __future__ import annotations
 
 import asyncio
 import functools
-from typing import Any, Callable, Dict, Mapping, Optional, cast
+from collections.abc import Mapping
+from typing import Any, Callable, cast
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
@@ -21,13 +23,13 @@ from weir.web import Answer, AnyClient, Attributes, Gate, Key, ViewT, identity, 
 from weir.words import Value
 
 
-def request_attributes(request: HttpRequest) -> Dict[str, Value]:
+def request_attributes(request: HttpRequest) -> dict[str, Value]:
     """`user` is the key of request.user."""
     user = getattr(request, "user", None)
     return {"ip": address(request), "method": request.method, "path": request.path, "user": identity(getattr(user, "pk", None))}
 
 
-def address(request: HttpRequest) -> Optional[str]:
+def address(request: HttpRequest) -> str | None:
     return request.META.get("REMOTE_ADDR") or None
 
 
@@ -36,7 +38,7 @@ class Middleware:
 
     sync_capable = async_capable = True
     client: AnyClient = None
-    on_error: Optional[OnError] = None
+    on_error: OnError | None = None
 
     def attributes(self, request: HttpRequest) -> Mapping[str, Value]:
         return request_attributes(request)
@@ -60,14 +62,14 @@ class Middleware:
 
 
 def limit(
-    rule: Optional[str] = None,
+    rule: str | None = None,
     *,
     key: Key = None,
     attributes: Attributes = request_attributes,
     cost: int = 1,
-    max_wait: Optional[float] = None,
+    max_wait: float | None = None,
     client: AnyClient = None,
-    on_error: Optional[OnError] = None,
+    on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
     """Of a view, async or not: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without a
     rule by the limits file. For a method, method_decorator of Django."""

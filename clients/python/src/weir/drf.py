@@ -5,9 +5,11 @@
 
 Without a rule it asks by the limits file. Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
 """
+
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Type, cast
+from collections.abc import Mapping
+from typing import Any, Callable, cast
 
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.throttling import BaseThrottle
@@ -28,19 +30,19 @@ class Unasked(APIException):
 class Throttle(BaseThrottle):
     """What a class derived from it says stands for these."""
 
-    rule: Optional[str] = None
+    rule: str | None = None
     cost: int = 1
-    client: Optional[Client] = None
-    on_error: Optional[OnError] = None
-    _gate: Optional[Gate] = None
+    client: Client | None = None
+    on_error: OnError | None = None
+    _gate: Gate | None = None
 
     @classmethod
-    def by(cls, rule: str, key: Optional[Callable[[Any, APIView], str]] = None) -> Type[Throttle]:
+    def by(cls, rule: str, key: Callable[[Any, APIView], str] | None = None) -> type[Throttle]:
         """A throttle by this rule; `key(request, view)` says what is counted together."""
-        said: "dict[str, Any]" = {"rule": rule}
+        said: dict[str, Any] = {"rule": rule}
         if key is not None:
             said["key"] = lambda self, request, view: key(request, view)
-        made = cast(Type[Throttle], type("Throttle", (cls,), said))
+        made = cast(type[Throttle], type("Throttle", (cls,), said))
         made.gate()  # tells now what is wrong with the rule
         return made
 
@@ -77,5 +79,5 @@ class Throttle(BaseThrottle):
             raise Unasked()
         return answer.status is None
 
-    def wait(self) -> Optional[float]:
+    def wait(self) -> float | None:
         return self._wait

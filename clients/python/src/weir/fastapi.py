@@ -8,12 +8,13 @@
 Every request at once: `app.add_middleware(weir.asgi.Middleware)`. Denied: 429 with Retry-After and the RateLimit fields, which
 other answers carry too.
 """
+
 from __future__ import annotations
 
 import functools
 import inspect
 import typing
-from typing import Any, Callable, Dict, Optional, Tuple, cast
+from typing import Any, Callable, cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,24 +28,24 @@ from weir.words import Value
 REQUEST, RESPONSE = "weir_request", "weir_response"
 
 
-def request_attributes(request: Request) -> Dict[str, Value]:
+def request_attributes(request: Request) -> dict[str, Value]:
     """`user` is request.state.user, or its id."""
     return asgi.scope_attributes(request.scope)
 
 
-def address(request: Request) -> Optional[str]:
+def address(request: Request) -> str | None:
     return asgi.address(request.scope)
 
 
 def limit(
-    rule: Optional[str] = None,
+    rule: str | None = None,
     *,
     key: Key = None,
     attributes: Attributes = request_attributes,
     cost: int = 1,
-    max_wait: Optional[float] = None,
+    max_wait: float | None = None,
     client: AnyClient = None,
-    on_error: Optional[OnError] = None,
+    on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
     """Of a view, async or not: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without a
     rule by the limits file. It stands below @app.get; the view needs no `request` for it."""
@@ -91,7 +92,7 @@ def signature(view: Callable[..., Any]) -> inspect.Signature:
     )
 
 
-def taken(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[Request, Optional[Response]]:
+def taken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Request, Response | None]:
     """What FastAPI gave, to us or to the view; Starlette gives the request alone."""
     given = [kwargs.pop(name) for name in (REQUEST, RESPONSE) if name in kwargs] + [*args, *kwargs.values()]
     request = next((each for each in given if isinstance(each, Request)), None)
@@ -105,7 +106,7 @@ def refuse(answer: Answer) -> None:
         raise HTTPException(answer.status, answer.text.strip(), dict(answer.fields))
 
 
-def told(answer: Answer, result: Any, response: Optional[Response]) -> Any:
+def told(answer: Answer, result: Any, response: Response | None) -> Any:
     """Into the answer that the view made, or the one that FastAPI will make."""
     into = result if isinstance(result, Response) else response
     if into is not None:

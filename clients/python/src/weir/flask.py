@@ -8,10 +8,11 @@
 
 Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
 """
+
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Optional, cast
+from typing import Any, Callable, cast
 
 from flask import Flask, Response, current_app, g, request
 
@@ -21,12 +22,12 @@ from weir.web import Answer, Attributes, Gate, Key, ViewT, identity, key_of
 from weir.words import Value
 
 
-def request_attributes(request: Any) -> Dict[str, Value]:
+def request_attributes(request: Any) -> dict[str, Value]:
     """`user` is g.user, or its id."""
     return {"ip": address(request), "method": request.method, "path": request.path, "user": identity(g.get("user"))}
 
 
-def address(request: Any) -> Optional[str]:
+def address(request: Any) -> str | None:
     return request.remote_addr or None
 
 
@@ -35,11 +36,11 @@ class Weir:
 
     def __init__(
         self,
-        app: Optional[Flask] = None,
+        app: Flask | None = None,
         *,
-        client: Optional[Client] = None,
+        client: Client | None = None,
         attributes: Attributes = request_attributes,
-        on_error: Optional[OnError] = None,
+        on_error: OnError | None = None,
     ) -> None:
         self._gate = Gate(attributes, client=client, on_error=on_error)
         if app is not None:
@@ -49,7 +50,7 @@ class Weir:
         app.before_request(self._ask)
         app.after_request(self._tell)
 
-    def _ask(self) -> Optional[Response]:
+    def _ask(self) -> Response | None:
         answer = self._gate.check(request)
         g._weir = answer
         return None if answer.status is None else response_of(answer)
@@ -59,14 +60,14 @@ class Weir:
 
 
 def limit(
-    rule: Optional[str] = None,
+    rule: str | None = None,
     *,
     key: Key = None,
     attributes: Attributes = request_attributes,
     cost: int = 1,
-    max_wait: Optional[float] = None,
-    client: Optional[Client] = None,
-    on_error: Optional[OnError] = None,
+    max_wait: float | None = None,
+    client: Client | None = None,
+    on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
     """Of a view, an async one too: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without
     a rule by the limits file. It stands below @app.route."""

@@ -8,12 +8,13 @@ cleared where the server takes refunds (`--allow-refunds`; `weir local` does). O
 storage_options. Without an answer of weir the caller gets an exception, so that
 `in_memory_fallback_enabled` and `swallow_errors` do what they say.
 """
+
 from __future__ import annotations
 
 import math
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from limits.aio.storage import base as async_base
 from limits.limits import GRANULARITIES
@@ -31,8 +32,9 @@ else:  # limits 2 and 3 have none
     AsyncSliding = getattr(async_base, "SlidingWindowCounterSupport", object)
 
 SCHEMES = ["weir", "weirs", "weir+unix", "weir+local"]
+ASYNC_SCHEMES = [f"async+{scheme}" for scheme in SCHEMES]
 LONGEST_TICK = 1000  # seconds of a window that are counted in nanoseconds: 10^12 in all
-Window = Tuple[int, float, int, float]
+Window = tuple[int, float, int, float]
 
 
 class Item(NamedTuple):
@@ -46,7 +48,9 @@ def item_of(key: str) -> Item:
     """`limits` tells a storage no numbers when it reads, and writes them into the key."""
     *_, amount, multiples, name = ["", "", *key.split("/")]
     if name not in GRANULARITIES or not amount.isdigit() or not multiples.isdigit():
-        raise ValueError(f"the storage reads the limit from the end of a key, as in LIMITER/ip/100/1/minute; {key!r} ends otherwise")
+        raise ValueError(
+            f"the storage reads the limit from the end of a key, as in LIMITER/ip/100/1/minute; {key!r} ends otherwise"
+        )
     return Item(int(amount), GRANULARITIES[name].GRANULARITY[0] * int(multiples))
 
 
@@ -78,7 +82,7 @@ def moment(seconds: float) -> float:
     return at if hasattr(base, "SlidingWindowCounterSupport") else int(at)
 
 
-def moving_window(told: Decision, limit: int, expiry: int) -> Tuple[float, int]:
+def moving_window(told: Decision, limit: int, expiry: int) -> tuple[float, int]:
     """(its start, entries). It ends when the first unit comes back."""
     taken, pace = used(told), expiry / limit
     return moment(told.reset_after - (taken - 1) * pace - expiry if taken else 0.0), taken
@@ -91,7 +95,7 @@ def sliding_window(told: Decision, expiry: int) -> Window:
     return 0, 0.0, used(told), ends
 
 
-def options_of(uri: Optional[str], options: "dict[str, Any]") -> "dict[str, Any]":
+def options_of(uri: str | None, options: dict[str, Any]) -> dict[str, Any]:
     where = (uri or "weir+local:").removeprefix("async+")
     return {"on_error": "raise", **options, "url": where}
 
@@ -109,12 +113,12 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
 
     STORAGE_SCHEME = SCHEMES
 
-    def __init__(self, uri: Optional[str] = None, wrap_exceptions: bool = False, **options: Any) -> None:
+    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions=wrap_exceptions)
         self.storage = weir.connect(**options_of(uri, options))
 
     @property
-    def base_exceptions(self) -> Type[Exception]:
+    def base_exceptions(self) -> type[Exception]:
         return weir.Error
 
     def incr(self, key: str, expiry: int, amount: int = 1, elastic_expiry: bool = False) -> int:
@@ -134,7 +138,7 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
         except weir.Error:
             return False
 
-    def reset(self) -> Optional[int]:
+    def reset(self) -> int | None:
         cannot_be_reset()
 
     def clear(self, key: str) -> None:
@@ -144,7 +148,7 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         return self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount)).allowed
 
-    def get_moving_window(self, key: str, limit: int, expiry: int) -> Tuple[float, int]:
+    def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
         return moving_window(self.storage.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
 
     def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
@@ -168,14 +172,14 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
 class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSliding):
     """What `storage_from_string("async+weir://...")` makes."""
 
-    STORAGE_SCHEME = [f"async+{scheme}" for scheme in SCHEMES]
+    STORAGE_SCHEME = ASYNC_SCHEMES
 
-    def __init__(self, uri: Optional[str] = None, wrap_exceptions: bool = False, **options: Any) -> None:
+    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions=wrap_exceptions)
         self.storage = weir.aio.connect(**options_of(uri, options))
 
     @property
-    def base_exceptions(self) -> Type[Exception]:
+    def base_exceptions(self) -> type[Exception]:
         return weir.Error
 
     async def incr(self, key: str, expiry: int, amount: int = 1, elastic_expiry: bool = False) -> int:
@@ -195,7 +199,7 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
         except weir.Error:
             return False
 
-    async def reset(self) -> Optional[int]:
+    async def reset(self) -> int | None:
         cannot_be_reset()
 
     async def clear(self, key: str) -> None:
@@ -205,7 +209,7 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         return (await self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount))).allowed
 
-    async def get_moving_window(self, key: str, limit: int, expiry: int) -> Tuple[float, int]:
+    async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
         return moving_window(await self.storage.look(name_of(key), moving_rule(limit, expiry)), limit, expiry)
 
     async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:

@@ -1,10 +1,11 @@
 """For pytest: the fixture `weir_server`, a weir of one test alone, whose time stands still until the test lets it go on.
 
-    def test_it_recovers_after_a_minute(weir_server):
-        app = make_app()             # what asks weir.connect(), as the adapters do, asks this one
-        ...
-        weir_server.advance(60)
+def test_it_recovers_after_a_minute(weir_server):
+    app = make_app()             # what asks weir.connect(), as the adapters do, asks this one
+    ...
+    weir_server.advance(60)
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +14,8 @@ import os
 import pathlib
 import subprocess
 import tempfile
-from typing import Any, Iterator, List, Optional, Union
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -30,9 +32,9 @@ class WeirServer:
 
     def __init__(self, folder: str) -> None:
         self._folder = pathlib.Path(folder)
-        self._limits: Optional[pathlib.Path] = None
-        self._process: Optional[subprocess.Popen[bytes]] = None
-        self._clients: List[weir.Client] = []
+        self._limits: pathlib.Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._clients: list[weir.Client] = []
         self.url = f"unix:{self._folder / 'weir.sock'}"
         self._start()
         self._own = self.connect()
@@ -43,7 +45,7 @@ class WeirServer:
         self._clients.append(client)
         return client
 
-    def limits(self, text_or_path: Union[str, "os.PathLike[str]"]) -> None:
+    def limits(self, text_or_path: str | os.PathLike[str]) -> None:
         """By this limits file: its path, or its text in several lines. The server starts again, except for
         another text: that is in force at once, and keys keep what they owe."""
         if isinstance(text_or_path, str) and "\n" in text_or_path:

@@ -1,16 +1,17 @@
 """The client of a process, for what is given none: `weir.connect()`, made at the first call. Thread-safe."""
+
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Optional
+from typing import Any
 
 import weir.aio
 from weir.client import Client, connect
 
 _lock = threading.RLock()
-_client: Optional[Client] = None
-_aio_client: Optional[weir.aio.Client] = None
-_options: Dict[str, Any] = {}
+_client: Client | None = None
+_aio_client: weir.aio.Client | None = None
+_options: dict[str, Any] = {}
 
 
 def client() -> Client:

@@ -1,12 +1,19 @@
 """What the adapters of web frameworks share: what is asked about a request, and what its client is told. It knows no
 framework."""
+
 from __future__ import annotations
 
 import contextlib
 import time
 import uuid
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    TypeVar,
+    Union,
+)
 
 from weir import aio, shared, words
 from weir.client import Client
@@ -30,21 +37,21 @@ RETRY_SECONDS = 1  # what a client is told while weir is away and on_error denie
 class Answer:
     """What becomes of a request. `status` None: the application answers, and its answer carries `fields`."""
 
-    status: Optional[int] = None
-    fields: Tuple[Tuple[str, str], ...] = ()
-    retry_after: Optional[float] = None
+    status: int | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+    retry_after: float | None = None
 
     @property
     def text(self) -> str:
         return TEXTS[self.status or 503]
 
-    def added(self, names: Iterable[str]) -> List[Tuple[str, str]]:
+    def added(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """The fields for an answer that has these already: what is nearer to the view has told them first."""
         there = {name.lower() for name in names}
         return [(name, value) for name, value in self.fields if name.lower() not in there]
 
 
-def identity(user: Any) -> Optional[str]:
+def identity(user: Any) -> str | None:
     """What names a user: an id, or that of an object. The text of another object may be another one for each request."""
     if user is None or user == "":
         return None
@@ -60,7 +67,7 @@ def identity(user: Any) -> Optional[str]:
 class Asked:
     """By a key and its rule, or by attributes."""
 
-    rules: Tuple[str, ...]
+    rules: tuple[str, ...]
     attributes: Mapping[str, Value]
 
     def told(self) -> Question:
@@ -79,12 +86,12 @@ class Gate:
         self,
         attributes: Attributes,
         *,
-        rule: Optional[str] = None,
+        rule: str | None = None,
         key: Key = None,
         cost: int = 1,
-        max_wait: Optional[float] = None,
+        max_wait: float | None = None,
         client: AnyClient = None,
-        on_error: Optional[OnError] = None,
+        on_error: OnError | None = None,
     ) -> None:
         if rule is None and key is not None:
             raise TypeError("key needs a rule, as in limit('100/min', key=...); without a rule a limits file says what counts")
@@ -93,7 +100,7 @@ class Gate:
         self._attributes, self._key, self._cost, self._max_wait = attributes, key, cost, max_wait
         self._rule = words.checked_rule(rule) if rule is not None else None
         self._client, self._on_error = client, on_error
-        self._complained: Optional[float] = None
+        self._complained: float | None = None
 
     def check(self, request: Any) -> Answer:
         question = self.question(request)
@@ -102,7 +109,7 @@ class Gate:
         except Error as error:
             return self._failed(error, question)
 
-    async def check_async(self, request: Any, describe: Optional[Describe] = None) -> Answer:
+    async def check_async(self, request: Any, describe: Describe | None = None) -> Answer:
         """`describe` is question(), where that may block."""
         question = await describe(request) if describe else self.question(request)
         try:
@@ -111,7 +118,7 @@ class Gate:
             return self._failed(error, question)
 
     @contextlib.contextmanager
-    def passing(self, request: Any) -> Iterator[Answer]:
+    def passing(self, request: Any) -> Generator[Answer, None, None]:
         """Around a view: with max_wait it waits first, and what was held is settled when the view has ended."""
         if self._max_wait is None:
             yield self.check(request)
@@ -126,7 +133,7 @@ class Gate:
             yield answer
 
     @contextlib.asynccontextmanager
-    async def passing_async(self, request: Any, describe: Optional[Describe] = None) -> AsyncIterator[Answer]:
+    async def passing_async(self, request: Any, describe: Describe | None = None) -> AsyncGenerator[Answer, None]:
         if self._max_wait is None:
             yield await self.check_async(request, describe)
             return
@@ -154,7 +161,7 @@ class Gate:
             raise TypeError("this view is async: its client is one of weir.aio.connect()")
         return self._client or shared.aio_client()
 
-    def _said(self, question: Asked) -> Dict[str, Any]:
+    def _said(self, question: Asked) -> dict[str, Any]:
         return {"cost": self._cost, "fields": True, "attributes": question.attributes}
 
     def _told(self, decision: Decision, question: Asked) -> Answer:
@@ -193,7 +200,7 @@ PASSES = Answer()
 AWAY = Answer(503, (("Retry-After", str(RETRY_SECONDS)),), RETRY_SECONDS)
 
 
-def key_of(view: Callable[..., Any], address: Callable[[Any], Optional[str]], key: Key) -> Key:
+def key_of(view: Callable[..., Any], address: Callable[[Any], str | None], key: Key) -> Key:
     """A counter for each client of the view, unless a key says otherwise."""
     name = f"{view.__module__}.{view.__qualname__}"
     return key if key is not None else lambda request: f"{name}:{address(request)}"

@@ -2,10 +2,12 @@
 
 Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
 """
+
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any
 
 from weir.client import Client
 from weir.core import OnError
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
-def environ_attributes(environ: WSGIEnvironment) -> Dict[str, Value]:
+def environ_attributes(environ: WSGIEnvironment) -> dict[str, Value]:
     """`user` is REMOTE_USER, which a server or a middleware around this one sets."""
     path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1").decode(errors="replace")
     return {
@@ -34,9 +36,9 @@ class Middleware:
         self,
         app: WSGIApplication,
         *,
-        client: Optional[Client] = None,
+        client: Client | None = None,
         attributes: Attributes = environ_attributes,
-        on_error: Optional[OnError] = None,
+        on_error: OnError | None = None,
     ) -> None:
         self._app = app
         self._gate = Gate(attributes, client=client, on_error=on_error)
@@ -49,7 +51,7 @@ class Middleware:
             start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)
             return [text]
 
-        def tell(status: str, headers: List[Tuple[str, str]], exc_info: Any = None, /) -> Any:
+        def tell(status: str, headers: list[tuple[str, str]], exc_info: Any = None, /) -> Any:
             return start_response(status, headers + answer.added(name for name, _ in headers), exc_info)
 
         return self._app(environ, tell)
