@@ -79,7 +79,7 @@ class Proxy:
     async def set_mode(self, name):
         before, self.mode = self.mode, name
         if name in ("refuse", "hang_up", "tls_expired", *ANSWERS, *STRANGERS):
-            self.hang_up()
+            await self.hang_up()
         if name == "refuse":
             await self.unlisten()
         elif not self.servers or "tls_expired" in (before, name):
@@ -91,14 +91,16 @@ class Proxy:
             for each in list(self.links):
                 each.release()
 
-    def hang_up(self):
+    async def hang_up(self):
         for each in list(self.links):
             each.close()
+        while self.links:  # their sockets are closed in a later turn
+            await asyncio.sleep(0.001)
 
     async def obey(self, line):
         command, _, word = line.strip().partition(" ")
         if command == "to":
-            self.hang_up()
+            await self.hang_up()
             self.upstream = word
         elif command == "mode" and word in MODES:
             await self.set_mode(word)

@@ -20,6 +20,7 @@ KINDS = {
     ValueError: "INVALID",
     TypeError: "INVALID",
 }
+PATIENT = {"timeout_ms": 5000, "connect_timeout_ms": 5000}
 STEPS = ("at_once", "call", "slot", "advance_ms", "sleep_ms", "proxy", "await", "give_up", "leave", "log", "calls")
 STEPS += ("fork", "connections")
 
@@ -95,7 +96,7 @@ class Run:
         return self.case["steps"][0].get("call") == "connect"
 
     def connect(self, given):
-        named = options({"url": self.url, "on_call": self.calls.append, **given})
+        named = options({"url": self.url, "on_call": self.calls.append, **PATIENT, **given})
         if isinstance(named.get("on_error"), dict):
             word = named["on_error"]["allows"]
             named["on_error"] = lambda error, question: word in (*dict(question.rules), *dict(question.attributes).values())

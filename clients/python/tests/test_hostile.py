@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -14,13 +15,19 @@ from unittest import mock
 
 from world import PATIENCE, ROOT, WEIR, Folder, Weir, environment, until, weir
 
+from weir.aio.connection import Connection as AioConnection
+from weir.connection import Connection
+from weir.errors import NotWritten
+from weir.resp import Parser
+
 RULE = "1000000/min"
+connect = functools.partial(weir.connect, timeout=PATIENCE)
 
 
 class TestThreads(unittest.TestCase):
     def test_no_reply_is_lost_among_threads(self):
         """One that wrote for others and had its own reply left nobody to read theirs."""
-        with Weir() as server, weir.connect(server.url, timeout=PATIENCE, on_error="raise") as client:
+        with Weir() as server, connect(server.url, on_error="raise") as client:
             wrong = []
 
             def ask(name):
@@ -49,7 +56,7 @@ class TestThreads(unittest.TestCase):
         def ring(*_):
             raise Alarm
 
-        with Weir() as server, weir.connect(server.url) as client:
+        with Weir() as server, connect(server.url) as client:
             client.check("k", "1/min")
             waits = threading.Thread(
                 target=lambda: until(lambda: server.waiting() == 1, "it waits") and os.kill(os.getpid(), signal.SIGUSR1)
@@ -65,7 +72,7 @@ class TestThreads(unittest.TestCase):
             until(lambda: client.reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
 
     def test_a_slot_is_extended_by_a_thread_that_ends(self):
-        with Weir() as server, weir.connect(server.url) as client:
+        with Weir() as server, connect(server.url) as client:
             with client.slot("api", rule="in_flight=1", max_wait=0, hold=30) as call:
                 self.assertIsNotNone(call.id)
                 self.assertTrue(any(each.name == "weir-slot" for each in threading.enumerate()))
@@ -74,7 +81,7 @@ class TestThreads(unittest.TestCase):
             self.assertTrue(client.reserve("api", "in_flight=1", hold=1).decision)
 
     def test_a_hold_that_has_ended_is_logged_and_the_block_goes_on(self):
-        with Weir() as server, weir.connect(server.url) as client, self.assertLogs("weir", "WARNING") as logged:
+        with Weir() as server, connect(server.url) as client, self.assertLogs("weir", "WARNING") as logged:
             with client.slot("api", rule="in_flight=1", max_wait=0, hold=0.3) as call:
                 server.advance(1000)
                 until(lambda: logged.output, "it is logged")
@@ -85,10 +92,10 @@ class TestThreads(unittest.TestCase):
 class Slow:
     """A weir that takes its time for HELLO, or says something else first."""
 
-    def __init__(self, hello_seconds=0.0, first=b""):
+    def __init__(self, hello_seconds=0.0, first=b"", seconds=0.0):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"weir://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.hello_seconds, self.first = hello_seconds, first
+        self.hello_seconds, self.first, self.seconds, self.clients = hello_seconds, first, seconds, 0
         threading.Thread(target=self.run, daemon=True).start()
 
     def run(self):
@@ -97,6 +104,7 @@ class Slow:
                 threading.Thread(target=self.serve, args=self.listener.accept()[:1], daemon=True).start()
 
     def serve(self, connection):
+        self.clients += 1
         with contextlib.suppress(OSError), connection:
             if self.first:
                 connection.sendall(self.first)
@@ -106,6 +114,7 @@ class Slow:
             time.sleep(self.hello_seconds)
             connection.sendall(b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$12\r\nweir_version\r\n$5\r\n0.1.0\r\n")
             while connection.recv(1000):
+                time.sleep(self.seconds)
                 connection.sendall(b"*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1\r\n$1\r\nk\r\n")
 
     def __enter__(self):
@@ -130,8 +139,8 @@ class TestFirst(unittest.TestCase):
         return [blocking, lambda: asyncio.run(awaited())]
 
     def test_the_first_attempt_is_waited_for_and_then_the_answer(self):
-        with Slow(hello_seconds=0.5) as slow:
-            for check in self.check(slow.url, connect_timeout=PATIENCE):
+        with Slow(hello_seconds=1.1, seconds=0.5) as slow:
+            for check in self.check(slow.url, timeout=1.0, connect_timeout=PATIENCE):
                 self.assertTrue(check().decided)
 
     def test_beyond_connect_timeout_it_is_not(self):
@@ -148,6 +157,36 @@ class TestFirst(unittest.TestCase):
                 for check in self.check(slow.url, on_error="raise"):
                     with self.assertRaisesRegex(kind, text):
                         check()
+
+    def test_who_is_not_let_in_asks_once(self):
+        with Slow(first=b"-NOPERM no\r\n") as slow:
+            for times, check in enumerate(self.check(slow.url, timeout=PATIENCE), 1):
+                self.assertRaises(weir.Unauthorized, check)
+                self.assertEqual(slow.clients, times)
+
+
+class TestClosed(unittest.IsolatedAsyncioTestCase):
+    """A connection that the other side has closed, and this one has not noticed: nothing is written, so it may be asked
+    elsewhere."""
+
+    async def test_by_threads(self):
+        ours, theirs = socket.socketpair()
+        theirs.close()
+        ours.setblocking(False)
+        connection = Connection(ours, Parser(), "h")
+        with self.assertRaises(NotWritten):
+            connection.ask(b"x", time.monotonic() + PATIENCE)
+        connection.close()
+
+    async def test_by_a_loop(self):
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        _, connection = await asyncio.get_running_loop().create_unix_connection(AioConnection, sock=ours)
+        theirs.close()
+        with self.assertRaises(NotWritten):
+            await connection.ask(b"x", time.monotonic() + PATIENCE)
+        with self.assertRaises(NotWritten):
+            await connection.ask(b"x", time.monotonic() + PATIENCE)
 
 
 class TestLoop(unittest.IsolatedAsyncioTestCase):
@@ -182,7 +221,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 await client.check("k", RULE)
                 asked = asyncio.ensure_future(client.check("k", RULE))
                 await asyncio.sleep(0)  # it has asked, and nothing is written
-                time.sleep(0.5)
+                time.sleep(1.2)
                 self.assertTrue((await asked).decided)
 
     async def test_those_that_wait_for_a_moment_have_connections_of_their_own(self):
@@ -199,7 +238,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
 
     async def test_another_loop_connects_anew(self):
         with Weir() as server:
-            client = weir.aio.connect(server.url, on_error="raise")
+            client = weir.aio.connect(server.url, timeout=PATIENCE, on_error="raise")
 
             def elsewhere():
                 asyncio.run(client.check("k", RULE))
@@ -237,7 +276,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
 
 class TestLimit(unittest.TestCase):
     def test_a_function(self):
-        with Weir() as server, weir.connect(server.url) as client:
+        with Weir() as server, connect(server.url) as client:
 
             @weir.limit("2/min", key=lambda name, **_: f"user:{name}", client=client)
             def greet(name, loud=False):
@@ -251,7 +290,7 @@ class TestLimit(unittest.TestCase):
             self.assertEqual((greet.__name__, greet.__doc__), ("greet", "Greets."))
 
     def test_one_counter_by_its_name(self):
-        with Weir() as server, weir.connect(server.url) as client:
+        with Weir() as server, connect(server.url) as client:
 
             @weir.limit("1/min", client=client)
             def once():
@@ -263,13 +302,13 @@ class TestLimit(unittest.TestCase):
 
     def test_by_attributes(self):
         with Weir("version: 1\nattributes: [user]\nlimits:\n  user: { by: [user], rate: 1/min }\n") as server:
-            with weir.connect(server.url) as client:
+            with connect(server.url) as client:
                 limited = weir.limit(attributes=lambda user: {"user": user}, client=client)(lambda user: user)
                 self.assertEqual(limited(1), 1)
                 self.assertRaises(weir.Denied, limited, 1)
 
     def test_it_waits_first(self):
-        with Weir() as server, weir.connect(server.url) as client:
+        with Weir() as server, connect(server.url) as client:
             limited = weir.limit("1/min", max_wait=60, client=client)(lambda: 1)
             self.assertEqual(limited(), 1)
             waits = threading.Thread(target=lambda: until(lambda: server.waiting() == 1, "it waits") and server.advance(60_000))
@@ -279,7 +318,7 @@ class TestLimit(unittest.TestCase):
 
     def test_a_coroutine_function(self):
         async def body(url):
-            async with weir.aio.connect(url) as client:
+            async with weir.aio.connect(url, timeout=PATIENCE) as client:
 
                 @weir.limit("1/min", client=client)
                 async def once():
@@ -291,7 +330,7 @@ class TestLimit(unittest.TestCase):
 
         with Weir() as server:
             asyncio.run(body(server.url))
-            with weir.connect(server.url) as client, self.assertRaisesRegex(TypeError, "weir.aio"):
+            with connect(server.url) as client, self.assertRaisesRegex(TypeError, "weir.aio"):
                 weir.limit("1/min", client=client)(body)
 
 

@@ -65,6 +65,10 @@ class Connection(asyncio.Protocol):
         except NotResp as error:
             self._broken(error)
 
+    def eof_received(self) -> None:
+        """Now, and not when the transport says so: what is in the outbox has not been written."""
+        self._broken(Unavailable("the connection was closed"))
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._broken(exc or Unavailable("the connection was closed"))
 
@@ -82,8 +86,9 @@ class Connection(asyncio.Protocol):
         """One timer for all: their deadlines are about in order."""
         self._timer = None
         now = self._loop.time()
-        if now > when + _BLOCKED_SECONDS:  # the loop was blocked: what has come meanwhile is read first
-            self._timer = self._loop.call_later(_BLOCKED_SECONDS, self._expire, math.inf)
+        late = now - when
+        if late > _BLOCKED_SECONDS:  # the loop was blocked, and that time does not count: neither wrote nor read it
+            self._timer = self._loop.call_later(min(late, STUCK_SECONDS), self._expire, math.inf)
             return
         if self._pending and self._pending[0][1] + STUCK_SECONDS < now:
             return self._broken(Unavailable(f"no answer for {STUCK_SECONDS:g} s"))
