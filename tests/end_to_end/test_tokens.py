@@ -17,7 +17,6 @@ import unittest.mock
 
 import fastapi
 import httpx
-import redis
 
 from programs import ask, free_port
 from server import PATIENCE, ROOT, Folder, Server, run, until
@@ -97,10 +96,10 @@ class Python(Models):
 
     @contextlib.asynccontextmanager
     async def client(self, url):
-        models = model_calls.Models(f"redis://127.0.0.1:{self.port}")
+        models = model_calls.Models(f"weir://127.0.0.1:{self.port}")
         async with httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
             yield models, client
-        await models.weir.connection_pool.disconnect()
+        await models.weir.close()
 
     def ask(self, url, **options):
         """The pieces of one answer."""
@@ -239,13 +238,13 @@ class Python(Models):
 
     def test_without_weir_no_call_is_made_and_an_answer_that_cannot_be_settled_is_returned(self):
         vendor = self.vendor(answer=lambda path, body: (200, {}, self.stopping()))
-        with self.assertRaises(redis.RedisError):
+        with self.assertRaises(weir.Unavailable):
             self.ask(vendor.url)
         self.assertEqual(vendor.arrived, [])
         self.serve()
         with self.assertLogs("weir") as logged:
             self.assertEqual("".join(self.ask(vendor.url)), "It is so.")
-        self.assertIn("10 tokens are not settled", logged.output[0])
+        self.assertIn("10 tokens are not settled", "".join(logged.output))
         vendor.answer = lambda path, body: (200, {}, streamed(10))
         self.serve()  # back
         self.assertEqual("".join(self.ask(vendor.url)), "It is so.")

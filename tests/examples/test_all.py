@@ -39,7 +39,6 @@ TESTED = {
     "pacing/asyncio_fleet.py": "end_to_end/test_pacing.py TestAsyncio",
     "pacing/asio_calls.cpp": "end_to_end/test_pacing.py TestAsio",
     "pacing/bucket_of_fifty.py": "end_to_end/test_pacing.py TestBucketOfFifty",
-    "pacing/five_at_once.py": "end_to_end/test_pacing.py TestFiveAtOnce",
     "pacing/five_at_once.yaml": "end_to_end/test_pacing.py TestFiveAtOnce",
     "pacing/bullmq_jobs.mjs": "end_to_end/test_pacing.py TestBullMq",
     "pacing/celery_tasks.py": "end_to_end/test_pacing.py TestCelery",
