@@ -83,7 +83,7 @@ async def by_loop(port, callers, seconds, headers):
 
 
 def paced(ask, rate, seconds):
-    """The 99th percentile of a call, in microseconds, at so many a second."""
+    """The 99th percentile of a call, in microseconds, at this rate."""
     times = []
     began = time.perf_counter()
     for n in range(int(rate * seconds)):

@@ -148,7 +148,7 @@ class TestFirst(unittest.TestCase):
             for check in self.check(slow.url, connect_timeout=0.3):
                 self.assertFalse(check().decided)
 
-    def test_what_is_no_weir(self):
+    def test_other_servers(self):
         for first, kind, text in (
             (b"HTTP/1.1 400 Bad Request\r\n\r\n", weir.Refused, "does not speak RESP"),
             (b"-ERR max number of clients reached\r\n", weir.Unavailable, "max number of clients"),
@@ -236,7 +236,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 server.advance(60_000)
                 await asyncio.gather(*waiting)
 
-    async def test_another_loop_connects_anew(self):
+    async def test_another_loop_has_its_own_connection(self):
         with Weir() as server:
             client = weir.aio.connect(server.url, timeout=PATIENCE, on_error="raise")
 

@@ -67,7 +67,7 @@ class TestResp(unittest.TestCase):
             pieces = [self.BYTES[at : at + size] for at in range(0, len(self.BYTES), size)]
             self.assertEqual(tuple(each for piece in pieces for each in parser.feed(piece)), self.REPLIES)
 
-    def test_what_is_no_resp(self):
+    def test_other_bytes(self):
         for wrong in (b"HTTP/1.1 400 Bad Request\r\n", b"H", b":x\r\n", b"*x\r\n", b"$4\r\nab\r\n\r\n?\r\n"):
             with self.assertRaises(resp.NotResp, msg=wrong):
                 list(resp.Parser().feed(wrong))

@@ -1,6 +1,5 @@
 """weir: rate limits that a server decides.
 
-    import weir
     client = weir.connect("weir://limits.internal")
     if not client.check("user:42", "100/min"):
         ...

@@ -17,7 +17,7 @@ from weir.errors import NotWritten, Unavailable
 from weir.resp import Failure, NotResp, Parser
 
 _READ_BYTES = 1 << 16
-_FRESH_SECONDS = 0.001  # since the last answer: the connection is not looked at
+FRESH_SECONDS = 0.001  # since the last answer: the connection is not looked at
 STUCK_SECONDS = 1.0  # no answer for so long beyond the timeout: the connection is given up
 
 
@@ -84,7 +84,7 @@ class Connection:
             return not self.closed
         except IndexError:
             pass
-        if now - self._heard > _FRESH_SECONDS and self._reading.acquire(False):
+        if now - self._heard > FRESH_SECONDS and self._reading.acquire(False):
             try:
                 self._receive(0)
             finally:
@@ -108,7 +108,7 @@ class Connection:
 
     def close(self) -> None:
         self._broken(Unavailable("the client was closed"))
-        with self._writing, self._reading:  # whoever has them has seen the end
+        with self._writing, self._reading:  # the threads that have them see the end
             self._socket.close()
 
     def abandon(self) -> None:

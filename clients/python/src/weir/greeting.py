@@ -15,7 +15,7 @@ Greeting = Generator[bytes, Any, None]  # yields what to send, is sent the reply
 
 
 def greeting(target: Target, name: object, timeout: float) -> Greeting:
-    """Refused, Unauthorized or Unavailable where this is no server to ask."""
+    """Refused, Unauthorized or Unavailable where this server cannot be asked."""
     words = [b"HELLO", b"2"]
     if target.password is not None:
         words += [b"AUTH", (target.user or "default").encode(), target.password.encode()]

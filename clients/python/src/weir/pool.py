@@ -142,7 +142,7 @@ class Pool:
             try:
                 opening = self._opening or self._begin()
                 if not opening.advance(self._patience(until)):
-                    break  # whoever comes next goes on with it
+                    break  # the next call continues it
             except Error as why:
                 self._opening = None
                 self._backoff.failed(why, time.monotonic())

@@ -1,4 +1,4 @@
-"""Questions to commands, and replies to answers: what is sent and read, whoever sends it."""
+"""Questions to commands, and replies to answers: what is sent and read, by either client."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from weir.verbs import Verbs
 from weir.words import Acquires, Ask, Value
 
 _NONE: Mapping[str, Value] = {}
-_left_alone: list[Pool] = []  # of a parent: what touches them in a child would touch the parent's event loop
 
 
 def connect(
@@ -56,7 +55,7 @@ class Client(
         Coroutine[Any, Any, Optional[float]],
     ]
 ):
-    """What connect() makes. It asks by the event loop that runs; on another loop it connects anew."""
+    """What connect() makes. It asks by the event loop that runs; on another loop it makes new connections."""
 
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
@@ -100,8 +99,6 @@ class Client(
 
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        if self._of_loop is not None:
-            _left_alone.append(self._of_loop)
         self._of_loop = None
         self._core.after_fork()
         self._slots = set()
@@ -141,7 +138,7 @@ class Client(
         return Reservation(self, booking)
 
     def _unwanted(self, reply: Any) -> None:
-        """A moment that has come too late for whoever waited: its hold ends, and costs nothing."""
+        """A moment that came too late for its task: its hold ends, and costs nothing."""
         if not isinstance(reply, Failure) and reply[5]:
             task = asyncio.get_running_loop().create_task(self._ask(words.settle(str(reply[5], "ascii"), 0, {})))
             self._ending.add(task)

@@ -7,7 +7,7 @@ import math
 from collections import deque
 from typing import Any, cast
 
-from weir.connection import STUCK_SECONDS, unasked, unavailable
+from weir.connection import FRESH_SECONDS, STUCK_SECONDS, unasked, unavailable
 from weir.errors import NotWritten, Unavailable
 from weir.resp import NotResp, Parser
 
@@ -24,6 +24,7 @@ class Connection(asyncio.Protocol):
         self._outbox: list[bytes] = []
         self._pending: deque[Answer] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._heard = 0.0
         self.closed = False
         self.why: Exception = Unavailable("no answer within the timeout")  # it was closed
 
@@ -41,7 +42,8 @@ class Connection(asyncio.Protocol):
             answer.set_exception(NotWritten())
             return answer
         if not self._outbox:
-            self._loop.call_soon(self._flush)
+            is_fresh = self._pending or self._loop.time() - self._heard < FRESH_SECONDS
+            self._loop.call_soon(self._flush if is_fresh else self._look_and_flush)
         self._outbox.append(data)
         self._pending.append((answer, until))
         if self._timer is None or until < self._timer.when():
@@ -55,6 +57,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
+        self._heard = self._loop.time()
         try:
             for reply in self._parser.feed(data):
                 if not self._pending:
@@ -71,6 +74,10 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._broken(exc or Unavailable("the connection was closed"))
+
+    def _look_and_flush(self) -> None:
+        """Between this turn and the next the loop sees whether the other side has closed."""
+        self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         if not self.closed and self._transport is not None:

@@ -70,7 +70,7 @@ class Pool:
             except BaseException:
                 connection.close()
                 if answer.done() and not answer.cancelled() and answer.exception() is None:
-                    unwanted(answer.result())  # it came, and whoever asked had been cancelled
+                    unwanted(answer.result())  # it came, and its task had been cancelled
                 raise
             finally:
                 self._waiting.discard(connection)
