@@ -34,7 +34,9 @@ def reserved(given):
     broker.rpush("questions", now - began)
     if granted:
         broker.rpush("reserved", 1)
-        last.moment, last.earliest = now + wait, began + wait
+        if wait > weir.celery.NAP:
+            broker.rpush("put away", 1)
+        last.moment = now + wait
     return granted, wait, reservation
 
 
@@ -43,6 +45,7 @@ def came(moment):
     wait = left(moment)
     now = time.time()
     broker.rpush("questions", now - began)
+    broker.rpush("came back", 1)
     last.moment = now + wait if wait > 0 else moment.at
     return wait
 

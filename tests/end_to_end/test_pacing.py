@@ -207,6 +207,8 @@ class TestCelery(Vendors, Fleet):
             self.assertGreaterEqual(acted, moment - SLEWED)
         # Each has been granted once, however often it was put away.
         self.assertEqual(len(self.written("reserved")), self.CALLS)
+        # Those that had to wait were put away.
+        self.assertGreaterEqual(len(self.written("came back")), len(self.written("put away")))
         # Two workers with one slot each, and what came last did not wait for those that wait.
         self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted, _ in calls))
 

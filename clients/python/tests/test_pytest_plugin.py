@@ -13,12 +13,14 @@ from server import PATIENCE, WEIR, Folder, environment, run
 TESTS = '''
 import asyncio
 import datetime
+import os
 
 import flask
 import pytest
 import weir
 import weir.aio
 import weir.flask
+import weir.shared
 
 LIMITS = """
 version: 1
@@ -34,6 +36,14 @@ def test_what_asks_a_shared_client_asks_it(weir_server):
     assert [client.get("/").status_code for _ in range(3)] == [200, 200, 429]
     weir_server.advance(30)
     assert [client.get("/").status_code for _ in range(2)] == [200, 429]
+
+
+def test_and_no_longer():
+    assert weir.shared._client is None and "WEIR_URL" not in os.environ
+
+
+def test_where_it_gives_no_answer_the_test_fails(weir_server):
+    assert weir.shared.client()._core._on_error == weir.shared.aio_client()._core._on_error == "raise"
 
 
 def test_each_test_has_a_new_one(weir_server):
@@ -101,7 +111,7 @@ class Plugin(unittest.TestCase):
             timeout=6 * PATIENCE,
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("7 passed", done.stdout)
+        self.assertIn("9 passed", done.stdout)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from weir import local, shared
 from weir.words import Ask
 
 # A busy machine may take its time to answer, and a test learns nothing from a question that was given up.
-OPTIONS = {"timeout": 30.0, "on_error": "raise"}
+OPTIONS = {"timeout": 5.0, "on_error": "raise"}
 
 
 class WeirServer:
