@@ -130,9 +130,10 @@ def asgi_ask(app, loop):
             "headers": [(b"x-user", user.encode())] if user else [],
         }
 
+        messages = [{"type": "http.request", "body": b"", "more_body": False}]
+
         async def receive():
-            await asyncio.sleep(0)
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return messages.pop() if messages else await asyncio.Event().wait()  # it does not go away
 
         async def send(message):
             sent.append(message)
