@@ -16,19 +16,21 @@ _options: dict[str, Any] = {}
 
 def client() -> Client:
     global _client
-    with _lock:
-        if _client is None:
-            _client = connect(**_options)
-        return _client
+    found = _client
+    if found is None:  # the lock is for the first call alone, so no fork finds it taken later
+        with _lock:
+            found = _client = _client or connect(**_options)
+    return found
 
 
 def aio_client() -> weir.aio.Client:
     """One for all event loops: each connects by itself."""
     global _aio_client
-    with _lock:
-        if _aio_client is None:
-            _aio_client = weir.aio.connect(**_options)
-        return _aio_client
+    found = _aio_client
+    if found is None:
+        with _lock:
+            found = _aio_client = _aio_client or weir.aio.connect(**_options)
+    return found
 
 
 def renew(**options: Any) -> None:
