@@ -173,10 +173,24 @@ class TestClosed(unittest.IsolatedAsyncioTestCase):
         ours, theirs = socket.socketpair()
         theirs.close()
         ours.setblocking(False)
-        connection = Connection(ours, Parser(), "h")
+        connection = Connection(ours, Parser())
         with self.assertRaises(NotWritten):
             connection.ask(b"x", time.monotonic() + PATIENCE)
         connection.close()
+
+    async def test_a_signal_leaves_no_half_of_anything(self):
+        class Alarm(BaseException):
+            pass
+
+        for interrupted in ("_send", "_recv"):
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            theirs.sendall(b":1\r\n")
+            with theirs, mock.patch.object(Connection, interrupted, side_effect=Alarm):
+                connection = Connection(ours, Parser())
+                self.assertRaises(Alarm, connection.ask, b"x", time.monotonic() + PATIENCE)
+                self.assertTrue(connection.closed)
+                connection.close()
 
     async def test_by_a_loop(self):
         ours, theirs = socket.socketpair()

@@ -56,11 +56,10 @@ class _Question:
 
 
 class Connection:
-    def __init__(self, sock: socket.socket, parser: Parser, name: object) -> None:
+    def __init__(self, sock: socket.socket, parser: Parser) -> None:
         self._socket = sock
         self._descriptor = sock.fileno()
         self._parser = parser
-        self._name = name
         self._tls = threading.Lock() if isinstance(sock, ssl.SSLSocket) else None  # OpenSSL's are of one thread at a time
         self._heard = 0.0
         self._outbox: deque[_Question] = deque()  # not written
@@ -151,6 +150,9 @@ class Connection:
                 start += len(each.data)
             self._broken(unavailable(error))
             return False
+        except BaseException:  # a signal's: nobody knows what was written
+            self._broken(Unavailable("interrupted by a signal"))
+            raise
         self._rest = data[written:]
         return not self._rest
 
@@ -205,29 +207,32 @@ class Connection:
             self._take()
 
     def _take(self) -> bool:
+        """Whether something has come, an end too."""
         try:
-            if self._tls is None:
-                data = self._socket.recv(_READ_BYTES)
-            else:
-                with self._tls:
-                    data = self._socket.recv(_READ_BYTES)
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            return False
-        except OSError as error:
-            self._broken(unavailable(error))
-            return True
-        if not data:
-            self._broken(Unavailable("the connection was closed"))
-            return True
-        try:
+            data = self._recv()
+            if data is None:
+                return False
+            if not data:
+                raise ConnectionError("the connection was closed")
             for reply in self._parser.feed(data):
                 if not self._pending:
-                    self._broken(unavailable(unasked(reply)))
-                    break
+                    raise unasked(reply)
                 self._pending.popleft().finish(reply)
-        except NotResp as error:
+        except (OSError, NotResp, errors.Error) as error:
             self._broken(unavailable(error))
+        except BaseException:  # a signal's: what had been read is lost
+            self._broken(Unavailable("interrupted by a signal"))
+            raise
         return True
+
+    def _recv(self) -> bytes | None:
+        try:
+            if self._tls is None:
+                return self._socket.recv(_READ_BYTES)
+            with self._tls:
+                return self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
 
     def _broken(self, error: Unavailable) -> None:
         self.closed = True

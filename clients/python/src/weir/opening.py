@@ -82,7 +82,7 @@ class Opening:
         with contextlib.suppress(StopIteration):
             while True:
                 words = steps.send((yield from self._converse(words, parser)))
-        self.connection = Connection(self._socket, parser, self.endpoint)
+        self.connection = Connection(self._socket, parser)
 
     def _connect(self) -> Generator[bool, None, None]:
         if self.endpoint.path is not None:

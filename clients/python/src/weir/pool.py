@@ -86,8 +86,7 @@ class Pool:
                 time.sleep(0.001)
             self._shared.close()
         if self._connecting.acquire(timeout=self._settings.timeout):
-            if self._opening is not None:
-                self._opening.close()
+            self._abandon_opening()
             self._connecting.release()
 
     def abandon(self) -> None:
@@ -95,8 +94,12 @@ class Pool:
         for each in (self._shared, *self._idle, *self._waiting):
             if each is not None:
                 each.abandon()
+        self._abandon_opening()
+
+    def _abandon_opening(self) -> None:
         if self._opening is not None:
             self._opening.close()
+            self._opening = None
 
     def _idle_connection(self) -> Connection | None:
         with contextlib.suppress(IndexError):
@@ -149,6 +152,9 @@ class Pool:
                 if isinstance(why, (Refused, Unauthorized)):
                     raise
                 continue
+            except BaseException:  # a signal's: it may have been in the middle of a step
+                self._abandon_opening()
+                raise
             self._opening = None
             self._backoff.connected()
             assert opening.connection is not None
