@@ -190,6 +190,7 @@ class Middleware(Weirs):
     is what X-User says."""
 
     awaits = False
+    passwords: tuple = (None,)  # weir answers a wrong one after a second
 
     def app(self, **options):
         raise NotImplementedError
@@ -224,7 +225,7 @@ class Middleware(Weirs):
         self.assertEqual([ask("/hello")[0] for _ in range(2)], [200, 429])
 
     def test_who_may_not_ask_answers_503_and_says_so_once(self):
-        for password in ("wrong", None):
+        for password in self.passwords:
             client = self.connect(f"weir://127.0.0.1:{self.locked.port}", password=password)
             ask = self.ask_of(client=client, on_error="allow")
             with self.assertLogs("weir", logging.ERROR) as logged:
@@ -385,6 +386,8 @@ class FlaskAsyncLimit(FlaskLimit):
 
 
 class Wsgi(Middleware, unittest.TestCase):
+    passwords = ("wrong", None)
+
     def app(self, **options):
         def hello(environ, start_response):
             start_response("200 OK", [("Content-Type", "text/plain")])
@@ -395,6 +398,7 @@ class Wsgi(Middleware, unittest.TestCase):
 
 class Asgi(Middleware, unittest.TestCase):
     awaits = True
+    passwords = ("wrong", None)
 
     def app(self, **options):
         async def hello(scope, receive, send):
