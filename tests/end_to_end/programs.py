@@ -8,12 +8,6 @@ import subprocess
 from server import PATIENCE, until
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def answers_at(port):
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -10,6 +10,7 @@ import threading
 import unittest
 
 from chance import chance
+from ports import free_port
 from server import Client, Folder, Server, WEIR, environment, run, weir
 
 
@@ -560,8 +561,7 @@ class TestCheck(WithFolder):
                 self.is_refused("check", "k", "--limit", "1/s", f"--cost={cost}", *self.at, names=["cost", cost])
 
     def test_servers_that_are_not_there(self):
-        with socket.create_server(("127.0.0.1", 0)) as gone:
-            port = gone.getsockname()[1]
+        port = free_port()
         self.is_refused("check", "k", "--limit", "1/s", "--port", port,
                         names=[f"cannot connect to 127.0.0.1:{port}", "Connection refused"])
         for port in ("x", "", "99999", "-1", "0"):

@@ -13,6 +13,7 @@ import subprocess
 import time
 import unittest
 
+from ports import free_port
 from server import Client, Folder, Server, WEIR, encode, environment, run_at_once, until, weir
 from test_tls import Authority
 
@@ -39,8 +40,7 @@ class Piped:
                 while True:
                     os.write(writing, b"." * 512)
             os.set_blocking(writing, True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: writing}
         self.process = subprocess.Popen([WEIR, "serve", "--resp", f"127.0.0.1:{self.port}", "--threads", "1", *flags],
                                         stdin=subprocess.DEVNULL, env=environment(**(env or {})), **streams)
@@ -128,8 +128,7 @@ class TestReaders(WithFolder):
 
     def test_closed_streams_are_not_taken_for_connections_or_files(self):
         # Without an answer to it, the first file or connection would be descriptor 1 or 2 and get what we print.
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         server = subprocess.Popen(f"exec {WEIR} serve --resp 127.0.0.1:{port} --threads 1 --snapshot {self.snapshot} "
                                   "0<&- 1>&- 2>&-", shell=True, env=environment())
         try:

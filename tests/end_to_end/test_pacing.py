@@ -20,7 +20,8 @@ import redis
 
 import npm
 from clocks import SHIM, Clocks
-from programs import ask, free_port
+from ports import free_port
+from programs import ask
 from server import PATIENCE, ROOT, Folder, Server, run_at_once, until
 from vendor import Vendor
 

@@ -10,7 +10,8 @@ import unittest
 
 import npm
 from chance import chance
-from programs import Program, ask, free_port
+from ports import free_port
+from programs import Program, ask
 from server import PATIENCE, Folder, Server, environment, run
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")

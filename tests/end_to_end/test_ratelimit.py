@@ -10,7 +10,7 @@ import unittest
 import grpc
 
 import xds
-from programs import free_port
+from ports import free_port
 from rls import DAY, OK, OVER, Client, Limit, descriptor
 from server import PATIENCE, ROOT, WEIR, Folder, Server, run, until, weir
 from test_tls import Authority

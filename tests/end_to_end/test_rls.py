@@ -9,7 +9,7 @@ import unittest
 import urllib.request
 
 import grpc
-from programs import free_port
+from ports import free_port
 from rls import DAY, HOUR, MINUTE, OK, OVER, SECOND, SERVICE, Client, Limit, Status, descriptor, read_answer, request
 from server import PATIENCE, Folder, OneServerWithLimits, Server, run, until, weir
 from test_tls import Authority

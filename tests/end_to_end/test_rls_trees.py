@@ -3,7 +3,7 @@ import time
 import unittest
 import urllib.request
 
-from programs import free_port
+from ports import free_port
 from rls import DAY, HOUR, MINUTE, OK, OVER, Client, Limit, Status, descriptor
 from server import PATIENCE, Folder, Server, run, until
 

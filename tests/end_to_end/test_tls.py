@@ -9,6 +9,7 @@ import time
 import unittest
 import warnings
 
+from ports import free_port
 from server import Closed, Error, Folder, Server, encode, run, until, weir
 
 # What a client sees that is refused after its side of the handshake: a reset, an alert, or the end.
@@ -323,8 +324,7 @@ class TestComingAgain(WithCertificates):
     @unittest.skipUnless(shutil.which("nginx"), "no nginx")
     def test_nginx(self):
         """Which keeps the session of its upstream unless it is told not to."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         where = self.folder.path
         config = self.folder.file("nginx.conf", f"""
             daemon off; master_process off; pid {where}/nginx.pid; error_log {where}/nginx.log; events {{}}

@@ -18,7 +18,8 @@ import unittest.mock
 import fastapi
 import httpx
 
-from programs import ask, free_port
+from ports import free_port
+from programs import ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
 from vendor import Vendor
 

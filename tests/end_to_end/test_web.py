@@ -9,7 +9,8 @@ import threading
 import unittest
 
 import npm
-from programs import Program, ask, free_port
+from ports import free_port
+from programs import Program, ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
 from test_tls import Authority
 

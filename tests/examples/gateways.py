@@ -13,7 +13,8 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "end_to_end"))
 import pypi  # noqa: E402
-from programs import Program, free_port  # noqa: E402
+from ports import free_port  # noqa: E402
+from programs import Program  # noqa: E402
 from server import ROOT, Folder  # noqa: E402
 
 EXAMPLES = pathlib.Path(ROOT, "examples/gateways")

@@ -9,7 +9,8 @@ import unittest
 
 import gateways
 from gateways import Backend, Gateway
-from programs import ask, free_port
+from ports import free_port
+from programs import ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
 
 EXAMPLES = f"{ROOT}/examples/envoy"

@@ -14,7 +14,8 @@ import urllib.request
 
 import gateways
 from gateways import EXAMPLES, TOKEN, Backend
-from programs import ask, free_port
+from ports import free_port
+from programs import ask
 from server import PATIENCE, Folder, Server, run, until
 
 ORIGIN = "https://app.example.com"

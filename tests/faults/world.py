@@ -21,31 +21,16 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "end_to_end"))
 
 import server as end_to_end  # noqa: E402
+from ports import free_port  # noqa: E402
 from server import Client, Closed, Error, Folder, until  # noqa: E402
 
 PROGRAM = os.environ.get("WEIR_REDIS_SERVER", "redis-server")
 SLOTS = 16384
 _LIBC = ctypes.CDLL(None)
-_given = set()
 
 
 def available():
     return shutil.which(PROGRAM) is not None
-
-
-def free_port():
-    """A port that nobody listens on, below those that the kernel gives to outgoing connections: a server that was
-    killed gets it again."""
-    while True:
-        port = random.randrange(15000, 32000)
-        if port in _given:
-            continue
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                _given.add(port)
-                return port
 
 
 def _die_with_parent():

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
@@ -234,24 +235,41 @@ class RedisCluster {
   }
 
   // Nodes talk to each other on the port 10000 above, which has to be free too.
-  static std::uint16_t free_port() {
+  std::uint16_t free_port() {
     std::random_device random;
-    const auto can_bind = [](std::uint16_t port) {
-      const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      address.sin_port = htons(port);
-      const bool bound = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-      close(probe);
-      return bound;
-    };
     for (;;) {
       const auto port = static_cast<std::uint16_t>(12'000 + random() % 10'000);
-      if (can_bind(port) && can_bind(static_cast<std::uint16_t>(port + 10'000))) return port;
+      if (take(port) && take(static_cast<std::uint16_t>(port + 10'000))) return port;
     }
   }
 
+  // No other test takes the port while this one lives: its name is held, which tests/end_to_end/ports.py
+  // holds too.
+  bool take(std::uint16_t port) {
+    const std::string name = "weir-test-port-" + std::to_string(port);
+    sockaddr_un held{};
+    held.sun_family = AF_UNIX;
+    name.copy(held.sun_path + 1, name.size());  // its first byte stays 0: no file
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    names_.push_back(std::make_unique<Descriptor>(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+    const Descriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return ::bind(names_.back()->number, reinterpret_cast<const sockaddr*>(&held), length) == 0 &&
+           ::bind(probe.number, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+
+  struct Descriptor {
+    explicit Descriptor(int of) : number(of) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { close(number); }
+    const int number;
+  };
+
+  std::vector<std::unique_ptr<Descriptor>> names_;
   std::vector<std::string> ports_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
   std::vector<std::unique_ptr<RedisConnection>> connections_;

@@ -13,7 +13,8 @@ import socket
 import unittest
 
 from program import Folder, answer, run, until
-from programs import Program, free_port
+from ports import free_port
+from programs import Program
 from server import PATIENCE
 import chance
 
