@@ -11,7 +11,7 @@ import warnings
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parents[2] / "tests/end_to_end")]
 import pypi
-from programs import free_port
+from ports import free_port
 from server import PATIENCE, Server, run
 from world import Weir
 
