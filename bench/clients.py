@@ -16,7 +16,7 @@ import sys
 
 import servers
 
-sys.path.insert(0, str(servers.ROOT / "tests" / "examples"))
+sys.path.insert(0, str(servers.ROOT / "tests" / "end_to_end"))
 
 import pypi  # noqa: E402
 

@@ -1,13 +1,13 @@
 """Small things in great number, such as mails or rows, under one limit for all who send them: a program takes up to 50 units
-at once and spends them by itself, so weir is asked once for fifty.
+at once and spends them by itself, so weir is asked once for fifty; `pip install weir-client`.
 
-    bucket = Bucket(redis.Redis(port=6390, socket_timeout=2), "mails", "1000/s burst 2000")
+    bucket = Bucket(weir.connect(on_error="raise"), "mails", "1000/s burst 2000")
     for mail in mails:
         bucket.wait()
         send(mail)
 
 Units that are not spent within a second are given up: they stay charged, and without that a program could save them for a
-burst of its own. While weir is away what is in hand can be spent, and then the caller gets redis.RedisError.
+burst of its own. While weir is away what is in hand can be spent, and then the caller gets weir.Unavailable.
 """
 import threading
 import time
@@ -18,10 +18,10 @@ EVERY = 0.1  # seconds between questions while there are fewer; else each unit w
 
 
 class Bucket:
-    """Threads may share one. `weir` is a client of redis-py."""
+    """Threads may share one."""
 
-    def __init__(self, weir, key, rule):
-        self.weir, self.key, self.rule = weir, key, rule
+    def __init__(self, client, key, rule):
+        self.client, self.key, self.rule = client, key, rule
         self.lock = threading.Lock()
         self.left, self.until, self.empty_until = 0, 0.0, 0.0
 
@@ -32,10 +32,9 @@ class Bucket:
             if now > self.until:
                 self.left = 0
             if self.left == 0 and now >= self.empty_until:
-                answer = self.weir.execute_command("WEIR.THROTTLE", "COST", MOST, "ATLEAST", 1, self.key, self.rule)
-                wait, self.left = answer[3] / 1000, answer[6]
-                self.until = now + KEPT
-                self.empty_until = now if self.left == MOST else now + max(wait, EVERY)
+                told = self.client.check(self.key, self.rule, cost=MOST, at_least=1)
+                self.left, self.until = told.granted, now + KEPT
+                self.empty_until = now if self.left == MOST else now + max(told.retry_after or 0, EVERY)
             if self.left == 0:
                 return self.empty_until - now
             self.left -= 1

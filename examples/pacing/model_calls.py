@@ -1,8 +1,8 @@
 """Calls of language models that stream, by examples/limits/language_models.yaml, from as many processes as you like; needs
-asyncio_fleet.py beside it, and httpx.
+asyncio_fleet.py beside it, weir-client and httpx.
 
 A call takes the most that it may cost, and settles what it did cost when the stream has told it. Batch leaves room to
-those who sit and wait. While weir is away no call is made: the caller gets redis.RedisError.
+those who sit and wait. While weir is away no call is made: the caller gets weir.Unavailable.
 """
 import json
 
@@ -16,6 +16,8 @@ class OverBudget(Exception):
 
 
 class Models(Pacer):
+    max_wait = 20.0
+
     def denied(self, limit, seconds):
         if limit == "budget":
             raise OverBudget(seconds)
@@ -25,11 +27,11 @@ async def stream(models, client, tenant, model, prompt, most=1000, batch=False):
     """The pieces of the answer as they come. `client` is an httpx.AsyncClient of an API like OpenAI's; `most`: tokens of the
     answer. A stream that breaks, or whose reader goes away, costs what it might have."""
     estimate = len(prompt) // 3 + most
-    words = ("COST", f"tokens={estimate},budget={estimate},requests=1", "CLASS", "batch" if batch else "interactive")
+    question = {"costs": {"tokens": estimate, "budget": estimate, "requests": 1}, "class_": "batch" if batch else "interactive"}
     asked = {"model": model, "messages": [{"role": "user", "content": prompt}], "max_tokens": most, "stream": True,
              "stream_options": {"include_usage": True}}
     while True:
-        reservation, used = await models.moment(*words, tenant=tenant, model=model), estimate
+        turn, used = await models.moment(tenant=tenant, model=model, **question), estimate
         try:
             async with client.stream("POST", "/v1/chat/completions", json=asked) as answer:
                 if answer.status_code != 200:
@@ -50,4 +52,4 @@ async def stream(models, client, tenant, model, prompt, most=1000, batch=False):
             used = 0
             raise
         finally:
-            await models.settle(reservation, used)
+            await models.settle(turn, used)

@@ -2,6 +2,7 @@
 import asyncio
 import contextlib
 import http.client
+import importlib.util
 import json
 import math
 import os
@@ -10,11 +11,12 @@ import signal
 import sys
 import threading
 import time
+import types
 import unittest
 import unittest.mock
 
+import fastapi
 import httpx
-import redis
 
 from ports import free_port
 from programs import ask
@@ -22,7 +24,8 @@ from server import PATIENCE, ROOT, Folder, Server, run, until
 from vendor import Vendor
 
 EXAMPLES = pathlib.Path(ROOT, "examples")
-sys.path[:0] = [str(EXAMPLES / "pacing"), os.path.join(ROOT, "tests/examples")]
+sys.path[:0] = [str(EXAMPLES / "pacing"), os.path.join(ROOT, "tests/examples"), os.path.join(ROOT, "clients/python/src")]
+import weir.aio  # noqa: E402
 import model_calls  # noqa: E402
 from gateways import nginx  # noqa: E402
 
@@ -94,10 +97,10 @@ class Python(Models):
 
     @contextlib.asynccontextmanager
     async def client(self, url):
-        models = model_calls.Models(f"redis://127.0.0.1:{self.port}")
+        models = model_calls.Models(f"weir://127.0.0.1:{self.port}")
         async with httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
             yield models, client
-        await models.weir.connection_pool.disconnect()
+        await models.weir.close()
 
     def ask(self, url, **options):
         """The pieces of one answer."""
@@ -236,13 +239,13 @@ class Python(Models):
 
     def test_without_weir_no_call_is_made_and_an_answer_that_cannot_be_settled_is_returned(self):
         vendor = self.vendor(answer=lambda path, body: (200, {}, self.stopping()))
-        with self.assertRaises(redis.RedisError):
+        with self.assertRaises(weir.Unavailable):
             self.ask(vendor.url)
         self.assertEqual(vendor.arrived, [])
         self.serve()
         with self.assertLogs("weir") as logged:
             self.assertEqual("".join(self.ask(vendor.url)), "It is so.")
-        self.assertIn("10 tokens are not settled", logged.output[0])
+        self.assertIn("10 tokens are not settled", "".join(logged.output))
         vendor.answer = lambda path, body: (200, {}, streamed(10))
         self.serve()  # back
         self.assertEqual("".join(self.ask(vendor.url)), "It is so.")
@@ -251,6 +254,98 @@ class Python(Models):
     def stopping(self):
         self.stop()
         yield from streamed(10)
+
+
+class LiteLlm(Models):
+    """examples/pacing/litellm_callback.py, by LiteLLM where it is installed (it is large), else by its interface alone."""
+
+    def callback(self, **options):
+        sys.modules.pop("litellm_callback", None)
+        import litellm_callback
+        return litellm_callback.Limits(weir.aio.connect(f"weir://127.0.0.1:{self.port}", **{"timeout": PATIENCE, **options}))
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(unittest.mock.patch.dict(os.environ, WEIR_URL=f"weir://127.0.0.1:{self.port}"))
+        if importlib.util.find_spec("litellm") is None:
+            names = [".".join(("litellm", "integrations", "custom_logger")[:depth]) for depth in (1, 2, 3)]
+            modules = {name: types.ModuleType(name) for name in names}
+            modules[names[2]].CustomLogger = CustomLogger
+            self.enterContext(unittest.mock.patch.dict(sys.modules, modules))
+
+    def call(self, callback, answer, **asked):
+        """As the proxy does: `answer(data)` returns an answer with its usage, or raises."""
+        async def called():
+            key = types.SimpleNamespace(team_id=None, user_id="t", api_key="hash")
+            data = await callback.async_pre_call_hook(key, None, {"model": "m", "messages": [{"role": "user", "content": "Why?"}], **asked},
+                                                      "completion")
+            try:
+                told = answer(data)
+            except OSError as error:
+                await callback.async_post_call_failure_hook(data, error, key)
+                raise
+            await callback.async_log_success_event({"litellm_params": {"metadata": data["metadata"]}}, told, None, None)
+            await callback.weir.close()
+            return told
+        return asyncio.run(called())
+
+    def test_a_call_costs_what_its_answer_says_and_its_estimate_while_it_is_made(self):
+        self.serve()
+        seen = []
+
+        def answer(data):
+            seen.append(self.used_budget())
+            return {"usage": {"total_tokens": 700}}
+        self.call(self.callback(), answer, max_tokens=5000)
+        self.assertTrue(5000 < seen[0] < 5100, seen)
+        self.assert_used(700)
+        self.assertEqual(self.used_budget(), 700)
+
+    def test_what_no_model_answers_costs_nothing(self):
+        self.serve()
+
+        def answer(data):
+            raise OSError
+        with self.assertRaises(OSError):
+            self.call(self.callback(), answer)
+        self.assertEqual((self.used_tokens(), self.used_budget()), (0, 0))
+
+    def test_without_room_it_is_429_and_no_call(self):
+        self.serve(budget=f"2000{MONTH}")
+        calls = []
+
+        def answer(data):
+            calls.append(data)
+            return {"usage": {"total_tokens": 1500}}
+        self.call(self.callback(), answer)
+        with self.assertRaises(fastapi.HTTPException) as told:
+            self.call(self.callback(), answer)
+        self.assertEqual((told.exception.status_code, len(calls)), (429, 1))
+        self.assertGreater(int(told.exception.headers["Retry-After"]), 0)
+        self.assertIn("'budget' has no room", told.exception.detail)
+
+    def test_without_weir_calls_are_made_and_with_a_wrong_password_they_are_not(self):
+        self.assertEqual(self.call(self.callback(timeout=0.1), lambda data: {"usage": None}), {"usage": None})
+        self.serve("--password", "right")
+        with self.assertRaises(fastapi.HTTPException) as told:
+            self.call(self.callback(password="wrong"), lambda data: None)
+        self.assertEqual(told.exception.status_code, 503)
+
+
+class CustomLogger:
+    """LiteLLM's, of which the example overrides three methods."""
+
+    def __init__(self, turn_off_message_logging=False):
+        pass
+
+    async def async_pre_call_hook(self, user_api_key_dict, cache, data, call_type):
+        pass
+
+    async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):
+        pass
+
+    async def async_post_call_failure_hook(self, request_data, original_exception, user_api_key_dict, traceback_str=None):
+        pass
 
 
 class Nginx(Models):

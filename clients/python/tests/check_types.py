@@ -8,7 +8,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENT, ROOT = HERE.parent, HERE.parents[2]
-sys.path[:0] = [str(ROOT / "tests/examples"), str(ROOT / "tests/end_to_end")]
+sys.path[:0] = [str(ROOT / "tests/end_to_end")]
 
 import npm
 import pypi
@@ -22,11 +22,12 @@ def finds_nothing(name, command, **env):
 
 def main():
     tools = pypi.installed(HERE / "checkers/requirements.txt", "python-checkers")
+    adapters = pypi.installed(HERE / "requirements_adapters.txt", "python_adapters")
     cache = pathlib.Path(tools).parent / "python-checkers.cache"
     good = [
         finds_nothing("ruff check", [tools / "bin/ruff", "check", "--cache-dir", cache, "."]),
         finds_nothing("ruff format", [tools / "bin/ruff", "format", "--check", "--cache-dir", cache, "."]),
-        finds_nothing("mypy", [sys.executable, "-m", "mypy", "--cache-dir", cache], PYTHONPATH=str(tools)),
+        finds_nothing("mypy", [sys.executable, "-m", "mypy", "--cache-dir", cache], PYTHONPATH=f"{tools}:{adapters}"),
     ]
     if npm.available():
         pyright = pathlib.Path(npm.installed(str(HERE / "checkers"), "python-pyright")) / "node_modules/pyright/index.js"

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Mapping
 from typing import Any, Callable, Optional, TypeVar, Union, cast
 
-from weir import aio, words
-from weir.client import Client, connect
+from weir import aio, shared, words
+from weir.client import Client
 from weir.errors import Denied
 from weir.words import Value
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Key = Union[str, Callable[..., str], None]
 Attributes = Optional[Callable[..., Mapping[str, Value]]]
-
-
-class _Shared:
-    """The clients of a process that gave none: made at the first call."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._client: Client | None = None
-        self._aio: aio.Client | None = None
-
-    def client(self) -> Client:
-        with self._lock:
-            self._client = self._client or connect()
-            return self._client
-
-    def aio(self) -> aio.Client:
-        with self._lock:
-            self._aio = self._aio or aio.connect()
-            return self._aio
-
-
-_shared = _Shared()
 
 
 class _Limit:
@@ -84,7 +61,7 @@ def limit(
 def _blocking(function: Callable[..., Any], asked: _Limit, max_wait: float | None, client: Client | None) -> Any:
     @functools.wraps(function)
     def limited(*args: Any, **named: Any) -> Any:
-        ours = client or _shared.client()
+        ours = client or shared.client()
         if max_wait is not None:
             with asked.ask(ours.acquire, args, named, max_wait=max_wait):
                 return function(*args, **named)
@@ -99,7 +76,7 @@ def _blocking(function: Callable[..., Any], asked: _Limit, max_wait: float | Non
 def _awaited(function: Callable[..., Any], asked: _Limit, max_wait: float | None, client: aio.Client | None) -> Any:
     @functools.wraps(function)
     async def limited(*args: Any, **named: Any) -> Any:
-        ours = client or _shared.aio()
+        ours = client or shared.aio_client()
         if max_wait is not None:
             async with await asked.ask(ours.acquire, args, named, max_wait=max_wait):
                 return await function(*args, **named)

@@ -1,5 +1,4 @@
-"""Programs that come as Python packages, which Debian does not have: installed once into the build folder, exactly as
-requirements.txt says."""
+"""Python packages that Debian does not have: installed once into the build folder, exactly as a requirements file says."""
 import fcntl
 import hashlib
 import os
@@ -8,11 +7,9 @@ import shutil
 import subprocess
 import tempfile
 
-LOCK = pathlib.Path(__file__).with_name("requirements.txt")
 
-
-def installed(lock=LOCK, name="gateways"):
-    """The folder `name` with the packages of a file with hashes. Two tests that want it wait for each other."""
+def installed(lock, name):
+    """The folder `name` with what the file `lock` lists. Two tests that want the same folder wait for each other."""
     parent = pathlib.Path(os.environ.get("WEIR_BUILD") or os.path.join(tempfile.gettempdir(), "weir-pypi"))
     parent.mkdir(parents=True, exist_ok=True)
     folder = parent / name
@@ -28,11 +25,3 @@ def installed(lock=LOCK, name="gateways"):
                 raise AssertionError(f"pip install: {done.stderr.decode()}")
             stamp.write_text(wanted)
     return folder
-
-
-def envoy():
-    return installed() / "envoy/_bin/envoy"
-
-
-def traefik():
-    return installed() / "bin/traefik"
