@@ -37,7 +37,7 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     const bool is_bound = is_word(words[0], "BOUND");
     if (is_bound || is_word(words[0], "FIELDS")) {
       if (std::exchange(is_bound ? into.bound : into.fields, true))
-        return fail("ERR " + std::string(words[0]) + " is given twice");
+        return fail(std::string("ERR ") + (is_bound ? "BOUND" : "FIELDS") + " is given twice");
       words = words.subspan(1);
       continue;
     }
