@@ -55,7 +55,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpResponse
 from django.test.utils import override_settings
 from django.urls import path
-from programs import free_port
+from ports import free_port
 from server import PATIENCE, Folder, Server, run_at_once
 
 import weir
