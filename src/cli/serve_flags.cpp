@@ -205,7 +205,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->check(
           CLI::IsMember({"ratelimit-11", "draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"}));
   app.add_option("--rls-headers", flags.rls_headers,
-                 "tell clients of Envoy: LIMIT,REMAINING,RESET, names of fields; or answers, as by HTTP")
+                 "tell Envoy's clients these: LIMIT,REMAINING,RESET; or answers")
       ->type_name("NAMES");
   app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
   app.add_flag("--rls-shadow-mode", s.rls_options.shadow,

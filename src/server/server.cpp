@@ -123,8 +123,7 @@ class Server::Impl {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
       service_.descriptors = std::move(xds);
     }
-    if (settings_.ratelimit)
-      settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
+    if (settings_.ratelimit) settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
