@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,8 +46,8 @@ func accepting(t *testing.T, treat func(net.Conn)) string {
 func TestAServerThatIsSilentIsNotWaitedFor(t *testing.T) {
 	f := newFake(t, always(silence))
 	var log logged
-	c := connected(t, f.url(), WithTimeout(20*time.Millisecond), log.option())
-	for i := 0; i < 3; i++ {
+	c := connected(t, f.url(), WithTimeout(20*time.Millisecond), log.option(), func(s *settings) { s.silence = time.Hour })
+	for i := 0; i < 3; i++ { // each by a deadline of its own, whatever is unanswered before it
 		d, err := c.Check(background, rule("a"))
 		if err != nil || !d.Allowed || d.Decided || d.Err == nil || d.Limit != -1 || d.Granted != 1 {
 			t.Fatalf("%+v, %v", d, err)
@@ -540,7 +541,7 @@ func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
 		accepted.Read(make([]byte, 1000))
 		accepted.Write([]byte(greetingText)) // and reads no more
 	})
-	c := connected(t, "weir://"+where, WithTimeout(50*time.Millisecond), WithOnError(Fail))
+	c := connected(t, "weir://"+where, WithTimeout(50*time.Millisecond), WithOnError(Fail), func(s *settings) { s.silence = time.Hour })
 	began := time.Now()
 	_, err := c.Check(background, rule(strings.Repeat("x", 32<<20)))
 	if _, ok := isUnavailable(err); !ok {
@@ -553,5 +554,54 @@ func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
 	})
 	if took := time.Since(began); took > patient {
 		t.Errorf("it took %s", took)
+	}
+}
+
+func TestAnAnswerToWhatWasAskedBeforeAnOutageEndsNone(t *testing.T) {
+	release := make(chan struct{})
+	f := newFake(t, func(words []string) string {
+		if words[0] == "WEIR.ACQUIRE" {
+			<-release
+			return granted
+		}
+		return silence
+	})
+	var log logged
+	c := connected(t, f.url(), WithTimeout(20*time.Millisecond), log.option())
+	done := make(chan error)
+	go func() {
+		_, err := c.Acquire(background, rule("a"), Waiting{MaxWait: time.Hour})
+		done <- err
+	}()
+	until(t, "it waits", func() bool { return len(f.questions()) == 1 })
+	c.Check(background, rule("b"))
+	close(release)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	sameLines(t, log.lines(), `level=WARN msg="weir at `+f.url()+` does not answer: no answer in time"`)
+}
+
+func TestPausesBetweenAttemptsDoubleToASecondWithFullJitter(t *testing.T) {
+	d := &dialer{}
+	for _, want := range []int{10, 20, 40, 80, 160, 320, 640, 1000, 1000} {
+		d.failed(errClosed)
+		if d.pause != time.Duration(want)*time.Millisecond || time.Until(d.next) > d.pause {
+			t.Errorf("%s, the next in %s, expected %d ms", d.pause, time.Until(d.next), want)
+		}
+	}
+	var all []time.Duration
+	for i := 0; i < 20; i++ {
+		before := time.Now()
+		d.failed(errClosed)
+		all = append(all, d.next.Sub(before))
+	}
+	slices.Sort(all)
+	if all[0] > 500*time.Millisecond || all[19] < 500*time.Millisecond { // once in a million runs
+		t.Errorf("%s", all)
+	}
+	d.succeeded()
+	if d.failed(errClosed); d.pause != 10*time.Millisecond {
+		t.Errorf("after a success: %s", d.pause)
 	}
 }

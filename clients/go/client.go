@@ -235,11 +235,14 @@ func (c *Client) ended(made *conn, p *pending) error {
 	if p.state.Load() == failed {
 		return c.without(p.err)
 	}
-	c.outage.answered(p.asked)
+	var err error
 	if p.reply.kind == '-' {
-		return c.lacks(made, errorOf(made.server, p.reply.text))
+		err = c.lacks(made, errorOf(made.server, p.reply.text))
 	}
-	return nil
+	if _, away := isUnavailable(err); !away {
+		c.outage.answered(p.asked)
+	}
+	return c.without(err)
 }
 
 // lacks says which version knows a verb that an older weir does not.

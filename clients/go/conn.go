@@ -265,12 +265,6 @@ func (c *conn) read() {
 			c.fail(err)
 			return
 		}
-		if head.reply.kind == '-' {
-			if away, ok := isUnavailable(errorOf(c.server, head.reply.text)); ok {
-				c.fail(away)
-				return
-			}
-		}
 		c.mu.Lock()
 		if c.err != nil {
 			c.mu.Unlock()
@@ -322,7 +316,10 @@ func (c *conn) watch() {
 			next = due
 		}
 	})
-	if next <= now || c.writing && late != nil && now-c.since >= c.patience {
+	if c.writing && late != nil {
+		next = min(next, c.since+c.patience) // by then the writer is late itself
+	}
+	if next <= now {
 		c.breakOff(&Unavailable{Server: c.server, Reason: "it answers nothing", cause: os.ErrDeadlineExceeded})
 		if !c.writing {
 			c.endAll()

@@ -321,3 +321,23 @@ func TestAnOutageEndsNoSlot(t *testing.T) {
 		t.Errorf("%v, %q", err, log.lines())
 	}
 }
+
+func TestACancelThatComesTooLateLeavesTheSlotToBeSettled(t *testing.T) {
+	f := newFake(t, func(words []string) string {
+		switch words[0] {
+		case "WEIR.ACQUIRE":
+			return granted
+		case "WEIR.CANCEL":
+			return ":0\r\n"
+		}
+		return ":60000\r\n"
+	})
+	c := connected(t, f.url())
+	err := c.Slot(background, "x", Waiting{}, func(ctx context.Context, r *Reservation) error {
+		_, err := r.Cancel(ctx)
+		return err
+	})
+	if asked := f.questions(); err != nil || asked[len(asked)-1] != "WEIR.SETTLE id" {
+		t.Errorf("%v, %q", err, asked)
+	}
+}
