@@ -1,4 +1,4 @@
-"""docs/clients.md and docs/testing.md: each snippet runs, in its language where that is there.
+"""README.md, docs/clients.md and docs/testing.md: each snippet runs, in its language where that is there.
 
 A block after `<!-- file: NAME -->` is a file, which ends as its language's do. A line of another language's client is not
 run; what it sends is, by the words in `<!-- sends: ... -->`, which have to be in it."""
@@ -25,7 +25,7 @@ except ImportError:  # of another branch
     typescript = None
 
 GO = REPOSITORY / "clients/go"
-PAGES = [REPOSITORY / "docs/clients.md", REPOSITORY / "docs/testing.md"]
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "docs/clients.md", REPOSITORY / "docs/testing.md"]
 BLOCK = re.compile(r"(?:<!-- (file|sends): (.*?) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 # Blocks may await at the top.
 PYTHON = (
@@ -93,7 +93,8 @@ class Snippets(unittest.TestCase):
         folder = typescript.built()
         for number, (_, kind, name, _, text) in enumerate(blocks("js")):
             file = folder / (f"docs-{name}.mjs" if kind == "file" else f"docs-{number}.mjs")
-            file.write_text(text if kind == "file" else f"{text}\nawait client.close();\n")
+            closing = "\nawait client.close();\n" if kind != "file" and "const client" in text else ""
+            file.write_text(text + closing)
             code, said = self.ran("node", *(["--test"] if kind == "file" else []), file, cwd=folder)
             self.assertEqual((code, "does not answer" in said), (0, False), f"{text}{said}")
 
