@@ -1,7 +1,7 @@
 // gRPC's health: grpc.health.v1.Health, Check and Watch, of one connection.
 //
-// The thread of its loop. Not for: whether the server is ready (http/admin_conversation.hpp), and why it is not
-// healthy (RlsOptions::healthy).
+// The thread of its loop. Not for: whether the server is ready (http/admin_conversation.hpp), and why it is
+// not healthy (RlsOptions::healthy).
 #pragma once
 
 #include <functional>
