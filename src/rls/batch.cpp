@@ -20,6 +20,7 @@ using std::chrono::nanoseconds;
 constexpr std::chrono::milliseconds kWayBack{2};
 
 constexpr std::string_view kRetryAfter = "Retry-After";
+constexpr std::string_view kUndecided = "nobody could decide";
 
 // Timers come late by a part of their length.
 nanoseconds patience_of(nanoseconds left) {
@@ -228,9 +229,10 @@ void Batch::tell(const service::Question& question) {
 void Batch::tell_held(const service::Question& question) {
   grpc::GrpcCall& call = *messages_[told_++].call;
   if (question.fault != Fault::none) {
-    const bool never = question.fault == Fault::unsuitable;
-    return connection_.refuse(call, never ? grpc::Code::unimplemented : grpc::Code::unavailable,
-                              question.why);
+    if (question.fault == Fault::unsuitable)
+      return connection_.refuse(call, grpc::Code::unimplemented,
+                                "the store cannot hold these limits together");
+    return connection_.refuse(call, grpc::Code::unavailable, kUndecided);
   }
   const bool over = !question.allowed();
   if (over) loop_.asker.service().counters.count(&service::Counters::denied);
@@ -243,7 +245,7 @@ void Batch::tell_held(const service::Question& question) {
 void Batch::tell_settled(const service::Question& question) {
   grpc::GrpcCall& call = *messages_[told_++].call;
   if (question.fault != Fault::none && question.fault != Fault::unsuitable)
-    return connection_.refuse(call, grpc::Code::unavailable, question.why);
+    return connection_.refuse(call, grpc::Code::unavailable, kUndecided);
   if (question.fault == Fault::none && question.reservation->wait.count() >= 0)
     return reply_committed(call, true);
   again_.push_back(&call);
@@ -333,7 +335,7 @@ void Batch::finish(Message& message) {
   // A message may pass by any of its quotas.
   message.over = message.over || (message.has_quota && !message.quota_left);
   if (message.undecided && !message.over)
-    return connection_.refuse(*message.call, grpc::Code::unavailable, "nobody could decide");
+    return connection_.refuse(*message.call, grpc::Code::unavailable, kUndecided);
   if (message.asks == Asks::commit) return reply_committed(*message.call, false);
   message.over = message.over && !loop_.options.shadow;
   message.answer.conclude(message.over);

@@ -20,6 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kShould = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+constexpr std::string_view kReserve = "/kuadrant.service.ratelimit.v1.RateLimitService/Reserve";
+constexpr std::string_view kCommit = "/kuadrant.service.ratelimit.v1.RateLimitService/Commit";
 constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
 
 // Descriptors of one entry each; `hits` of all of them, where it is not below 0.
@@ -191,6 +193,67 @@ TEST_F(RlsConversationTest, what_is_open_when_the_connection_goes_is_cancelled) 
     Talk talk(*this, far);
     talk.send(message("edge", {{"user", "a"}, {"user", "b"}}));
     talk.go_on();
+  }
+  EXPECT_EQ(late.cancelled, 2);
+}
+
+// A message of Reserve, or with an id of Commit.
+std::string of_hold(std::string_view user, std::uint64_t units, std::string_view id = {}) {
+  std::string out = message("edge", {{"user", user}});
+  protozero::pbf_writer to(out);
+  if (!id.empty()) to.add_string(3, id.data(), id.size());
+  to.add_uint64(id.empty() ? 3 : 4, units);
+  return out;
+}
+
+TEST_F(RlsConversationTest, a_commit_whose_hold_is_over_is_charged_when_the_store_has_said_so) {
+  Talk talk(*this, far);
+  const std::int32_t reserved = talk.send(of_hold("a", 2), kReserve);
+  talk.go_on();
+  late.answer(0);
+  talk.go_on();
+  const std::string answer = talk.client.replies[reserved].messages().at(0);
+  ASSERT_EQ(answer.substr(0, 3), "\x08\x01\x12") << "OK, and an id";
+  const std::string id = answer.substr(4);
+
+  ASSERT_EQ(far.holds.next(), now + 60s);
+  far.holds.end_due(now + 59s);
+  EXPECT_EQ(late.kept.size(), 1U);
+  far.holds.end_due(now + 60s);
+  ASSERT_EQ(late.kept.size(), 2U);
+  EXPECT_EQ(late.kept[1]->reservation->actual, 0U);
+  late.answer(1);
+  EXPECT_FALSE(far.holds.next());
+
+  const std::int32_t committed = talk.send(of_hold("a", 1, id), kCommit);
+  talk.go_on();
+  late.answer(2);
+  talk.go_on();
+  EXPECT_EQ(talk.told(committed), "open") << "it is charged yet";
+  ASSERT_EQ(late.kept.size(), 4U);
+  EXPECT_EQ(late.kept[3]->verb, store::Verb::charge);
+  late.answer(3);
+  talk.go_on();
+  EXPECT_EQ(talk.client.replies[committed].messages().at(0), "") << "nothing was released";
+  Talk other(*this, near);
+  EXPECT_EQ(other.ask(message("edge", {{"user", "a"}})), "OK: OK 2 3 user in 3600s");
+}
+
+TEST_F(RlsConversationTest, holds_are_told_what_a_store_cannot_decide) {
+  Talk talk(*this, far);
+  const std::int32_t reserved = talk.send(of_hold("a", 2), kReserve);
+  const std::int32_t committed = talk.send(of_hold("a", 2, "id"), kCommit);
+  talk.go_on();
+  late.answer(0, Fault::store_down);
+  late.answer(1, Fault::store_down);
+  talk.go_on();
+  EXPECT_EQ(talk.told(reserved), "14 nobody could decide");
+  EXPECT_EQ(talk.told(committed), "14 nobody could decide");
+  {
+    Talk gone(*this, far);
+    gone.send(of_hold("b", 2), kReserve);
+    gone.send(of_hold("b", 2, "id"), kCommit);
+    gone.go_on();
   }
   EXPECT_EQ(late.cancelled, 2);
 }
