@@ -1,4 +1,4 @@
-import { booked, charged, checked, integer, looked, NotAnAnswer, ofReservation, type Charged, type Decision } from './answer.js';
+import { booked, charged, checked, integer, looked, NotAnAnswer, ofReservation, type Booked, type Charged, type Decision } from './answer.js';
 import { Call as Sent } from './call.js';
 import { now } from './clock.js';
 import { charging, checking, extending, refunding, resetting, settling, waiting } from './command.js';
@@ -6,6 +6,7 @@ import type { Connection } from './connection.js';
 import { Denials } from './denials.js';
 import { asyncDispose } from './dispose.js';
 import { Denied, errorOfReply, Refused, Unavailable, WeirError } from './error.js';
+import type { Server } from './hello.js';
 import type { Settings } from './options.js';
 import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
@@ -21,7 +22,8 @@ export interface Call {
   verb: string;
   /** The limit, or of rules the rule, that decided; never a key. */
   limit: string | null;
-  allowed: boolean;
+  /** Null for what is neither allowed nor denied, such as a charge. */
+  allowed: boolean | null;
   decided: boolean;
   ms: number;
 }
@@ -77,16 +79,14 @@ export class WeirClient implements Client {
 
   readonly #pool: Pool;
   readonly #settings: Settings; // which has the password
-  readonly #serverVersion: () => string;
+  readonly #server: () => Server | undefined;
 
-  constructor(pool: Pool, settings: Settings, serverVersion: () => string) {
+  constructor(pool: Pool, settings: Settings, server: () => Server | undefined) {
     this.#pool = pool;
     this.#settings = settings;
-    this.#serverVersion = serverVersion;
-    const { onError, log, rememberDenials } = settings;
-    const meanwhile = { allow: 'calls are allowed', deny: 'calls are denied', throw: 'calls throw' };
-    this.#outage = new Outage(log, typeof onError === 'function' ? 'onError decides' : meanwhile[onError]);
-    if (rememberDenials) this.#denials = new Denials();
+    this.#server = server;
+    this.#outage = new Outage(settings.log);
+    if (settings.rememberDenials) this.#denials = new Denials();
   }
 
   ready(): Promise<void> {
@@ -140,11 +140,12 @@ export class WeirClient implements Client {
     const { signal } = question;
     const began = now();
     const without = this.#undecided(unbooked, question);
+    if (maxWaitMs === 0) return this.#atOnce(question, without);
     let connection: Connection;
     try {
-      connection = await this.#pool.own(began + this.#settings.timeoutMs + maxWaitMs, signal);
+      connection = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), signal);
     } catch (error) {
-      if (error instanceof Crowded) return new Reservation(unbooked(error, false, question), this);
+      if (error instanceof Crowded) return this.#atOnce(question, without);
       if (!(error instanceof WeirError)) throw error;
       return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
     }
@@ -159,6 +160,12 @@ export class WeirClient implements Client {
       if (signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
       else if (!keeps) this.#pool.giveBack(connection);
     }
+  }
+
+  /** No time is left to wait, so the reply comes at once. */
+  async #atOnce(question: Waits, without: (error: WeirError) => Booked): Promise<Reservation> {
+    const text = encode(waiting('acquire', { ...question, maxWaitMs: 0 }));
+    return new Reservation(await this.#ask({ verb: 'acquire', text, question, read: booked, without }), this);
   }
 
   slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T> {
@@ -260,7 +267,7 @@ export class WeirClient implements Client {
 
   #answered<T>(reply: Reply, command: Command<T>, began: number): T {
     if (reply instanceof ErrorReply) return this.#failed(this.#errorOf(reply.text), command, began);
-    this.#outage.answered();
+    this.#outage.answered(began, this.#name);
     let value: T;
     try {
       value = command.read(reply, command.question);
@@ -268,7 +275,7 @@ export class WeirClient implements Client {
       if (!(error instanceof NotAnAnswer)) throw error;
       throw new Refused(`the answer to ${command.verb} has another form than weir ${VERSION} gives it`);
     }
-    this.#tell(command, value, began);
+    this.#tell(command, value, began, true);
     return value;
   }
 
@@ -279,16 +286,20 @@ export class WeirClient implements Client {
       this.#outage.missed(error);
       return (value = command.without(error));
     } finally {
-      this.#tell(command, value, began);
+      this.#tell(command, value, began, false);
     }
   }
 
   #errorOf(text: string): WeirError {
     const verb = /^ERR unknown command '(weir\.\w+)'/i.exec(text)?.[1];
-    return verb ? new Refused(`weir ${this.#serverVersion()} lacks ${verb}, which weir ${VERSION} has`) : errorOfReply(text);
+    return verb ? new Refused(`the weir at ${this.#name}, ${this.#server()?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
   }
 
-  #tell(command: Pick<Command<unknown>, 'verb' | 'question'>, value: unknown, began: number): void {
+  get #name(): string {
+    return this.#server()?.name ?? 'an unknown place';
+  }
+
+  #tell(command: Pick<Command<unknown>, 'verb' | 'question'>, value: unknown, began: number, decided: boolean): void {
     const { onCall, log } = this.#settings;
     if (!onCall || command.verb === 'ready') return;
     const { verb, question } = command;
@@ -296,7 +307,7 @@ export class WeirClient implements Client {
     const by = decision?.by ?? null;
     const limit = question.rule ?? (question.rules && by !== null ? (question.rules[by] ?? null) : by);
     try {
-      onCall({ verb, limit, allowed: decision?.allowed ?? value !== undefined, decided: decision?.decided ?? value !== undefined, ms: now() - began });
+      onCall({ verb, limit, allowed: decision?.allowed ?? null, decided, ms: now() - began });
     } catch (error) {
       log(`weir: onCall has thrown: ${(error as Error)?.message ?? error}`);
     }

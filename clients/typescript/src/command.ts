@@ -10,9 +10,9 @@ const RESET = new Set(['key', 'rule', 'rules', 'attributes', 'limit']);
 /** Milliseconds as the wire has them: whole, rounded up. */
 const whole = (ms: number): string => String(Math.ceil(ms));
 
-function cost({ cost, costs }: Words, verb: string): string[] {
+function cost({ cost, costs, atLeast }: Words, verb: string): string[] {
   if (cost !== undefined && costs !== undefined) throw new TypeError(`${verb}: give cost or costs, not both`);
-  if (cost !== undefined) return ['COST', String(cost)];
+  if (cost !== undefined || atLeast !== undefined) return ['COST', String(cost ?? 1)];
   return costs === undefined ? [] : ['COST', Object.entries(costs).map(([limit, units]) => `${limit}=${units}`).join(',')];
 }
 

@@ -3,11 +3,12 @@ import { WeirClient, type Client } from './client.js';
 import type { Address } from './dialer.js';
 import type { Server } from './hello.js';
 import { joinLocal } from './local.js';
+import { findProgram } from './program.js';
 import { settingsOf, type Options, type Settings } from './options.js';
 import { Pool } from './pool.js';
 import { placeOf, type Place } from './url.js';
 
-const START_MS = 10_000; // of a weir that is started here
+const START_MS = 20_000; // of a weir that is started here
 const WRONG_PASSWORD_MS = 1500; // weir holds that answer back for a second
 
 /**
@@ -26,7 +27,7 @@ export function connect(url?: string, options: Options = {}): Client {
   };
   const pool = new Pool({ ...wayTo(place, settings), connectTimeoutMs: settings.connectTimeoutMs, maxConnections: settings.maxConnections,
     maxInFlight: settings.maxInFlight, connected });
-  return new WeirClient(pool, settings, () => server?.version ?? '');
+  return new WeirClient(pool, settings, () => server);
 }
 
 function unnamed(log: (line: string) => void): string {
@@ -43,7 +44,10 @@ function assertFits(place: Place, { limits, tls }: Settings): void {
 }
 
 function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; eager: boolean; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
-  if (place.kind === 'local') return { find: () => joinLocal(settings.limits), firstMs: START_MS, eager: false };
+  if (place.kind === 'local') {
+    const program = findProgram();
+    return { find: () => joinLocal(program, settings.limits), firstMs: START_MS, eager: false };
+  }
   const given = place.kind === 'hosts' ? place : undefined;
   const password = settings.password ?? given?.password ?? process.env['WEIR_PASSWORD'];
   const credentials = { user: settings.user ?? given?.user, password };

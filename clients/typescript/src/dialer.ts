@@ -4,7 +4,7 @@ import { Call } from './call.js';
 import { clearTimeout, now, setTimeout } from './clock.js';
 import { Connection } from './connection.js';
 import { Unauthorized, Unavailable, WeirError } from './error.js';
-import { helloWords, serverOf, type Server } from './hello.js';
+import { greet, type Credentials, type Server } from './hello.js';
 import { NotAnAnswer } from './answer.js';
 import { encode, type Reply } from './resp.js';
 import type { Host } from './url.js';
@@ -12,14 +12,14 @@ import type { Host } from './url.js';
 /** A socket file, or a host. */
 export type Address = { path: string } | Host;
 
-export interface Credentials {
-  user?: string | undefined;
-  password?: string | undefined;
+export interface Access extends Credentials {
   tls?: ConnectionOptions | undefined;
 }
 
+/** A server that says nothing for so long is given up. */
+const STUCK_MS = 1000;
 /** weir holds the answer to a wrong password back for a second. */
-const HELLO_MS = 1000;
+const WRONG_PASSWORD_MS = 1000;
 
 export const nameOf = (address: Address): string => ('path' in address ? `unix:${address.path}`
   : address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`);
@@ -27,12 +27,12 @@ export const nameOf = (address: Address): string => ('path' in address ? `unix:$
 type Ended = ConstructorParameters<typeof Connection>[3];
 
 /** A connection whose server is a weir and takes the password; throws a WeirError. */
-export async function dial(address: Address, credentials: Credentials, timeoutMs: number, ended: Ended): Promise<{ connection: Connection; server: Server }> {
+export async function dial(address: Address, access: Access, timeoutMs: number, ended: Ended): Promise<{ connection: Connection; server: Server }> {
   const name = nameOf(address);
-  const socket = await opened(address, name, credentials.tls, timeoutMs);
+  const socket = await opened(address, name, access.tls, timeoutMs);
   let greeted = false;
   let lost: WeirError | undefined;
-  const connection = new Connection(socket, name, Math.max(timeoutMs, HELLO_MS), (unwritten, error) => {
+  const connection = new Connection(socket, name, Math.max(timeoutMs, STUCK_MS), (unwritten, error) => {
     if (greeted) return ended(unwritten, error);
     lost = error;
     for (const call of unwritten) call.fail(error);
@@ -41,8 +41,7 @@ export async function dial(address: Address, credentials: Credentials, timeoutMs
     lost ??= certificateError(error, name);
   });
   try {
-    const reply = await hello(connection, credentials, timeoutMs + HELLO_MS);
-    const server = serverOf(reply, name);
+    const server = await greet((words) => asked(connection, words, timeoutMs + (access.password === undefined ? 0 : WRONG_PASSWORD_MS)), name, access);
     greeted = true;
     return { connection, server };
   } catch (error) {
@@ -52,9 +51,8 @@ export async function dial(address: Address, credentials: Credentials, timeoutMs
   }
 }
 
-function hello(connection: Connection, { user, password }: Credentials, patience: number): Promise<Reply> {
-  return new Promise((resolve, reject) =>
-    connection.ask(new Call(encode(helloWords(user, password)), now() + patience, patience, resolve, reject)));
+function asked(connection: Connection, words: string[], patience: number): Promise<Reply> {
+  return new Promise((resolve, reject) => connection.ask(new Call(encode(words), now() + patience, patience, resolve, reject)));
 }
 
 function opened(address: Address, name: string, tls: ConnectionOptions | undefined, timeoutMs: number): Promise<Socket> {

@@ -1,20 +1,26 @@
+import { now } from './clock.js';
 import type { WeirError } from './error.js';
 
 /** One line when weir goes away, and one when it is back. */
 export class Outage {
-  #without = 0;
+  #began: number | undefined;
+  #missed = 0;
 
-  constructor(private readonly log: (line: string) => void, private readonly meanwhile: string) {}
+  constructor(private readonly log: (line: string) => void) {}
 
   /** A call has gone without weir. */
   missed(error: WeirError): void {
-    if (this.#without++ === 0) this.log(`weir does not answer: ${error.message}; ${this.meanwhile}`);
+    ++this.#missed;
+    if (this.#began !== undefined) return;
+    this.#began = now();
+    this.log(`weir does not answer: ${error.message}`);
   }
 
-  answered(): void {
-    if (this.#without === 0) return;
-    const calls = this.#without === 1 ? '1 call' : `${this.#without} calls`;
-    this.#without = 0;
-    this.log(`weir answers again; ${calls} went without it`);
+  /** What was asked then has its answer, from the weir of this name. */
+  answered(asked: number, name: string): void {
+    if (this.#began === undefined || asked < this.#began) return;
+    this.log(`weir at ${name} answers again; ${this.#missed} ${this.#missed === 1 ? 'call' : 'calls'} went without it`);
+    this.#began = undefined;
+    this.#missed = 0;
   }
 }

@@ -2,11 +2,11 @@ import { Backoff } from './backoff.js';
 import type { Call } from './call.js';
 import { clearTimeout, now, setImmediate, setTimeout } from './clock.js';
 import type { Connection } from './connection.js';
-import { dial, type Address, type Credentials } from './dialer.js';
+import { dial, type Access, type Address } from './dialer.js';
 import { Unavailable, type WeirError } from './error.js';
 import type { Server } from './hello.js';
 
-export interface PoolOptions extends Credentials {
+export interface PoolOptions extends Access {
   /** Where to connect now; several are tried in their order. */
   find: () => Promise<Address[]>;
   /** How long the first connection may take, beyond what a call waits for its answer. */
