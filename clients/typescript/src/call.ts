@@ -25,7 +25,7 @@ export class Call {
   }
 
   expire(name: string): void {
-    this.fail(new Unavailable(`${name} has not answered within ${Math.round(this.patience)} ms`));
+    this.fail(new Unavailable(`no answer from ${name} within ${Math.round(this.patience)} ms`));
   }
 
   /** False where it had ended before. */

@@ -10,8 +10,8 @@ import type { Server } from './hello.js';
 import type { Settings } from './options.js';
 import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
-import { Crowded, type Pool } from './pool.js';
-import type { Asked, Outside, Question, Value, Waits, Words } from './question.js';
+import { Crowded, type Own, type Pool } from './pool.js';
+import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
 import { Reservation } from './reservation.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
 import { inSlot } from './slot.js';
@@ -50,7 +50,7 @@ export interface Client extends AsyncDisposable {
   slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T>;
   charge(question: Outside): Promise<Charged>;
   refund(question: Asked): Promise<number>;
-  reset(question: Question & { limit?: string }): Promise<number>;
+  reset(question: Forgotten): Promise<number>;
   cancel(id: string): Promise<number>;
   settle(id: string, actual?: number | Record<string, number>): Promise<number | null>;
   extend(id: string, ms: number): Promise<number>;
@@ -105,7 +105,10 @@ export class WeirClient implements Client {
     const text = encode(checking('check', question));
     const denials = this.#denials;
     const denied = denials?.find(text);
-    if (denied) return Promise.resolve(denied);
+    if (denied) {
+      this.#tell({ verb: 'check', question }, denied, now(), true);
+      return Promise.resolve(denied);
+    }
     const read = !denials ? checked : (reply: Reply, asked: Words): Decision => denials.keep(text, checked(reply, asked));
     return this.#ask({ verb: 'check', text, question, read, without: this.#undecided(undecided, question) });
   }
@@ -141,15 +144,16 @@ export class WeirClient implements Client {
     const began = now();
     const without = this.#undecided(unbooked, question);
     if (maxWaitMs === 0) return this.#atOnce(question, without);
-    let connection: Connection;
+    let own: Own;
     try {
-      connection = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), signal);
+      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), signal);
     } catch (error) {
       if (error instanceof Crowded) return this.#atOnce(question, without);
       if (!(error instanceof WeirError)) throw error;
       return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
     }
-    const left = Math.max(0, maxWaitMs - (now() - began));
+    const { connection, waitedMs } = own;
+    const left = Math.max(0, maxWaitMs - waitedMs);
     let keeps = false;
     try {
       const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
@@ -181,7 +185,7 @@ export class WeirClient implements Client {
     return this.#effect('refund', refunding(question), integer, () => 0, question);
   }
 
-  async reset(question: Question & { limit?: string }): Promise<number> {
+  async reset(question: Forgotten): Promise<number> {
     this.#denials?.forget();
     return this.#effect('reset', resetting(question), integer, () => 0, question);
   }
@@ -282,8 +286,8 @@ export class WeirClient implements Client {
   #failed<T>(error: WeirError, command: Pick<Command<T>, 'verb' | 'question' | 'without'>, began: number): T {
     let value: T | undefined;
     try {
-      if (!(error instanceof Unavailable) || this.#pool.closed) throw error;
-      this.#outage.missed(error);
+      if (!(error instanceof Unavailable)) throw error;
+      if (!this.#pool.closed) this.#outage.missed(error);
       return (value = command.without(error));
     } finally {
       this.#tell(command, value, began, false);
@@ -305,7 +309,7 @@ export class WeirClient implements Client {
     const { verb, question } = command;
     const decision = decisionOf(value);
     const by = decision?.by ?? null;
-    const limit = question.rule ?? (question.rules && by !== null ? (question.rules[by] ?? null) : by);
+    const limit = question.rule ?? (question.rules ? (question.rules[by ?? ''] ?? Object.values(question.rules)[0] ?? null) : by);
     try {
       onCall({ verb, limit, allowed: decision?.allowed ?? null, decided, ms: now() - began });
     } catch (error) {

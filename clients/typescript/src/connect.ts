@@ -9,6 +9,7 @@ import { Pool } from './pool.js';
 import { placeOf, type Place } from './url.js';
 
 const START_MS = 20_000; // of a weir that is started here
+const STUCK_MS = 1000; // beyond the timeout
 const WRONG_PASSWORD_MS = 1500; // weir holds that answer back for a second
 
 /**
@@ -25,7 +26,7 @@ export function connect(url?: string, options: Options = {}): Client {
       settings.log(`weir: timeoutMs is ${settings.timeoutMs}, but the server waits ${now.storeDeadlineMs} ms for its store; let it be more`);
     server = now;
   };
-  const pool = new Pool({ ...wayTo(place, settings), connectTimeoutMs: settings.connectTimeoutMs, maxConnections: settings.maxConnections,
+  const pool = new Pool({ ...wayTo(place, settings), connectTimeoutMs: settings.connectTimeoutMs, silenceMs: settings.timeoutMs + STUCK_MS, maxConnections: settings.maxConnections,
     maxInFlight: settings.maxInFlight, connected });
   return new WeirClient(pool, settings, () => server);
 }

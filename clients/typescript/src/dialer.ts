@@ -16,8 +16,6 @@ export interface Access extends Credentials {
   tls?: ConnectionOptions | undefined;
 }
 
-/** A server that says nothing for so long is given up. */
-const STUCK_MS = 1000;
 /** weir holds the answer to a wrong password back for a second. */
 const WRONG_PASSWORD_MS = 1000;
 
@@ -27,25 +25,25 @@ export const nameOf = (address: Address): string => ('path' in address ? `unix:$
 type Ended = ConstructorParameters<typeof Connection>[3];
 
 /** A connection whose server is a weir and takes the password; throws a WeirError. */
-export async function dial(address: Address, access: Access, timeoutMs: number, ended: Ended): Promise<{ connection: Connection; server: Server }> {
+export async function dial(address: Address, access: Access, timeoutMs: number, silenceMs: number, ended: Ended): Promise<{ connection: Connection; server: Server }> {
   const name = nameOf(address);
   const socket = await opened(address, name, access.tls, timeoutMs);
   let greeted = false;
   let lost: WeirError | undefined;
-  const connection = new Connection(socket, name, Math.max(timeoutMs, STUCK_MS), (unwritten, error) => {
-    if (greeted) return ended(unwritten, error);
-    lost = error;
-    for (const call of unwritten) call.fail(error);
-  });
   socket.on('error', (error) => { // before the connection hears of it
-    lost ??= certificateError(error, name);
+    lost = certificateError(error, name);
+  });
+  const connection = new Connection(socket, name, silenceMs, (unwritten, error) => {
+    if (greeted) return ended(unwritten, error);
+    lost ??= error;
+    for (const call of unwritten) call.fail(error);
   });
   try {
     const server = await greet((words) => asked(connection, words, timeoutMs + (access.password === undefined ? 0 : WRONG_PASSWORD_MS)), name, access);
     greeted = true;
     return { connection, server };
   } catch (error) {
-    const reason = certificateError(socket.errored, name) ?? lost ?? error;
+    const reason = lost ?? error;
     connection.end('it is none to be asked');
     throw reason instanceof NotAnAnswer ? new Unavailable(`${name} answers HELLO with something else`) : reason;
   }
@@ -81,6 +79,6 @@ function opened(address: Address, name: string, tls: ConnectionOptions | undefin
 function certificateError(error: Error | null | undefined, name: string): Unauthorized | undefined {
   const code = String((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
   if (/CERT|UNABLE_TO_|SELF_SIGNED|ALERT_(BAD|UNKNOWN|UNSUPPORTED)|ALERT_ACCESS_DENIED|HOSTNAME_MISMATCH/.test(code))
-    return new Unauthorized(`${name}: ${error!.message} (${code})`);
+    return new Unauthorized(`${name}: ${(error as { reason?: string }).reason ?? error!.message} (${code})`);
   return undefined;
 }

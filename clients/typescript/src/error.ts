@@ -40,8 +40,7 @@ export class Denied extends WeirError {
 
 function saying({ by, retryAfterMs, decided, never }: Decision): string {
   if (!decided) return 'denied, since weir does not answer';
-  if (never) return `denied by ${by}, and waiting does not help`;
-  return retryAfterMs === null ? `denied by ${by}` : `denied by ${by}; ask again in ${retryAfterMs} ms`;
+  return `denied by ${by}; ${never ? 'waiting does not help' : `retry after ${retryAfterMs ?? 0} ms`}`;
 }
 
 /** The error of a reply that begins with "-", by its first word. */

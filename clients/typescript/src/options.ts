@@ -24,6 +24,8 @@ type Defaulted = 'timeoutMs' | 'connectTimeoutMs' | 'onError' | 'rememberDenials
 export type Settings = Required<Pick<Options, Defaulted>> & Omit<Options, Defaulted>;
 
 const number = (least: number): ((value: unknown) => boolean) => (value) => typeof value === 'number' && value >= least && value < 2 ** 31;
+/** A value that is no secret, or what kind it is of. */
+const shown = (value: unknown): string => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : `another ${typeof value}`);
 const text = (value: unknown): boolean => typeof value === 'string' && value !== '';
 const callable = (value: unknown): boolean => typeof value === 'function';
 
@@ -47,7 +49,7 @@ export function settingsOf(options: Options): Settings {
   for (const [name, value] of Object.entries(options)) {
     const known = KNOWN[name as keyof Options];
     if (!known) throw new TypeError(`connect: unknown option '${name}'; known: ${Object.keys(KNOWN).join(', ')}`);
-    if (value !== undefined && !known[0](value)) throw new TypeError(`connect: ${name} is to be ${known[1]}`);
+    if (value !== undefined && !known[0](value)) throw new TypeError(`connect: ${name} is ${known[1]}, not ${shown(value)}`);
   }
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
   return { timeoutMs: 200, connectTimeoutMs: 1000, onError: 'allow', rememberDenials: false, maxConnections: 16, maxInFlight: 1024,

@@ -12,6 +12,8 @@ export interface PoolOptions extends Access {
   /** How long the first connection may take, beyond what a call waits for its answer. */
   firstMs: number;
   connectTimeoutMs: number;
+  /** A server that says nothing for so long is given up. */
+  silenceMs: number;
   maxConnections: number;
   maxInFlight: number;
   /** Whether a connection that broke is made again before somebody asks. */
@@ -19,9 +21,17 @@ export interface PoolOptions extends Access {
   connected: (server: Server) => void;
 }
 
+/** A connection of one's own, and how long others had all of them. */
+export interface Own {
+  connection: Connection;
+  waitedMs: number;
+}
+
 /** Somebody who wants a connection of its own. */
 interface Waiter {
   deadline: number;
+  /** When it found all of them taken; connecting is no wait of that kind. */
+  since: number | undefined;
   take: (connection: Connection) => void;
   fail: (error: WeirError) => void;
 }
@@ -62,7 +72,7 @@ export class Pool {
   }
 
   /** A connection of one's own, until it is given back. */
-  own(deadline: number, signal?: AbortSignal): Promise<Connection> {
+  own(deadline: number, signal?: AbortSignal): Promise<Own> {
     return new Promise((resolve, reject) => {
       if (this.closed) return reject(new Unavailable('the client is closed'));
       if (this.#line.length >= this.#options.maxInFlight) return reject(new Unavailable(`${this.#options.maxInFlight} calls are unanswered`));
@@ -73,7 +83,8 @@ export class Pool {
       const over = (): void => signal?.removeEventListener('abort', leave);
       const waiter: Waiter = {
         deadline: this.#tried ? deadline : deadline + this.#options.firstMs,
-        take: (connection) => (over(), resolve(connection)),
+        since: this.#full && !this.#idle.length ? now() : undefined,
+        take: (connection) => (over(), resolve({ connection, waitedMs: waiter.since === undefined ? 0 : now() - waiter.since })),
         fail: (error) => (over(), reject(error)),
       };
       signal?.addEventListener('abort', leave, { once: true });
@@ -98,6 +109,10 @@ export class Pool {
     for (const each of this.#own) each.end('the client is closed');
   }
 
+  get #full(): boolean {
+    return this.#own.size >= this.#options.maxConnections - 1;
+  }
+
   /** Gives what is wanted what there is, and connects once more if that is not enough. */
   #pump(): void {
     this.#expire();
@@ -105,7 +120,7 @@ export class Pool {
       const connection = this.#idle.pop()!;
       if (!connection.closed) this.#line.shift()!.take(connection);
     }
-    const owning = this.#line.length > 0 && this.#own.size < this.#options.maxConnections - 1;
+    const owning = this.#line.length > 0 && !this.#full;
     const sharing = !this.#shared && (this.#waiting.length > 0 || this.#lost);
     if (!this.closed && !this.#dialing && (owning || sharing)) {
       if (now() >= this.#backoff.at) void this.#dial(sharing);
@@ -150,7 +165,7 @@ export class Pool {
     let failure: unknown = new Unavailable('there is no host');
     for (const address of addresses)
       try {
-        const made = await dial(address, this.#options, this.#options.connectTimeoutMs, (unwritten) => this.#ended(made.connection, sharing, unwritten));
+        const made = await dial(address, this.#options, this.#options.connectTimeoutMs, this.#options.silenceMs, (unwritten) => this.#ended(made.connection, sharing, unwritten));
         return made;
       } catch (error) {
         failure = error;
@@ -186,7 +201,7 @@ export class Pool {
 
   #expire(): void {
     this.#waiting = this.#waiting.filter((call) => !call.over);
-    const full = this.#own.size >= this.#options.maxConnections - 1;
+    const full = this.#full;
     this.#end((each) => each.deadline <= now(), (each) => (full && 'take' in each ? new Crowded(`all ${this.#own.size} connections for acquires are waiting`)
       : (this.#failure ?? new Unavailable('there is no connection in time'))));
   }

@@ -1,5 +1,6 @@
 import type { Client, InSlot } from './client.js';
 import { clearTimeout, setTimeout } from './clock.js';
+import { asyncDispose } from './dispose.js';
 import type { Reservation } from './reservation.js';
 
 const OPTIONS = ['maxWaitMs', 'holdMs', 'attributes', 'signal'];
@@ -28,7 +29,7 @@ export async function inSlot<T>({ client, extend, held, log }: Landlord, api: st
   } finally {
     kept?.end();
     held.delete(reservation);
-    await reservation[Symbol.asyncDispose]();
+    await reservation[asyncDispose]();
   }
 }
 

@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net';
+
 export interface Host {
   host: string;
   port: number;
@@ -10,13 +12,14 @@ export type Place =
   | { kind: 'local' };
 
 const PORT = 6390;
-const FORM = 'the forms are weir://[[user]:password@]host[:6390][,host2...], weirs://..., unix:/path and weir+local:';
+const FORM = 'the form is weir://[[user]:password@]host[:6390][,host2...], weirs://..., unix:/path or weir+local:';
 
 /** A TypeError says what is wrong; it never shows a password. */
 export function placeOf(url: string): Place {
   if (url === 'weir+local:') return { kind: 'local' };
   const path = /^(?:unix:|weir\+unix:\/\/)(\/[^\0]+)$/.exec(url)?.[1];
   if (path !== undefined) return { kind: 'unix', path };
+  if (/^(weir\+)?unix:/.test(url)) throw new TypeError(`${shown(url)}: a socket needs its whole path; ${FORM}`);
   const parts = /^(weirs?):\/\/(?:([^/?#]*)@)?([^/?#@]*)(.*)$/s.exec(url);
   if (!parts) throw new TypeError(`${shown(url)} is no URL of weir; ${FORM}`);
   const [, scheme, name, where, rest] = parts as unknown as [string, string, string | undefined, string, string];
@@ -26,10 +29,12 @@ export function placeOf(url: string): Place {
 }
 
 function hostOf(text: string, url: string): Host {
-  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/.exec(text);
+  const parts = /^(?:\[([^\]]*)\]|([^:[\]\s]*))(?::(.*))?$/s.exec(text);
   if (!parts) throw new TypeError(`${shown(url)}: '${text}' is no host; ${FORM}`);
-  const port = parts[3] === undefined ? PORT : Number(parts[3]);
-  if (port < 1 || port > 65535) throw new TypeError(`${shown(url)}: port ${port} is not from 1 to 65535`);
+  if (parts[1] !== undefined && !isIPv6(parts[1])) throw new TypeError(`${shown(url)}: '${parts[1]}' is no IPv6 address`);
+  if (!parts[1] && !parts[2]) throw new TypeError(`${shown(url)} is a URL without a host; ${FORM}`);
+  const port = parts[3] === undefined ? PORT : Number(/^\d{1,5}$/.test(parts[3]) ? parts[3] : NaN);
+  if (!(port >= 1 && port <= 65535)) throw new TypeError(`${shown(url)}: port '${parts[3]}' is not a number from 1 to 65535`);
   return { host: (parts[1] ?? parts[2])!, port };
 }
 
