@@ -1,5 +1,6 @@
 import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Decision } from './answer.js';
+import { Blocks } from './blocks.js';
 import type { Client } from './client.js';
 import { setTimeout } from './clock.js';
 import { sharedClient } from './shared.js';
@@ -30,6 +31,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   override blockDuration: number;
   override execEvenly: boolean;
   readonly #client: Client | undefined;
+  readonly #blocks = new Blocks();
   readonly #algorithm: 'gcra' | 'fixed_window';
 
   constructor(options: RateLimiterWeirOptions = {}) {
@@ -51,8 +53,14 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   override async consume(key: string | number, pointsToConsume = 1, options: Custom = {}): Promise<RateLimiterRes> {
     const question = { ...this.#question(key, options), cost: pointsToConsume };
     const decision = this.execEvenly ? await this.#evenly(question) : await this.#weir.check(question);
-    if (decision.allowed) return this.#result(decision, pointsToConsume);
-    throw await this.#refused(question, decision, pointsToConsume);
+    if (decision.allowed) {
+      this.#blocks.forget(question.key);
+      return this.#result(decision, pointsToConsume);
+    }
+    const { key: whose, rule } = question;
+    const paceMs = (pointsToConsume * this.duration * 1000) / this.points;
+    const waitMs = await this.#blocks.waitMs(this.#weir, { key: whose, rule }, decision, paceMs, this.blockDuration * 1000);
+    throw new RateLimiterRes(0, waitMs, this.points - (decision.remaining ?? 0) + pointsToConsume);
   }
 
   override async penalty(key: string | number, points = 1, options: Custom = {}): Promise<RateLimiterRes> {
@@ -109,14 +117,5 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   #result({ remaining, resetAfterMs }: Decision, consumed: number): RateLimiterRes {
     const left = remaining ?? this.points - consumed;
     return new RateLimiterRes(left, resetAfterMs, this.points - left, this.points - left === consumed);
-  }
-
-  async #refused(question: { key: string; rule: string }, { remaining, retryAfterMs }: Decision, consumed: number): Promise<RateLimiterRes> {
-    let waitMs = retryAfterMs ?? 0;
-    const blockMs = this.blockDuration * 1000;
-    // By its pace alone nobody is refused for longer than it takes for what it asks, so who is has been blocked before.
-    if (blockMs > 0 && waitMs <= Math.ceil((consumed * this.duration * 1000) / this.points))
-      waitMs = (await this.#weir.charge({ ...question, pauseMs: blockMs })).waitMs || waitMs;
-    return new RateLimiterRes(0, waitMs, this.points - (remaining ?? 0) + consumed);
   }
 }

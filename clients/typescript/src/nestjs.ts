@@ -1,4 +1,5 @@
 import type { ThrottlerStorage } from '@nestjs/throttler';
+import { Blocks } from './blocks.js';
 import type { StoreOptions } from './window.js';
 import { sharedClient } from './shared.js';
 
@@ -7,6 +8,7 @@ type Stored = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 /** `ThrottlerModule.forRoot({ throttlers, storage: new WeirThrottlerStorage() })` of @nestjs/throttler, by GCRA. */
 export class WeirThrottlerStorage implements ThrottlerStorage {
   readonly #options: StoreOptions;
+  readonly #blocks = new Blocks();
 
   constructor(options: StoreOptions = {}) {
     this.#options = options;
@@ -15,11 +17,13 @@ export class WeirThrottlerStorage implements ThrottlerStorage {
   async increment(key: string, ttl: number, limit: number, blockDuration: number, throttlerName: string): Promise<Stored> {
     const client = this.#options.client ?? sharedClient();
     const question = { key: `${this.#options.prefix ?? 'throttler:'}${throttlerName}:${key}`, rule: `${limit}/${Math.ceil(ttl)}ms` };
-    const { allowed, remaining, resetAfterMs, retryAfterMs } = await client.check(question);
-    if (allowed) return { totalHits: limit - (remaining ?? limit), timeToExpire: seconds(resetAfterMs), isBlocked: false, timeToBlockExpire: 0 };
-    // By its pace alone nobody is denied for longer than one interval, so who is has been blocked before.
-    const blocks = blockDuration > 0 && retryAfterMs! <= Math.ceil(ttl / limit);
-    const waitMs = blocks ? (await client.charge({ ...question, pauseMs: blockDuration })).waitMs || retryAfterMs! : retryAfterMs!;
+    const decision = await client.check(question);
+    const { allowed, remaining, resetAfterMs } = decision;
+    if (allowed) {
+      this.#blocks.forget(question.key);
+      return { totalHits: limit - (remaining ?? limit), timeToExpire: seconds(resetAfterMs), isBlocked: false, timeToBlockExpire: 0 };
+    }
+    const waitMs = await this.#blocks.waitMs(client, question, decision, ttl / limit, blockDuration);
     return { totalHits: limit + 1, timeToExpire: seconds(Math.max(resetAfterMs, waitMs)), isBlocked: true, timeToBlockExpire: seconds(waitMs) };
   }
 }
