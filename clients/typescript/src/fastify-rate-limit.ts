@@ -13,7 +13,7 @@ interface Counted {
 export interface WeirStore {
   incr(key: string, done: Done, timeWindow: number, max: number): void;
   read(key: string, done: Done, timeWindow: number, max: number): void;
-  child(route: Counted): WeirStore;
+  child(route: object): WeirStore;
 }
 
 /** `app.register(rateLimit, { max, timeWindow, store: weirStore() })` of @fastify/rate-limit. */
@@ -35,8 +35,8 @@ export function weirStore({ prefix = 'fastify-rate-limit-', ...options }: StoreO
       this.#windows.look(key, max, timeWindow).then(({ hits, endsInMs }) => done(null, { current: hits, ttl: endsInMs }), done);
     }
 
-    child(route: Counted): WeirStore {
-      const { method = '', url = '' } = route.routeInfo ?? {};
+    child(route: object): WeirStore {
+      const { method = '', url = '' } = (route as Counted).routeInfo ?? {};
       return new (this.constructor as new (counted: Counted, before: string) => WeirStore)(route, `${this.before}${String(method)}${url}-`);
     }
   };
