@@ -1,74 +1,33 @@
-"""Limits a Flask application by weir: app.before_request(ask_weir); app.after_request(tell_what_is_left).
+"""A Flask application whose requests are limited by weir: `pip install weir-client[flask]`.
 
-WEIR_URL says where weir is (https too), WEIR_TOKEN is its --http-token. Denied: 429 with Retry-After and the
-RateLimit fields, which answers of the application carry too. When weir is down, takes longer than 200 ms or cannot decide,
-the request passes; `return "", 503` would refuse it. When weir refuses to be asked, for want of the
-right token or of a limits file, requests get 500. Each is logged when it begins and when it ends.
+WEIR_URL says where weir is, as in weirs://limits.internal, and WEIR_PASSWORD is its password; without them a weir of this
+machine is started. It goes by limits.yaml: `weir serve --limits limits.yaml`.
 """
-import json
-import logging
-import os
-import time
+from flask import Flask, g, request
+from weir.flask import Weir
 
-import urllib3
-from flask import Response, g, request
-
-token = os.environ.get("WEIR_TOKEN")
-URL = os.environ.get("WEIR_URL", "http://127.0.0.1:6391") + "/v1/check"
-weir = urllib3.PoolManager(maxsize=32, retries=False, ca_certs=os.environ.get("SSL_CERT_FILE"),
-                           headers={"Authorization": f"Bearer {token}"} if token else {})
-
-QUICK, PATIENT = 0.2, 2.0  # seconds; weir holds the answer to a wrong token back for one
-DECIDES, PASSES, REFUSES = "decides again", "did not decide, the request passes", "cannot be asked like this, requests get 500"
+app = Flask(__name__)
 
 
-class state:
-    told, waited = DECIDES, None
+@app.before_request
+def authenticate():
+    """Whatever you have; weir counts by g.user, or by its id."""
+    g.user = request.headers.get("X-User")
 
 
-def tell(what, why):
-    """One line when that changes, and not one for each request."""
-    if what != state.told:
-        logging.getLogger("weir").log(logging.ERROR if what == REFUSES else logging.WARNING, "weir %s: %s", what, why)
-    state.told = what
+Weir(app)  # after what sets g.user
 
 
-def patience():
-    """Little, but at first and then every 10 s of an outage enough to be told what is wrong."""
-    now = time.monotonic()
-    if state.waited is None or state.told != DECIDES and now > state.waited + 10:
-        state.waited = now
-        return PATIENT
-    return QUICK
+@app.get("/hello")
+def hello():
+    return "hello"
 
 
-def misconfigured(status, told):
-    """Not for the client of this request to mend. (Any other 400: it lacks an attribute that a limit requires.)"""
-    return "allowed" not in told and (status != 400 or "no limits file" in str(told))
+@app.get("/healthz")
+def healthz():
+    return "well"
 
 
-def ask_weir():
-    # g.user is set by what authenticates your users, before this.
-    attributes = {"ip": request.remote_addr, "method": request.method, "path": request.path, "user": g.get("user")}
-    asked = {"attributes": {name: str(value) for name, value in attributes.items() if value}}
-    try:
-        answer = weir.request("POST", URL, body=json.dumps(asked), timeout=urllib3.Timeout(total=patience()))
-        told = json.loads(answer.data)
-        if "allowed" not in told and answer.status >= 500:
-            raise ValueError(told)
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        if state.told == REFUSES:
-            return Response("Internal Server Error\n", 500)
-        tell(PASSES, error)
-        return None
-    if misconfigured(answer.status, told):
-        tell(REFUSES, told)
-        return Response("Internal Server Error\n", 500)
-    tell(DECIDES, "requests are limited")
-    g.weir = [(k, v) for k, v in answer.headers.items() if k.lower().startswith(("ratelimit", "x-ratelimit", "retry-"))]
-    return None if told.get("allowed") else Response("Too many requests\n", answer.status)
-
-
-def tell_what_is_left(response):
-    response.headers.extend(g.get("weir", []))
-    return response
+@app.post("/login")
+def login():
+    return "login"

@@ -9,57 +9,68 @@ import urllib.request
 
 import redis
 
-sys.path.insert(0, os.environ["EXAMPLES"])
+sys.path[:0] = [os.environ["EXAMPLES"], os.environ["CLIENT"]]
 import celery_tasks  # noqa: E402
+import weir.celery  # noqa: E402
+import weir.shared  # noqa: E402
 
 broker = redis.Redis.from_url(os.environ["BROKER"])
-reserve, execute, last = celery_tasks.reserve, celery_tasks.weir.execute_command, threading.local()
+partner, last = celery_tasks.partner, threading.local()
+reserve, left, pause, client = partner.reserve, partner.left, partner.pause, weir.shared.client()
+bookings = client.reserve
 
 
-def counted(*arguments):
-    answer = reserve(*arguments)
-    if answer[0]:
-        broker.rpush("reserved", 1)
-    return answer
+def booked(*rules, **question):
+    booking = bookings(*rules, **question)
+    if not booking.decision.allowed:
+        broker.rpush("denied", booking.decision.by)
+    return booking
 
 
-def asked(*words):
+def reserved(given):
     began = time.time()
-    answer = execute(*words)
+    granted, wait, reservation = reserve(given)
     now = time.time()
     broker.rpush("questions", now - began)
-    if words[0] == "WEIR.RESERVE" and answer[0]:
-        broker.rpush("denied", answer[6])
-    elif words[0] == "WEIR.RESERVE":
-        last.reservation = answer[5].decode()
-        broker.hset("moments", last.reservation, now + answer[3] / 1000)
-    elif words[0] == "WEIR.MOMENT":
-        last.reservation = words[1]
-        if answer > 0:
-            broker.hset("moments", last.reservation, now + answer / 1000)
-    elif words[1] == "PAUSE":
-        broker.rpush("pauses", f"{began} {words[2] / 1000}")
-    return answer
+    if granted:
+        broker.rpush("reserved", 1)
+        last.moment, last.earliest = now + wait, began + wait
+    return granted, wait, reservation
 
 
-def call(number, moment):
-    broker.rpush("calls", f"{number} {moment} {time.time()} {broker.hget('moments', last.reservation).decode()}")
+def came(moment):
+    began = time.time()
+    wait = left(moment)
+    now = time.time()
+    broker.rpush("questions", now - began)
+    last.moment = now + wait if wait > 0 else moment.at
+    return wait
+
+
+def paused(seconds, given):
+    began = time.time()
+    waits = pause(seconds, given)
+    broker.rpush("pauses", f"{began} {seconds}")
+    return waits
+
+
+def call(number):
+    broker.rpush("calls", f"{number} {last.moment} {time.time()} {last.moment}")
     if "VENDOR" not in os.environ:
         return
     try:
         urllib.request.urlopen(f"{os.environ['VENDOR']}/{number}").close()
     except urllib.error.HTTPError as refused:
-        raise celery_tasks.StayAway(int(refused.headers["Retry-After"]))
+        raise weir.celery.StayAway(int(refused.headers["Retry-After"])) from None
     broker.rpush("made", number)
 
 
 # Tasks that are put away for some seconds, because weir is away or has no slot, come back sooner.
-uniform = celery_tasks.random.uniform
-celery_tasks.random = types.SimpleNamespace(uniform=lambda least, most: uniform(least / 4, most / 4))
-celery_tasks.LATE = float(os.environ.get("LATE", celery_tasks.LATE))
-celery_tasks.LONGEST = float(os.environ.get("LONGEST", celery_tasks.LONGEST))
-celery_tasks.reserve = counted
-celery_tasks.weir.execute_command = asked
+uniform = weir.celery.random.uniform
+weir.celery.random = types.SimpleNamespace(uniform=lambda least, most: uniform(least / 4, most / 4))
+weir.celery.LATE = float(os.environ.get("LATE", weir.celery.LATE))
+weir.celery.LONGEST = float(os.environ.get("LONGEST", weir.celery.LONGEST))
+partner.reserve, partner.left, partner.pause, client.reserve = reserved, came, paused, booked
 celery_tasks.call = call
 celery_tasks.something_else.run = lambda number: broker.rpush("others", time.time())
 app = celery_tasks.app

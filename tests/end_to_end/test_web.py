@@ -19,7 +19,7 @@ PASSES = "weir did not decide, the request passes"
 DECIDES = "weir decides again"
 REFUSES = "weir cannot be asked like this, requests get 500"
 TOKEN = "t0ken"
-LOGIN = "weir_flask_login.py"
+CLIENT = os.path.join(ROOT, "clients/python/src")
 
 
 class NoWeir:
@@ -88,12 +88,10 @@ class Framework:
         cls.addClassCleanup(folder.__exit__)
         quick, patient = (float(each) for each in waits.partition(" = ")[2].split(", "))
         for each in EXAMPLES.iterdir():
-            if not each.is_file() or each.suffix == ".yaml" or each.name == LOGIN:
+            if each.suffix != ".mjs":
                 continue
-            text = each.read_text()
-            text, in_python = re.subn(r"QUICK, PATIENT = 0\.2, 2\.0", waits, text)
-            text, in_node = re.subn("QUICK = 200, PATIENT = 2000", f"QUICK = {quick * 1000}, PATIENT = {patient * 1000}", text)
-            assert in_python + in_node == 1, each
+            text, changes = re.subn("QUICK = 200, PATIENT = 2000", f"QUICK = {quick * 1000}, PATIENT = {patient * 1000}", each.read_text())
+            assert changes == 1, each
             folder.file(each.name, text)
         return folder
 
@@ -148,11 +146,16 @@ class Framework:
             self.assertEqual(statuses, [200, 200, 200, 429], user)
 
     def test_connections_to_weir_are_reused(self):
-        before = int(self.weir.info()["total_connections_received"])
+        before = self.connections()
         for _ in range(50):
             self.assertEqual(self.ask(path="/hello")[0], 200)
-        # One of them is that of info() itself.
-        self.assertLessEqual(int(self.weir.info()["total_connections_received"]) - before, 6)
+        # One of them is that of connections() itself.
+        self.assertLessEqual(self.connections() - before, 6)
+
+    def connections(self):
+        with self.weir.client() as client:
+            client.ask("AUTH", TOKEN)
+            return int(re.search(rb"total_connections_received:(\d+)", client.ask("INFO"))[1])
 
     def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_limited_again(self):
         port = free_port()
@@ -262,15 +265,102 @@ def node(name):
     return staticmethod(lambda: ["node", os.path.join(npm.installed(APPS, "node_web", [name]), name)])
 
 
-class Flask(Framework, unittest.TestCase):
+class Client(Framework):
+    """One whose example uses the client: it asks over RESP."""
+    PASSES, DECIDES, REFUSES = "does not answer: ", "answers again; ", "weir cannot be asked like this, requests get 503"
+
+    @classmethod
+    def serve(cls, port=0, *flags, limits=True):
+        flags = (*flags, "--limits", cls.limits) if limits else flags
+        return Server("--password", TOKEN, *flags, resp=(f"127.0.0.1:{port}",))
+
+    @classmethod
+    def started(cls, weir_port, examples=None, scheme="weir", token=TOKEN, **env):
+        """The application, whose client waits for longer than 200 ms unless `examples` says so."""
+        port = free_port()
+        env = {**env, **({"WEIR_PASSWORD": token} if token else {}), **({} if examples == EXAMPLES else {"PATIENCE": "10"})}
+        return Program([*cls.command(), str(port), str(EXAMPLES)], port, Folder(), WEIR_URL=f"{scheme}://127.0.0.1:{weir_port}",
+                       PYTHONPATH=CLIENT, PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", **env)
+
+    def refuses(self, app, why):
+        self.assertEqual([ask(app.port, path="/hello")[0] for _ in range(2)], [503] * 2, app.text())
+        until(lambda: app.text().count(self.REFUSES) == 1, "it is logged once")
+        self.assertIn(why, app.text())
+
+    def passes(self, app):
+        status, headers, body = ask(app.port, path="/hello")
+        self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
+        until(lambda: app.text().count(self.PASSES) == 1, "that requests pass is logged once")
+
+    def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_limited_again(self):
+        port = free_port()
+        bob = [("X-User", "bob")]
+        app = self.started(port, examples=EXAMPLES)  # without a weir it tries for as long as it may wait
+        self.addCleanup(app.close)
+
+        def limited():
+            # On a busy machine the first may be given up.
+            until(lambda: ask(app.port, path="/hello")[1]["RateLimit"], "weir decides", 3 * PATIENCE)
+            until(lambda: ask(app.port, path="/hello", headers=bob)[0] == 429, "bob is limited", 3 * PATIENCE)
+        with self.serve(port):
+            limited()
+        for _ in range(4):
+            status, headers, body = ask(app.port, path="/hello", headers=bob)
+            self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
+        until(lambda: self.PASSES in app.text(), "that they pass is logged")
+        with self.serve(port):
+            limited()
+        until(lambda: self.DECIDES in app.text(), "that they do not is logged")
+
+    def test_by_https(self):
+        authority = Authority(self.folder, type(self).__name__)
+        certificate, key = authority.issue("localhost")
+        with self.serve(0, "--tls-cert", certificate, "--tls-key", key) as weir:
+            app = self.started(weir.ports[-1], scheme="weirs", SSL_CERT_FILE=authority.certificate)
+            self.addCleanup(app.close)
+            answers = [ask(app.port, path="/hello", headers=[("X-User", "tess")])[0] for _ in range(4)]
+            self.assertEqual(answers, [200, 200, 200, 429], app.text())
+            # A certificate of nobody's is not trusted, and it is for you to mend, not for time.
+            stranger = self.started(weir.ports[-1], scheme="weirs")
+            self.addCleanup(stranger.close)
+            self.refuses(stranger, "the certificate of")
+
+    def test_with_a_token_that_is_wrong_or_missing_no_request_passes(self):
+        for token, why in (("wrong", "does not know this password"), (None, "wants a password")):
+            app = self.started(self.weir.ports[-1], token=token)
+            self.addCleanup(app.close)
+            self.refuses(app, why)
+            self.assertNotIn(self.PASSES, app.text())
+
+    def test_without_a_limits_file_no_request_passes(self):
+        with self.serve(limits=False) as weir:
+            app = self.started(weir.ports[-1])
+            self.addCleanup(app.close)
+            self.refuses(app, "there is no limits file: start weir with --limits FILE")
+
+    def test_a_slow_weir_is_not_waited_for(self):
+        weir, app = self.no_weir(examples=EXAMPLES)
+        for _ in range(3):  # it never answers
+            self.passes(app)
+
+    def test_what_is_not_a_decision_lets_requests_pass_and_a_refusal_does_not(self):
+        weir, app = self.no_weir(examples=EXAMPLES)
+        weir.answer = b"*2\r\n$4\r\nhal"  # and the connection ends
+        self.passes(app)
+        weir, app = self.no_weir()
+        weir.answer, weir.stays = b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n", True
+        self.refuses(app, "is a Redis 7.0.15, not a weir")
+
+
+class Flask(Client, unittest.TestCase):
     command = python("flask_app.py")
 
 
-class Django(Framework, unittest.TestCase):
+class Django(Client, unittest.TestCase):
     command = python("django_app.py")
 
 
-class FastApi(Framework, unittest.TestCase):
+class FastApi(Client, unittest.TestCase):
     command = python("fastapi_app.py")
 
 
@@ -295,7 +385,7 @@ class Login(unittest.TestCase):
         self.addCleanup(self.stop)
 
     def serve(self, *flags, token=TOKEN):
-        self.weir = Server("--http", f"127.0.0.1:{self.port}", "--http-token", token, *flags)
+        self.weir = Server("--password", token, *flags, resp=(f"127.0.0.1:{self.port}",))
 
     def limited(self, *flags, **options):
         self.serve("--limits", EXAMPLES / "login.yaml", *flags, **options)
@@ -308,8 +398,8 @@ class Login(unittest.TestCase):
     def start(self):
         port = free_port()
         self.app = Program([sys.executable, os.path.join(APPS, "flask_login_app.py"), str(port), str(EXAMPLES)], port, Folder(),
-                           WEIR_URL=f"http://127.0.0.1:{self.port}", WEIR_TOKEN=TOKEN, CHECKED=self.folder.file("checked", ""),
-                           HOLDS=self.folder.file("holds"), PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1")
+                           WEIR_URL=f"weir://127.0.0.1:{self.port}", WEIR_PASSWORD=TOKEN, CHECKED=self.folder.file("checked", ""),
+                           HOLDS=self.folder.file("holds"), PYTHONPATH=CLIENT, PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1")
         self.addCleanup(self.app.close)
 
     def log_in(self, account, password):
@@ -366,8 +456,7 @@ class Login(unittest.TestCase):
         self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
         self.limited("--snapshot", snapshot)
         self.assert_rests(self.log_in("ann", "right"))
-        self.assertEqual((self.app.text().count("weir does not decide, log-ins are refused"), self.app.text().count("weir decides again")),
-                         (2, 2), "a line for an outage")
+        self.assertEqual((self.app.text().count("does not answer"), self.app.text().count("answers again")), (2, 2), "a line for an outage")
 
     def test_one_whose_weir_goes_down_meanwhile_logs_in(self):
         self.limited()
@@ -388,7 +477,7 @@ class Login(unittest.TestCase):
         self.serve()
         self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
         self.assertEqual(self.checked("ann"), 0)
-        self.assertIn("Unauthorized", self.app.text())
+        self.assertIn("weir cannot be asked like this, log-ins are refused", self.app.text())
 
     def test_while_weir_hangs_or_something_else_listens_there_nobody_logs_in(self):
         other = NoWeir()
@@ -396,7 +485,7 @@ class Login(unittest.TestCase):
         self.port = other.port
         self.start()
         self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
-        for answer in (http_answer(200, "<html></html>", "text/html"), http_answer(200, "[]"), b"\0\r\n\r\n"):
+        for answer in (http_answer(200, "<html></html>", "text/html"), b"*0\r\n", b"\0\r\n\r\n"):
             other.answer = answer
             self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
         self.assertEqual(self.checked("ann"), 0)

@@ -133,6 +133,12 @@ def run_nginx(folder, example):
     return ["/usr/sbin/nginx", "-p", folder, "-c", f"{folder}/{example}", "-e", "stderr", "-g", own]
 
 
+def installed(program):
+    """Those that come as packages of Python."""
+    inside = {"envoy": "envoy/_bin/envoy", "traefik": "bin/traefik"}
+    return pypi.installed(os.path.join(ROOT, "tests/examples/requirements.txt"), "gateways") / inside[program]
+
+
 def run_traefik(folder, example):
     """As the first lines of the example say, in the folder above it."""
     text = pathlib.Path(folder, example).read_text()
@@ -142,7 +148,7 @@ def run_traefik(folder, example):
     home = pathlib.Path(folder, "weir")
     home.mkdir()
     pathlib.Path(folder, example).rename(home / example)
-    return [str(getattr(pypi, program)()), *flags, "--global.checkNewVersion=false", "--global.sendAnonymousUsage=false"]
+    return [str(installed(program)), *flags, "--global.checkNewVersion=false", "--global.sendAnonymousUsage=false"]
 
 
 def nginx(*files, **options):
@@ -156,6 +162,6 @@ NGINX_LUA = nginx("nginx_lua.conf")
 CADDY = Gateway(lambda folder, name: ["/usr/bin/caddy", "run", "--config", f"{folder}/{name}", "--adapter", "caddyfile"],
                 "Caddyfile", h2=("auto_https off", "auto_https off\n\tservers {\n\t\tprotocols h1 h2c\n\t}"))
 HAPROXY = Gateway(lambda folder, name: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/{name}"], "haproxy.cfg", "gate.lua")
-ENVOY = Gateway(lambda folder, name: [str(pypi.envoy()), "--disable-hot-restart", "--concurrency", "1", "-l", "warning", "-c",
+ENVOY = Gateway(lambda folder, name: [str(installed("envoy")), "--disable-hot-restart", "--concurrency", "1", "-l", "warning", "-c",
                                       f"{folder}/{name}"], "envoy.yaml")
 TRAEFIK = Gateway(run_traefik, "traefik.yaml")

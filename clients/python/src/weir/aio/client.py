@@ -1,0 +1,157 @@
+"""The client that is awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Optional
+
+from weir import fork, words
+from weir.aio.pool import Pool
+from weir.aio.reservation import Reservation, Slot
+from weir.core import Core, OnCall, OnError
+from weir.decision import Booking, Charged, Decision
+from weir.errors import Denied, Unavailable, of_reply
+from weir.resp import Failure
+from weir.settings import Settings, settings
+from weir.verbs import Verbs
+from weir.words import Acquires, Ask, Value
+
+_NONE: Mapping[str, Value] = {}
+_left_alone: list[Pool] = []  # of a parent: what touches them in a child would touch the parent's event loop
+
+
+def connect(
+    url: str | None = None,
+    *,
+    limits: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    ca: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
+    timeout: float = 0.2,
+    connect_timeout: float = 1.0,
+    on_error: OnError = "allow",
+    remember_denials: bool = False,
+    max_connections: int = 16,
+    max_in_flight: int = 1024,
+    on_call: OnCall | None = None,
+) -> Client:
+    """As weir.connect(), for an event loop. Nothing is awaited here: it connects at its first question."""
+    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
+
+
+class Client(
+    Verbs[
+        Coroutine[Any, Any, Decision],
+        Coroutine[Any, Any, Reservation],
+        Coroutine[Any, Any, Charged],
+        Coroutine[Any, Any, int],
+        Coroutine[Any, Any, float],
+        Coroutine[Any, Any, Optional[float]],
+    ]
+):
+    """What connect() makes. It asks by the event loop that runs; on another loop it connects anew."""
+
+    def __init__(self, settings: Settings, core: Core) -> None:
+        self._settings = settings
+        self._core = core
+        self._of_loop: Pool | None = None
+        self._slots: set[Slot] = set()
+        self._timeout = settings.timeout
+        fork.watch(self)
+
+    def slot(
+        self,
+        api: str,
+        /,
+        *,
+        max_wait: float = 60,
+        hold: float = 30,
+        rule: str | None = None,
+        cost: int = 1,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
+        attributes: Mapping[str, Value] = _NONE,
+        **more: Value,
+    ) -> AbstractAsyncContextManager[Reservation]:
+        """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block
+        runs. It asks by the attributes api and those given, or by the rule for the key `api`."""
+        ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
+        return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
+
+    async def close(self) -> None:
+        """Settles the slots that are held, and ends the connections. Twice is nothing."""
+        for each in list(self._slots):
+            await each.leave()
+        await self._pool().close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        await self.close()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's connections are not ours."""
+        if self._of_loop is not None:
+            _left_alone.append(self._of_loop)
+        self._of_loop = None
+        self._core.after_fork()
+        self._slots = set()
+
+    def _pool(self) -> Pool:
+        pool = self._of_loop
+        if pool is None or pool.loop is not asyncio.get_running_loop():
+            pool = self._of_loop = Pool(self._settings)
+        return pool
+
+    async def _ask(self, ask: Ask) -> Any:
+        pool = self._pool()
+        began = pool.loop.time()
+        remembered = self._core.remembered(ask, began)
+        if remembered is not None:
+            return remembered
+        try:
+            reply = await pool.ask(ask.data, began + self._timeout)
+        except Unavailable as error:
+            return self._core.without(ask, error, began)
+        return self._core.answer(ask, reply, began)
+
+    async def _reply(self, ask: Ask) -> Any:
+        """The bare reply, for what on_error does not decide."""
+        pool = self._pool()
+        reply = await pool.ask(ask.data, pool.loop.time() + self._timeout)
+        if isinstance(reply, Failure):
+            raise of_reply(reply)
+        return reply
+
+    async def _book(self, ask: Ask) -> Reservation:
+        if not isinstance(ask, Acquires):
+            return Reservation(self, await self._ask(ask))
+        booking = await self._acquire(ask)
+        if not booking.decision.allowed:
+            raise Denied(booking.decision)
+        return Reservation(self, booking)
+
+    async def _acquire(self, ask: Acquires) -> Booking:
+        pool = self._pool()
+        began = pool.loop.time()
+        waits = ask.max_wait > 0 and await pool.can_wait(ask.max_wait)
+        try:
+            left = ask.max_wait - (pool.loop.time() - began)
+            if waits:
+                reply = await pool.ask_alone(ask.within(left), left)
+            else:  # no time is left to wait, so the reply comes at once
+                reply = await pool.ask(ask.within(0), pool.loop.time() + self._timeout)
+        except Unavailable as error:
+            return self._core.without(ask, error, began)  # type: ignore[no-any-return]
+        finally:
+            if waits:
+                pool.done_waiting()
+        return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]

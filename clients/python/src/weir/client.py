@@ -1,0 +1,138 @@
+"""The client that blocks. Thread-safe."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Optional
+
+from weir import fork, words
+from weir.core import Core, OnCall, OnError
+from weir.decision import Booking, Charged, Decision
+from weir.errors import Denied, Unavailable, of_reply
+from weir.pool import Pool
+from weir.reservation import Reservation, Slot
+from weir.resp import Failure
+from weir.settings import Settings, settings
+from weir.verbs import Verbs
+from weir.words import Acquires, Ask, Value
+
+_NONE: Mapping[str, Value] = {}
+
+
+def connect(
+    url: str | None = None,
+    *,
+    limits: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    ca: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
+    timeout: float = 0.2,
+    connect_timeout: float = 1.0,
+    on_error: OnError = "allow",
+    remember_denials: bool = False,
+    max_connections: int = 16,
+    max_in_flight: int = 1024,
+    on_call: OnCall | None = None,
+) -> Client:
+    """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share. It
+    connects at its first question."""
+    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
+
+
+class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]]):
+    """What connect() makes."""
+
+    def __init__(self, settings: Settings, core: Core) -> None:
+        self._settings = settings
+        self._core = core
+        self._pool = Pool(settings)
+        self._slots: set[Slot] = set()
+        self._timeout = settings.timeout
+        fork.watch(self)
+
+    def slot(
+        self,
+        api: str,
+        /,
+        *,
+        max_wait: float = 60,
+        hold: float = 30,
+        rule: str | None = None,
+        cost: int = 1,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
+        attributes: Mapping[str, Value] = _NONE,
+        **more: Value,
+    ) -> AbstractContextManager[Reservation]:
+        """`with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block runs. It
+        asks by the attributes api and those given, or by the rule for the key `api`."""
+        ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
+        return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
+
+    def close(self) -> None:
+        """Settles the slots that are held, and ends the connections. Twice is nothing."""
+        for each in list(self._slots):
+            each.leave()
+        self._pool.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's connections are not ours."""
+        self._pool.abandon()
+        self._pool = Pool(self._settings)
+        self._core.after_fork()
+        self._slots = set()
+
+    def _ask(self, ask: Ask) -> Any:
+        began = time.monotonic()
+        remembered = self._core.remembered(ask, began)
+        if remembered is not None:
+            return remembered
+        try:
+            reply = self._pool.ask(ask.data, began + self._timeout)
+        except Unavailable as error:
+            return self._core.without(ask, error, began)
+        return self._core.answer(ask, reply, began)
+
+    def _reply(self, ask: Ask) -> Any:
+        """The bare reply, for what on_error does not decide."""
+        reply = self._pool.ask(ask.data, time.monotonic() + self._timeout)
+        if isinstance(reply, Failure):
+            raise of_reply(reply)
+        return reply
+
+    def _book(self, ask: Ask) -> Reservation:
+        if not isinstance(ask, Acquires):
+            return Reservation(self, self._ask(ask))
+        booking = self._acquire(ask)
+        if not booking.decision.allowed:
+            raise Denied(booking.decision)
+        return Reservation(self, booking)
+
+    def _acquire(self, ask: Acquires) -> Booking:
+        began = time.monotonic()
+        waits = ask.max_wait > 0 and self._pool.can_wait(ask.max_wait)
+        try:
+            left = ask.max_wait - (time.monotonic() - began)
+            if waits:
+                reply = self._pool.ask_alone(ask.within(left), left)
+            else:  # no time is left to wait, so the reply comes at once
+                reply = self._pool.ask(ask.within(0), time.monotonic() + self._timeout)
+        except Unavailable as error:
+            return self._core.without(ask, error, began)  # type: ignore[no-any-return]
+        finally:
+            if waits:
+                self._pool.done_waiting()
+        return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]

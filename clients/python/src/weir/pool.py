@@ -1,0 +1,158 @@
+"""The connections of a client: one that all share, and one for each that waits for its moment."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Generator
+from typing import Any
+
+from weir.backoff import Backoff
+from weir.connection import Connection
+from weir.errors import Error, NotWritten, Refused, Unauthorized, Unavailable
+from weir.opening import Opening
+from weir.settings import Settings
+
+
+class Pool:
+    """Thread-safe. Every wait ends at `until`, or once, while the first connection is made, with that attempt."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._backoff = Backoff(settings.target.endpoints)
+        self._shared: Connection | None = None
+        self._opening: Opening | None = None
+        self._connecting = threading.Lock()
+        self._alone = threading.BoundedSemaphore(settings.max_connections - 1)
+        self._idle: list[Connection] = []
+        self._waiting: list[Connection] = []  # for a moment
+        self._closed = False
+
+    def ask(self, data: bytes, until: float) -> Any:
+        """A reply by the shared connection."""
+        while True:
+            connection = self._shared
+            if connection is None or not connection.usable(until - self._settings.timeout):
+                connection = self._connect(until)
+            if connection.unanswered() >= self._settings.max_in_flight:
+                raise Unavailable(f"{connection.unanswered()} calls are unanswered")
+            try:
+                return connection.ask(data, until)
+            except NotWritten:
+                pass
+
+    def can_wait(self, seconds: float) -> bool:
+        """Takes a place among those that may wait for a moment, within that time; done_waiting() gives it back."""
+        return self._alone.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+    def done_waiting(self) -> None:
+        self._alone.release()
+
+    def ask_alone(self, data: bytes, max_wait: float) -> Any:
+        """A reply by a connection of its own. Given up, for whatever reason, the connection is closed: then the moment is
+        another's."""
+        timeout = self._settings.timeout
+        while True:
+            connection = self._idle_connection() or self._new(time.monotonic() + timeout)
+            self._waiting.append(connection)
+            try:
+                reply = connection.ask(data, time.monotonic() + max_wait + timeout)
+            except NotWritten:
+                connection.close()
+                continue
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                self._waiting.remove(connection)
+            self._idle.append(connection)
+            return reply
+
+    def close(self) -> None:
+        """Ordinary calls may still be answered within the timeout; those that wait for a moment give it up."""
+        self._closed = True
+        for each in [*self._waiting, *self._idle]:
+            each.close()
+        if self._shared is not None:
+            deadline = time.monotonic() + self._settings.timeout
+            while self._shared.unanswered() and not self._shared.closed and time.monotonic() < deadline:
+                time.sleep(0.001)
+            self._shared.close()
+        if self._opening is not None:
+            self._opening.close()
+
+    def abandon(self) -> None:
+        """In a child of fork: the sockets are the parent's, who goes on with them."""
+        for each in (self._shared, *self._idle, *self._waiting):
+            if each is not None:
+                each.abandon()
+        if self._opening is not None:
+            self._opening.close()
+
+    def _idle_connection(self) -> Connection | None:
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.usable(time.monotonic()):
+                    return connection
+                connection.close()
+        return None
+
+    def _connect(self, until: float) -> Connection:
+        """The shared connection."""
+        with self._one_attempt(until):
+            if self._shared is not None:
+                if self._shared.usable(time.monotonic()):
+                    return self._shared
+                self._shared.close()
+                self._shared = None
+            self._shared = self._made(until)
+            return self._shared
+
+    def _new(self, until: float) -> Connection:
+        with self._one_attempt(until):
+            return self._made(until)
+
+    @contextlib.contextmanager
+    def _one_attempt(self, until: float) -> Generator[None, None, None]:
+        if not self._connecting.acquire(timeout=min(max(0.0, self._patience(until) - time.monotonic()), threading.TIMEOUT_MAX)):
+            raise self._backoff.error()
+        try:
+            if self._closed:
+                raise Unavailable("the client is closed")
+            yield
+        finally:
+            self._connecting.release()
+
+    def _patience(self, until: float) -> float:
+        """The first attempt of all is waited for: it may have far to go, and it tells a wrong password."""
+        return until if self._backoff.tried else math.inf
+
+    def _made(self, until: float) -> Connection:
+        while True:
+            try:
+                opening = self._opening or self._begin(until)
+                if not opening.advance(self._patience(until)):
+                    break  # whoever comes next goes on with it
+            except Error as why:
+                self._opening = None
+                self._backoff.failed(why, time.monotonic())
+                if isinstance(why, (Refused, Unauthorized)):
+                    raise
+                if self._backoff.due > until:
+                    break
+                continue
+            self._opening = None
+            self._backoff.connected()
+            assert opening.connection is not None
+            return opening.connection
+        raise self._backoff.error()
+
+    def _begin(self, until: float) -> Opening:
+        time.sleep(max(0.0, self._backoff.due - time.monotonic()))
+        start = self._settings.start
+        endpoint = start() if start and self._backoff.tried else self._backoff.endpoint()
+        self._opening = Opening(self._settings, endpoint)
+        return self._opening
