@@ -45,10 +45,10 @@ def built():
     return folder
 
 
-def linked_into(folder):
-    """@weir/client, and what it may be plugged into, for programs of that folder."""
+def installed_into(folder):
+    """@weir/client, as npm would lay it down."""
     place = pathlib.Path(folder, "node_modules/@weir/client")
-    place.parent.mkdir(exist_ok=True)
-    if place.is_symlink():
-        place.unlink()
-    os.symlink(built(), place)
+    package = built()
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(package / "dist", place / "dist", ignore=lambda _, names: [each for each in names if each.startswith("readme-")])
+    shutil.copy(package / "package.json", place)

@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
+import { authorities } from './authorities.js';
 import { WeirClient, type Client } from './client.js';
 import type { Address } from './dialer.js';
 import type { Server } from './hello.js';
@@ -54,7 +55,7 @@ function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[
   const credentials = { user: settings.user ?? given?.user, password };
   const firstMs = settings.connectTimeoutMs + (password === undefined ? 0 : WRONG_PASSWORD_MS);
   if (place.kind === 'unix') return { find: async () => [{ path: place.path }], firstMs, eager: true, ...credentials };
-  return { find: async () => shuffled(place.hosts), firstMs, eager: true, ...credentials, ...(place.tls && { tls: { ...settings.tls } }) };
+  return { find: async () => shuffled(place.hosts), firstMs, eager: true, ...credentials, ...(place.tls && { tls: { ca: authorities(), ...settings.tls } }) };
 }
 
 /** One by chance first. */

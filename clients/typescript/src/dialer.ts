@@ -79,6 +79,7 @@ function opened(address: Address, name: string, tls: ConnectionOptions | undefin
 function certificateError(error: Error | null | undefined, name: string): Unauthorized | undefined {
   const code = String((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
   if (/CERT|UNABLE_TO_|SELF_SIGNED|ALERT_(BAD|UNKNOWN|UNSUPPORTED)|ALERT_ACCESS_DENIED|HOSTNAME_MISMATCH/.test(code))
-    return new Unauthorized(`${name}: ${(error as { reason?: string }).reason ?? error!.message} (${code})`);
+    return new Unauthorized(code.includes('ALERT') ? `${name} does not let this client in: ${(error as { reason?: string }).reason ?? code}`
+      : `the certificate of ${name}: ${error!.message}`);
   return undefined;
 }
