@@ -1,7 +1,9 @@
 import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import type { Client } from './client.js';
-import { setTimeout } from './clock.js';
-import type { Question } from './question.js';
+import { now, setTimeout } from './clock.js';
+import { Unavailable, WeirError } from './error.js';
+import type { Question, Waits } from './question.js';
+import type { Reservation } from './reservation.js';
 import { sharedClient } from './shared.js';
 
 export interface PacedOptions {
@@ -20,6 +22,7 @@ interface Kept {
 // A moment that was missed by more is given up: all that were put away while no worker ran would act at once.
 const LATE_MS = 1000;
 const AWAY_MS = 1000;
+const QUIET_MS = 60_000;
 
 /**
  * A processor for a Worker of BullMQ that runs `call` when its moment has come. A job that has to wait is put away until
@@ -32,9 +35,10 @@ export function paced<Data extends object, Result>(question: Question | ((data: 
     const data = rest as unknown as Data;
     if (moment === undefined || Date.now() > moment + LATE_MS) {
       const asked = typeof question === 'function' ? question(data) : question;
-      const { id, waitMs, decision } = await (client ?? sharedClient()).reserve({ ...asked, maxWaitMs });
+      const booked = await reserved(client ?? sharedClient(), { ...asked, maxWaitMs });
+      if (!booked?.decision.decided) return putAway(job, token, data, AWAY_MS + 4 * AWAY_MS * Math.random());
+      const { id, waitMs, decision } = booked;
       if (decision.never) throw new UnrecoverableError('this call can never pass its limit');
-      if (!decision.decided) return putAway(job, token, data, AWAY_MS + 4 * AWAY_MS * Math.random());
       if (!decision.allowed) return putAway(job, token, data, decision.retryAfterMs!);
       if (waitMs > 0) return putAway(job, token, { ...data, moment: Date.now() + waitMs, reservation: id }, waitMs);
     } else {
@@ -44,6 +48,22 @@ export function paced<Data extends object, Result>(question: Question | ((data: 
     }
     return call(data, job);
   };
+}
+
+let toldAt = -Infinity;
+
+/** Undefined where weir cannot be asked, which is for somebody to mend: the job waits for that. */
+async function reserved(client: Client, question: Waits): Promise<Reservation | undefined> {
+  try {
+    return await client.reserve(question);
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    if (!(error instanceof Unavailable) && now() - toldAt >= QUIET_MS) {
+      toldAt = now();
+      console.error(`weir cannot be asked like this, jobs wait: ${error.message}`);
+    }
+    return undefined;
+  }
 }
 
 async function putAway(job: Job, token: string | undefined, data: object, ms: number): Promise<never> {

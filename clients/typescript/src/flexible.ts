@@ -15,7 +15,7 @@ export interface RateLimiterWeirOptions {
   blockDuration?: number;
   /** Points are spread over the duration: consume() waits for its moment. */
   execEvenly?: boolean;
-  /** 'gcra' unless it is said; a fixed window cannot be blocked. */
+  /** A window, as in this library's other limiters; with a blockDuration 'gcra', since a window cannot be blocked. */
   algorithm?: 'gcra' | 'fixed_window';
 }
 
@@ -38,9 +38,10 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
     super();
     for (const name in options)
       if (!KNOWN.includes(name)) throw new TypeError(`RateLimiterWeir: unknown option '${name}'; known: ${KNOWN.join(', ')}`);
-    const { client, points = 4, duration = 1, keyPrefix = 'rlflx', blockDuration = 0, execEvenly = false, algorithm = 'gcra' } = options;
+    const { client, points = 4, duration = 1, keyPrefix = 'rlflx', blockDuration = 0, execEvenly = false } = options;
+    const { algorithm = blockDuration || execEvenly ? 'gcra' : 'fixed_window' } = options;
     if (!(duration > 0)) throw new TypeError('RateLimiterWeir: duration is above 0, since weir forgets nothing that is never due');
-    if (blockDuration && algorithm !== 'gcra') throw new TypeError("RateLimiterWeir: blockDuration needs the algorithm 'gcra'");
+    if ((blockDuration || execEvenly) && algorithm !== 'gcra') throw new TypeError("RateLimiterWeir: blockDuration and execEvenly need the algorithm 'gcra'");
     this.points = points;
     this.duration = duration;
     this.keyPrefix = keyPrefix;
@@ -80,7 +81,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
 
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
     const question = this.#question(key, secDuration > 0 ? { customDuration: secDuration } : {});
-    await this.#weir.reset(question);
+    await this.#forget(question);
     const { resetAfterMs } = await this.#weir.charge({ ...question, cost: points });
     return new RateLimiterRes(Math.max(0, this.points - points), resetAfterMs, points);
   }
@@ -91,7 +92,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   }
 
   override async delete(key: string | number): Promise<boolean> {
-    return (await this.#weir.reset(this.#question(key))) > 0;
+    return (await this.#forget(this.#question(key))) > 0;
   }
 
   get #weir(): Client {
@@ -101,6 +102,14 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   #question(key: string | number, { customDuration }: Custom = {}): { key: string; rule: string } {
     const ms = Math.ceil((customDuration ?? this.duration) * 1000);
     return { key: this.keyPrefix ? `${this.keyPrefix}:${key}` : String(key), rule: `${this.points}/${ms}ms${this.#algorithm === 'gcra' ? '' : ' algorithm=fixed_window'}` };
+  }
+
+  /** A window is not forgotten, but all of it is given back. */
+  async #forget(question: { key: string; rule: string }): Promise<number> {
+    if (this.#algorithm === 'gcra') return this.#weir.reset(question);
+    const { remaining } = await this.#weir.look(question);
+    const used = this.points - (remaining ?? this.points);
+    return used > 0 ? this.#weir.refund({ ...question, cost: used }) : 0;
   }
 
   /** Points are let through one by one, each at its moment. */

@@ -90,6 +90,8 @@ test('@nestjs/throttler: GCRA, and a block that begins once', async () => {
   assert.deepEqual(await hit(300_000), { totalHits: 3, timeToExpire: 300, isBlocked: true, timeToBlockExpire: 300 });
   await weir.advance(100_000);
   assert.equal((await hit(300_000)).timeToBlockExpire, 200, 'knocking on makes nobody wait longer');
+  const another = await new WeirThrottlerStorage({ client }).increment('ip', 60_000, 2, 300_000, 'default');
+  assert.equal(another.timeToBlockExpire, 200, 'nor at another process');
   await weir.advance(200_000);
   assert.equal((await hit(300_000)).isBlocked, false);
 });
@@ -122,7 +124,7 @@ test('@nestjs/throttler in an application', async () => {
 });
 
 test('rate-limiter-flexible', async () => {
-  const limiter = new RateLimiterWeir({ client, points: 4, duration: 4, keyPrefix: 'rlf' });
+  const limiter = new RateLimiterWeir({ client, points: 4, duration: 4, keyPrefix: 'rlf', algorithm: 'gcra' });
   const first = await limiter.consume('a');
   assert.deepEqual([first.remainingPoints, first.consumedPoints, first.msBeforeNext, first.isFirstInDuration], [3, 1, 1000, true]);
   await limiter.consume('a', 3);
@@ -151,9 +153,13 @@ test('rate-limiter-flexible: a block, a custom duration, and points that are spr
   assert.equal((await limiter.consume('a')).remainingPoints, 0);
   assert.equal((await limiter.consume('b', 1, { customDuration: 90 })).msBeforeNext, 90_000);
   assert.throws(() => new RateLimiterWeir({ client, algorithm: 'fixed_window', blockDuration: 1 }), /gcra/);
-  const windows = new RateLimiterWeir({ client, points: 2, duration: 60, algorithm: 'fixed_window', keyPrefix: 'w' });
+  const windows = new RateLimiterWeir({ client, points: 2, duration: 60, keyPrefix: 'w' });
   await windows.consume('a');
   await assert.rejects(windows.block('a', 1), { code: 'REFUSED' });
+  assert.equal((await windows.set('a', 2, 60)).remainingPoints, 0);
+  assert.equal((await windows.get('a')).consumedPoints, 2);
+  assert.equal(await windows.delete('a'), true);
+  assert.equal(await windows.get('a'), null);
 
   const even = new RateLimiterWeir({ client, points: 50, duration: 1, execEvenly: true, keyPrefix: 'even' });
   const began = performance.now();
