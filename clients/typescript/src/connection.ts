@@ -97,7 +97,7 @@ export class Connection {
       this.#parser.feed(chunk, (reply) => this.#take(reply));
     } catch (error) {
       if (!(error instanceof NotResp)) throw error;
-      this.end(`it answers what is no RESP: ${error.message}`);
+      this.end(`it answers what is not RESP: ${error.message}`);
     }
   }
 

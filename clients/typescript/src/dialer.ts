@@ -44,7 +44,7 @@ export async function dial(address: Address, access: Access, timeoutMs: number, 
     return { connection, server };
   } catch (error) {
     const reason = lost ?? error;
-    connection.end('it is none to be asked');
+    connection.end('it is not asked');
     throw reason instanceof NotAnAnswer ? new Unavailable(`${name} answers HELLO with something else`) : reason;
   }
 }

@@ -17,7 +17,7 @@ export class Unavailable extends WeirError {
   }
 }
 
-/** weir does not take the question, or the server is none that this client can speak with. */
+/** weir does not take the question, or the server is not one that this client speaks with. */
 export class Refused extends WeirError {
   constructor(message: string) {
     super('REFUSED', message);

@@ -24,7 +24,7 @@ type Defaulted = 'timeoutMs' | 'connectTimeoutMs' | 'onError' | 'rememberDenials
 export type Settings = Required<Pick<Options, Defaulted>> & Omit<Options, Defaulted>;
 
 const number = (least: number): ((value: unknown) => boolean) => (value) => typeof value === 'number' && value >= least && value < 2 ** 31;
-/** A value that is no secret, or what kind it is of. */
+/** A value that is not secret, or what kind it is of. */
 const shown = (value: unknown): string => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : `another ${typeof value}`);
 const text = (value: unknown): boolean => typeof value === 'string' && value !== '';
 const callable = (value: unknown): boolean => typeof value === 'function';

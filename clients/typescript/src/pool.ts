@@ -30,7 +30,7 @@ export interface Own {
 /** Somebody who wants a connection of its own. */
 interface Waiter {
   deadline: number;
-  /** When it found all of them taken; connecting is no wait of that kind. */
+  /** When it found all of them taken; connecting is not a wait of that kind. */
   since: number | undefined;
   take: (connection: Connection) => void;
   fail: (error: WeirError) => void;

@@ -10,7 +10,7 @@ export function findProgram(): string {
   const named = process.env['WEIR_PROGRAM'];
   if (named) {
     if (runs(named)) return named;
-    throw new Refused(`WEIR_PROGRAM names '${named}', which is no program`);
+    throw new Refused(`WEIR_PROGRAM names '${named}', which is not a program`);
   }
   const found = ofPackage() ?? process.env['PATH']?.split(delimiter).map((folder) => join(folder, 'weir')).find(runs);
   if (found && process.platform !== 'win32') return found;

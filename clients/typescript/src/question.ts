@@ -26,7 +26,7 @@ export type Words = Partial<Record<'key' | 'rule' | 'limit' | 'window' | 'class'
     signal?: AbortSignal;
   };
 
-/** Whether it is for the limits file; a TypeError where it is none, or has options that its verb does not take. */
+/** Whether it is for the limits file; a TypeError where it is neither, or has options that its verb does not take. */
 export function isByAttributes(question: Words, verb: string, options: ReadonlySet<string>): boolean {
   if (typeof question !== 'object' || question === null) throw new TypeError(`${verb} takes a question: ${FORM}`);
   for (const name in question)

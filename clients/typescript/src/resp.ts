@@ -17,7 +17,7 @@ const DEEPEST = 4;
 const INCOMPLETE = Symbol('incomplete');
 const CR = 13, LF = 10, MINUS = 45, COLON = 58, PLUS = 43, DOLLAR = 36, STAR = 42;
 
-/** What came is no RESP2. */
+/** What came is not RESP2. */
 export class NotResp extends Error {}
 
 /** Bytes to replies, however they are cut. */

@@ -21,7 +21,7 @@ export function placeOf(url: string): Place {
   if (path !== undefined) return { kind: 'unix', path };
   if (/^(weir\+)?unix:/.test(url)) throw new TypeError(`${shown(url)}: a socket needs its whole path; ${FORM}`);
   const parts = /^(weirs?):\/\/(?:([^/?#]*)@)?([^/?#@]*)(.*)$/s.exec(url);
-  if (!parts) throw new TypeError(`${shown(url)} is no URL of weir; ${FORM}`);
+  if (!parts) throw new TypeError(`${shown(url)} is not a URL of weir; ${FORM}`);
   const [, scheme, name, where, rest] = parts as unknown as [string, string, string | undefined, string, string];
   if (rest !== '' && rest !== '/') throw new TypeError(`${shown(url)}: nothing may follow the host; ${FORM}`);
   const hosts = where.split(',').map((each) => hostOf(each, url));
@@ -30,8 +30,8 @@ export function placeOf(url: string): Place {
 
 function hostOf(text: string, url: string): Host {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]\s]*))(?::(.*))?$/s.exec(text);
-  if (!parts) throw new TypeError(`${shown(url)}: '${text}' is no host; ${FORM}`);
-  if (parts[1] !== undefined && !isIPv6(parts[1])) throw new TypeError(`${shown(url)}: '${parts[1]}' is no IPv6 address`);
+  if (!parts) throw new TypeError(`${shown(url)}: '${text}' is not a host; ${FORM}`);
+  if (parts[1] !== undefined && !isIPv6(parts[1])) throw new TypeError(`${shown(url)}: '${parts[1]}' is not an IPv6 address`);
   if (!parts[1] && !parts[2]) throw new TypeError(`${shown(url)} is a URL without a host; ${FORM}`);
   const port = parts[3] === undefined ? PORT : Number(/^\d{1,5}$/.test(parts[3]) ? parts[3] : NaN);
   if (!(port >= 1 && port <= 65535)) throw new TypeError(`${shown(url)}: port '${parts[3]}' is not a number from 1 to 65535`);

@@ -70,13 +70,13 @@ test('a program that stood still reads what came in time', async () => {
   await client.close();
 });
 
-test('what is no RESP ends the connection, and the next call has another', async () => {
+test('what is not RESP ends the connection, and the next call has another', async () => {
   let asked = 0;
   const server = await pretender(greets((_, socket) => socket.write(asked++ ? '*6\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:1\r\n$1\r\nk\r\n' : 'HTTP/1.1 400 Bad\r\n')));
   const client = connect(server.url, PATIENT);
   const first = await client.check('k', '1/s');
   assert.equal(first.decided, false);
-  assert.match(first.error.message, /no RESP/);
+  assert.match(first.error.message, /not RESP/);
   assert.equal((await client.check('k', '1/s')).decided, true);
   assert.equal(server.sockets.size, 2);
   await client.close();
@@ -250,7 +250,7 @@ test('where there is no program one sentence says so', () => {
   const { WEIR_PROGRAM, PATH } = process.env;
   try {
     process.env.WEIR_PROGRAM = '/nowhere/weir';
-    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is no program" });
+    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is not a program" });
     delete process.env.WEIR_PROGRAM;
     process.env.PATH = '/nowhere';
     assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: /^there is no weir program: install @weir\/linux-/ });

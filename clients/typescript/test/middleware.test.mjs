@@ -145,7 +145,7 @@ for (const [name, start] of Object.entries(FRAMEWORKS))
       await guarded.stop();
     });
 
-    test('an option that is none', async () => {
+    test('an option that is unknown or cannot be meant', async () => {
       for (const options of [{ rule: 'x' }, { rules: '1/s' }, { key: 'x' }, { rule: '1/s', attributes: () => ({}) }]) {
         const failed = await start(options).then((app) => app.close(), (error) => error);
         assert.ok(failed instanceof TypeError, JSON.stringify(options));

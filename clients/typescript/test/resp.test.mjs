@@ -18,7 +18,7 @@ test('replies, cut at every byte and byte by byte', () => {
   assert.deepEqual(parsed(...Array.from(bytes, (byte) => [byte])), REPLIES);
 });
 
-test('what is no RESP2', () => {
+test('what is not RESP2', () => {
   for (const text of ['HTTP/1.1 200 OK\r\n', '%1\r\n', ':x\r\n', ':\r\n', ':1\rx', '$3\r\nabcd\r\n', '$-2\r\n', '$99999999\r\n', '*-2\r\n',
     '*99999999\r\n', '+a\rb', ':1111111111111111111111\r\n', '*1\r\n'.repeat(9)])
     assert.throws(() => parsed(text), NotResp, text);

@@ -21,7 +21,7 @@ test('what a URL says', () => {
   ]) assert.deepEqual(placeOf(url), place, url);
 });
 
-test('what is no URL is told by its form, and never shows a password', () => {
+test('what is not a URL is told by its form, and never shows a password', () => {
   for (const url of ['', 'a', 'redis://a', 'weir:/a', 'weir://', 'weir://a,', 'weir://a b', 'weir://[a]', 'weir://a:0', 'weir://a:65536',
     'weir://a/0', 'weir://a?x=1', 'weir://a#x', 'weir://secret%@a', 'weir://user:secret@', 'weir://user:secret@a:x', 'weir://user:secret@/x',
     'rediss://user:secret@a', 'user:secret@a', 'unix:a', 'unix:', 'weir+unix://a', 'weir+local:x'])
