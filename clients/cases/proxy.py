@@ -15,6 +15,7 @@ import asyncio
 import json
 import os
 import pathlib
+import re
 import socket
 import ssl
 import struct
@@ -35,10 +36,22 @@ def info(text):
     return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
-STRANGERS = {  # other servers: the answer to HELLO, then to INFO
+STRANGERS = {  # other servers: the answer to INFO
     "redis": info(b"# Server\r\nredis_version:7.0.15\r\n"),
     "stranger": info(b"# Server\r\nredis_version:7.0.15\r\nweir_version:99.0.0\r\n"),
 }
+
+
+COMMAND = re.compile(rb"\*\d+\r\n(?:\$\d+\r\n[^\r]*\r\n)+")
+
+
+def by_itself(mode, command):
+    """The answer of a mode that asks no weir, by RESP2."""
+    if mode in ANSWERS:
+        return ANSWERS[mode]
+    if b"HELLO" in command.upper():
+        return HELLO
+    return STRANGERS[mode] if b"INFO" in command.upper() else b"-ERR unknown command\r\n"
 
 
 class Proxy:
@@ -79,7 +92,7 @@ class Proxy:
     async def set_mode(self, name):
         before, self.mode = self.mode, name
         if name in ("refuse", "hang_up", "tls_expired", *ANSWERS, *STRANGERS):
-            self.hang_up()
+            await self.hang_up()
         if name == "refuse":
             await self.unlisten()
         elif not self.servers or "tls_expired" in (before, name):
@@ -91,14 +104,16 @@ class Proxy:
             for each in list(self.links):
                 each.release()
 
-    def hang_up(self):
+    async def hang_up(self):
         for each in list(self.links):
             each.close()
+        while self.links:  # their sockets are closed in a later turn
+            await asyncio.sleep(0.001)
 
     async def obey(self, line):
         command, _, word = line.strip().partition(" ")
         if command == "to":
-            self.hang_up()
+            await self.hang_up()
             self.upstream = word
         elif command == "mode" and word in MODES:
             await self.set_mode(word)
@@ -114,7 +129,7 @@ class Link(asyncio.Protocol):
 
     def __init__(self, proxy):
         self.proxy, self.client, self.weir = proxy, None, None
-        self.early, self.withheld, self.greeted = b"", b"", False
+        self.early, self.withheld = b"", b""
 
     def connection_made(self, transport):
         self.client = transport
@@ -145,12 +160,8 @@ class Link(asyncio.Protocol):
         mode = self.proxy.mode
         if mode == "reset":
             return self.reset()
-        if mode in STRANGERS:
-            answer = STRANGERS[mode] if self.greeted else HELLO
-            self.greeted = True
-            return self.client.write(answer)
-        if mode in ANSWERS:
-            return self.client.write(ANSWERS[mode])
+        if mode in STRANGERS or mode in ANSWERS:
+            return self.client.write(b"".join(by_itself(mode, each) for each in COMMAND.findall(data)))
         if self.weir is None:
             self.early += data
         else:
@@ -212,8 +223,9 @@ def certify(folder):
         subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=folder)
 
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=cases", "-days", "2")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=cases", "-days", "2", "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
     (folder / "index").write_text("")
     (folder / "ca.conf").write_text(f"[ca]\ndefault_ca=c\n[c]\ndatabase={folder}/index\nnew_certs_dir={folder}\n"
                                     "rand_serial=yes\ndefault_md=sha256\nunique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n")

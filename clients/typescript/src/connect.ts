@@ -45,17 +45,17 @@ function assertFits(place: Place, { limits, tls }: Settings): void {
   if (tls && !(place.kind === 'hosts' && place.tls)) throw new TypeError('connect: tls is for weirs://');
 }
 
-function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; eager: boolean; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
+function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
   if (place.kind === 'local') {
     const program = findProgram();
-    return { find: () => joinLocal(program, settings.limits), firstMs: START_MS, eager: false };
+    return { find: () => joinLocal(program, settings.limits), firstMs: START_MS };
   }
   const given = place.kind === 'hosts' ? place : undefined;
   const password = settings.password ?? given?.password ?? process.env['WEIR_PASSWORD'];
   const credentials = { user: settings.user ?? given?.user, password };
   const firstMs = settings.connectTimeoutMs + (password === undefined ? 0 : WRONG_PASSWORD_MS);
-  if (place.kind === 'unix') return { find: async () => [{ path: place.path }], firstMs, eager: true, ...credentials };
-  return { find: async () => shuffled(place.hosts), firstMs, eager: true, ...credentials, ...(place.tls && { tls: { ca: authorities(), ...settings.tls } }) };
+  if (place.kind === 'unix') return { find: async () => [{ path: place.path }], firstMs, ...credentials };
+  return { find: async () => shuffled(place.hosts), firstMs, ...credentials, ...(place.tls && { tls: { ca: authorities(), ...settings.tls } }) };
 }
 
 /** One by chance first. */

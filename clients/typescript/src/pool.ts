@@ -16,8 +16,6 @@ export interface PoolOptions extends Access {
   silenceMs: number;
   maxConnections: number;
   maxInFlight: number;
-  /** Whether a connection that broke is made again before somebody asks. */
-  eager: boolean;
   connected: (server: Server) => void;
 }
 
@@ -48,7 +46,6 @@ export class Pool {
   #idle: Connection[] = [];
   #dialing = false;
   #tried = false;
-  #lost = false;
   closed = false;
   #failure: WeirError | undefined;
   readonly #backoff = new Backoff();
@@ -121,7 +118,7 @@ export class Pool {
       if (!connection.closed) this.#line.shift()!.take(connection);
     }
     const owning = this.#line.length > 0 && !this.#full;
-    const sharing = !this.#shared && (this.#waiting.length > 0 || this.#lost);
+    const sharing = !this.#shared && this.#waiting.length > 0;
     if (!this.closed && !this.#dialing && (owning || sharing)) {
       if (now() >= this.#backoff.at) void this.#dial(sharing);
       else this.#failThoseThatCannotWait();
@@ -146,7 +143,6 @@ export class Pool {
     } catch (error) {
       this.#backoff.failed();
       this.#failure = error as WeirError;
-      this.#lost &&= error instanceof Unavailable;
       this.#settleDeadlines((each) => each.deadline - this.#options.firstMs);
     } finally {
       this.#dialing = false;
@@ -175,7 +171,6 @@ export class Pool {
 
   #share(connection: Connection): void {
     this.#shared = connection;
-    this.#lost = false;
     for (const call of this.#waiting.splice(0)) if (!call.over) connection.ask(call);
   }
 
@@ -187,7 +182,6 @@ export class Pool {
       for (const call of unwritten) call.fail(new Unavailable(`${connection.name}: the connection has closed`));
     } else if (this.#shared === connection) {
       this.#shared = undefined;
-      this.#lost = this.#options.eager && !this.closed;
       this.#waiting.push(...unwritten);
     }
     if (!this.closed) this.#pump();
@@ -218,9 +212,8 @@ export class Pool {
     clearTimeout(this.#timer);
     const wanted = [...this.#waiting, ...this.#line];
     let at = Math.min(...wanted.map((each) => each.deadline));
-    if (!this.#dialing && (wanted.length || this.#lost) && this.#backoff.at > now()) at = Math.min(at, this.#backoff.at);
+    if (!this.#dialing && wanted.length && this.#backoff.at > now()) at = Math.min(at, this.#backoff.at);
     if (at === Infinity || this.closed) return;
     this.#timer = setTimeout(() => setImmediate(() => this.#pump()), Math.max(0, at - now()));
-    if (!wanted.length) this.#timer.unref();
   }
 }

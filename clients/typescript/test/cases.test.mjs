@@ -58,7 +58,7 @@ class Run {
     const url = this.byProxy ? proxy.at.unix : this.weir.url;
     const filled = (text) => text.replace('{proxy}', proxy.at.port).replace('{proxy_tls}', proxy.at.tls_port).replace('{proxy_ca}', proxy.at.ca).replace('{dead}', dead);
     const { url: where, ca, onError, ...rest } = named({ url, ...given });
-    const options = { onCall: (call) => this.told.push(call), log: (line) => this.lines.push(line), ...rest };
+    const options = { onCall: (call) => this.told.push(call), log: (line) => this.lines.push(line), timeoutMs: 5000, connectTimeoutMs: 5000, ...rest };
     if (ca) options.tls = { ca: readFileSync(filled(ca)) };
     if (onError) options.onError = onErrorOf(onError);
     this.client = connect(filled(where), options);
