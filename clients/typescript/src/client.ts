@@ -146,7 +146,7 @@ export class WeirClient implements Client {
     if (maxWaitMs === 0) return this.#atOnce(question, without);
     let own: Own;
     try {
-      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), signal);
+      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
     } catch (error) {
       if (error instanceof Crowded) return this.#atOnce(question, without);
       if (!(error instanceof WeirError)) throw error;

@@ -69,7 +69,7 @@ export class Pool {
   }
 
   /** A connection of one's own, until it is given back. */
-  own(deadline: number, signal?: AbortSignal): Promise<Own> {
+  own(deadline: number, maxWaitMs: number, signal?: AbortSignal): Promise<Own> {
     return new Promise((resolve, reject) => {
       if (this.closed) return reject(new Unavailable('the client is closed'));
       if (this.#line.length >= this.#options.maxInFlight) return reject(new Unavailable(`${this.#options.maxInFlight} calls are unanswered`));
@@ -78,9 +78,10 @@ export class Pool {
         reject(signal!.reason);
       };
       const over = (): void => signal?.removeEventListener('abort', leave);
+      const crowded = this.#full && !this.#idle.length;
       const waiter: Waiter = {
-        deadline: this.#tried ? deadline : deadline + this.#options.firstMs,
-        since: this.#full && !this.#idle.length ? now() : undefined,
+        deadline: crowded ? now() + maxWaitMs : this.#tried ? deadline : deadline + this.#options.firstMs,
+        since: crowded ? now() : undefined,
         take: (connection) => (over(), resolve({ connection, waitedMs: waiter.since === undefined ? 0 : now() - waiter.since })),
         fail: (error) => (over(), reject(error)),
       };
