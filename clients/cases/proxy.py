@@ -15,6 +15,7 @@ import asyncio
 import json
 import os
 import pathlib
+import re
 import socket
 import ssl
 import struct
@@ -35,10 +36,22 @@ def info(text):
     return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
-STRANGERS = {  # other servers: the answer to HELLO, then to INFO
+STRANGERS = {  # other servers: the answer to INFO
     "redis": info(b"# Server\r\nredis_version:7.0.15\r\n"),
     "stranger": info(b"# Server\r\nredis_version:7.0.15\r\nweir_version:99.0.0\r\n"),
 }
+
+
+COMMAND = re.compile(rb"\*\d+\r\n(?:\$\d+\r\n[^\r]*\r\n)+")
+
+
+def by_itself(mode, command):
+    """The answer of a mode that asks no weir, by RESP2."""
+    if mode in ANSWERS:
+        return ANSWERS[mode]
+    if b"HELLO" in command.upper():
+        return HELLO
+    return STRANGERS[mode] if b"INFO" in command.upper() else b"-ERR unknown command\r\n"
 
 
 class Proxy:
@@ -116,7 +129,7 @@ class Link(asyncio.Protocol):
 
     def __init__(self, proxy):
         self.proxy, self.client, self.weir = proxy, None, None
-        self.early, self.withheld, self.greeted = b"", b"", False
+        self.early, self.withheld = b"", b""
 
     def connection_made(self, transport):
         self.client = transport
@@ -147,12 +160,8 @@ class Link(asyncio.Protocol):
         mode = self.proxy.mode
         if mode == "reset":
             return self.reset()
-        if mode in STRANGERS:
-            answer = STRANGERS[mode] if self.greeted else HELLO
-            self.greeted = True
-            return self.client.write(answer)
-        if mode in ANSWERS:
-            return self.client.write(ANSWERS[mode])
+        if mode in STRANGERS or mode in ANSWERS:
+            return self.client.write(b"".join(by_itself(mode, each) for each in COMMAND.findall(data)))
         if self.weir is None:
             self.early += data
         else:

@@ -1,66 +1,20 @@
-// Limits an Express application by weir: app.use(askWeir), after what authenticates your users.
+// An Express application whose requests are limited by weir: npm install express @weir/client
 //
-// WEIR_URL says where weir is (https too), WEIR_TOKEN is its --http-token. Denied: 429 with Retry-After and the
-// RateLimit fields, which answers of the application carry too. When weir is down, takes longer than 200 ms or cannot
-// decide, the request passes; `return res.sendStatus(503)` would refuse it. When weir refuses to be
-// asked, for want of the right token or of a limits file, requests get 500. Each is logged when it begins and ends.
-import { once } from 'node:events';
-import http from 'node:http'; // not fetch(): that of Debian 12's Node 18 can miss that its time is up
-import https from 'node:https';
+// WEIR_URL says where weir is, as in weirs://limits.internal, and WEIR_PASSWORD is its password; without them a weir of
+// this machine is started. It goes by limits.yaml: `weir serve --limits limits.yaml`.
+import express from 'express';
+import { limit } from '@weir/client/express';
 
-const weir = new URL('/v1/check', process.env.WEIR_URL ?? 'http://127.0.0.1:6391');
-const { request, Agent } = weir.protocol === 'https:' ? https : http;
-const agent = new Agent({ keepAlive: true });
-const token = process.env.WEIR_TOKEN;
-const headers = token ? { Authorization: `Bearer ${token}` } : {};
-const QUICK = 200, PATIENT = 2000; // ms; weir holds the answer to a wrong token back for a second
-const DECIDES = 'decides again', PASSES = 'did not decide, the request passes';
-const REFUSES = 'cannot be asked like this, requests get 500';
-let state = DECIDES, waited = -Infinity;
-
-// One line when that changes, and not one for each request.
-function tell(log, what, why) {
-  if (what !== state) (what === REFUSES ? log.error : log.warn).call(log, `weir ${what}: ${why}`);
-  state = what;
-}
-
-// Little, but at first and then every 10 s of an outage enough to be told what is wrong.
-function patience() {
-  if (waited > -Infinity && (state === DECIDES || Date.now() <= waited + 10_000)) return QUICK;
-  waited = Date.now();
-  return PATIENT;
-}
-
-async function check(attributes) {
-  const question = request(weir, { method: 'POST', agent, headers }).on('error', () => {}); // once() throws it
-  const late = setTimeout(() => question.destroy(new Error('no answer in time')), patience());
-  try {
-    question.end(JSON.stringify({ attributes }));
-    const [answer] = await once(question, 'response');
-    const text = (await answer.setEncoding('utf8').toArray()).join('');
-    const { allowed } = JSON.parse(text);
-    const status = answer.statusCode;
-    if (allowed === undefined && status >= 500) throw new Error(text);
-    // Any other 400: the request lacks an attribute that a limit requires.
-    if (allowed === undefined && (status !== 400 || text.includes('no limits file'))) return { state: REFUSES, why: text };
-    return { state: DECIDES, why: 'requests are limited', allowed, status, headers: answer.headers };
-  } catch (error) {
-    return { state: state === REFUSES ? REFUSES : PASSES, why: error.message };
-  } finally {
-    clearTimeout(late);
-  }
-}
-
-export async function askWeir(req, res, next) {
-  // As Express compares paths: /Login/ is /login to it, so it is to be the same limit.
-  const path = (req.baseUrl + req.path).toLowerCase().replace(/(?<=.)\/$/, '');
-  const user = req.user && String(req.user.id);
-  const answer = await check({ ip: req.ip, method: req.method, path, user });
-  tell(console, answer.state, answer.why);
-  if (answer.state === PASSES) return next();
-  if (answer.state === REFUSES) return res.sendStatus(500);
-  for (const [name, value] of Object.entries(answer.headers))
-    if (/^(x-)?ratelimit|^retry-/.test(name)) res.setHeader(name, value);
-  if (answer.allowed) return next();
-  res.status(answer.status).type('text').send('Too many requests\n');
+/** `client` is one of your own; without it this process has one. */
+export function application(client) {
+  const app = express();
+  app.use((req, _, next) => {
+    if (req.get('X-User')) req.user = { id: req.get('X-User') }; // whatever you have; weir counts by req.user.id
+    next();
+  });
+  app.use(limit({ client })); // after what sets req.user
+  app.get('/hello', (_, res) => res.type('text').send('hello'));
+  app.get('/healthz', (_, res) => res.type('text').send('well'));
+  app.post('/login', (_, res) => res.type('text').send('login'));
+  return app;
 }

@@ -13,9 +13,10 @@ def available():
     return bool(shutil.which("node") and shutil.which("npm"))
 
 
-def installed(source, name, programs=()):
-    """The folder `name` with node_modules for the lock file of the folder `source`; `programs` are copied from there,
-    because a program finds the packages beside itself. Two tests that want the same folder wait for each other."""
+def installed(source, name, programs=(), dev=False):
+    """The folder `name` with node_modules for the lock file of the folder `source`, those for its development too if `dev`;
+    `programs` are copied from there, because a program finds the packages beside itself. Two tests that want the same
+    folder wait for each other."""
     folder = os.path.join(os.environ.get("WEIR_BUILD") or os.path.join(tempfile.gettempdir(), "weir-npm"), name)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with open(folder + ".lock", "w") as alone:
@@ -29,8 +30,8 @@ def installed(source, name, programs=()):
             for each in FILES:
                 shutil.copy(os.path.join(source, each), folder)
             # No package of these needs its install script.
-            done = subprocess.run(["npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder,
-                                  capture_output=True, timeout=90)
+            done = subprocess.run(["npm", "ci", *([] if dev else ["--omit=dev"]), "--no-audit", "--no-fund", "--ignore-scripts"],
+                                  cwd=folder, capture_output=True, timeout=180)
             if done.returncode != 0:
                 raise AssertionError(f"npm ci: {done.stderr.decode()}")
             with open(stamp, "w") as out:

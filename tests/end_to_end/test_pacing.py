@@ -30,11 +30,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")), "examples/weir_example_asio_calls")
 NODE = os.path.join(HERE, "pacing")
 CLIENT = os.path.join(ROOT, "clients/python/src")
-sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples"), CLIENT]
+sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples"), os.path.join(ROOT, "tests/clients"), CLIENT]
 import asyncio_fleet  # noqa: E402
 import bucket_of_fifty  # noqa: E402
 import weir.aio  # noqa: E402
 from gateways import Backend, nginx  # noqa: E402
+import typescript  # noqa: E402
 
 
 def most_over(acts, burst, interval):
@@ -67,8 +68,9 @@ def assert_paced(test, arrived, begin, interval):
 
 def pacer_of(server):
     """The example's, which waits longer for an answer of a busy machine."""
-    pacer = asyncio_fleet.Pacer()
-    pacer.weir = weir.aio.connect(f"weir://127.0.0.1:{server.port}", on_error="raise", timeout=PATIENCE / 2)
+    url = f"weir://127.0.0.1:{server.port}"
+    pacer = asyncio_fleet.Pacer(url)
+    pacer.weir = weir.aio.connect(url, on_error="raise", timeout=PATIENCE / 2)
     return pacer
 
 
@@ -278,6 +280,7 @@ class TestBullMq(Fleet):
     def setUp(self):
         super().setUp()
         self.folder = npm.installed(NODE, "node_pacing", ["bullmq_fleet.mjs", os.path.join(EXAMPLES, "bullmq_jobs.mjs")])
+        typescript.installed_into(self.folder)
         self.environment["RULE"] = "20/s burst 5"
 
     def run_fleet(self, *words):
@@ -307,15 +310,29 @@ class TestBullMq(Fleet):
 
     def test_no_job_is_lost_while_weir_is_away(self):
         port = free_port()
-        self.environment.update(WEIR=f"redis://127.0.0.1:{port}", WEIR_PASSWORD="right")
+        self.environment.update(WEIR_URL=f"weir://127.0.0.1:{port}", WEIR_PASSWORD="right")
         self.worker()
         self.run_fleet("add", "3")
-        until(lambda: self.written("others") and "weir does not decide, jobs wait" in self.said(), "they have found nobody")
+        until(lambda: self.written("others") and "does not answer: " in self.said(), "they have found nobody")
         self.assertEqual(self.written("calls"), [])
         with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
             until(lambda: len(self.written("calls")) == 3, "all jobs", 3 * PATIENCE)
-        self.assertEqual(self.said().count("weir does not decide"), 1, self.said())
-        self.assertEqual(self.said().count("weir decides again"), 1)
+        self.assertEqual(self.said().count("does not answer: "), 1, self.said())
+        self.assertEqual(self.said().count("answers again; "), 1)
+
+    def test_no_job_is_lost_while_weir_does_not_take_the_password(self):
+        with Server("--password", "right") as weir:
+            self.environment.update(WEIR_URL=f"weir://127.0.0.1:{weir.port}", WEIR_PASSWORD="wrong")
+            wrong = self.worker()
+            self.run_fleet("add", "3")
+            until(lambda: "weir cannot be asked like this, jobs wait: " in self.said(), "one is refused")
+            until(lambda: self.written("others"), "all have found that")
+            wrong.terminate()
+            wrong.wait(PATIENCE)
+            self.assertEqual((self.written("calls"), self.said().count("jobs wait")), ([], 1))
+            self.environment.update(WEIR_PASSWORD="right")
+            self.worker()
+            until(lambda: len(self.written("calls")) == 3, "all jobs", 3 * PATIENCE)
 
     def test_moments_that_no_worker_was_there_for_are_not_used(self):
         self.environment["RULE"] = "5/s burst 1"

@@ -1,5 +1,6 @@
 """examples/web in the frameworks that they are for: Flask, Django, FastAPI, Express and Fastify."""
 import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -14,11 +15,11 @@ from programs import Program, ask
 from server import PATIENCE, ROOT, Folder, Server, run, until
 from test_tls import Authority
 
+sys.path.insert(0, os.path.join(ROOT, "tests/clients"))
+import typescript  # noqa: E402
+
 EXAMPLES = pathlib.Path(ROOT, "examples/web")
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
-PASSES = "weir did not decide, the request passes"
-DECIDES = "weir decides again"
-REFUSES = "weir cannot be asked like this, requests get 500"
 TOKEN = "t0ken"
 CLIENT = os.path.join(ROOT, "clients/python/src")
 
@@ -53,13 +54,9 @@ class NoWeir:
         self.listener.close()
 
 
-def http_answer(status, body, kind="application/json"):
-    return (f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            f"{body}").encode()
-
-
 class Framework:
     """One framework's tests; those below say which program is its application."""
+    PASSES, DECIDES, REFUSES = "does not answer: ", "answers again; ", "weir cannot be asked like this, requests get 503"
 
     command = None
     # How a client might write /login: all that the framework takes for it are counted together.
@@ -77,37 +74,21 @@ class Framework:
             text = text.replace(rate, slower)
         cls.limits = cls.folder.file("limits.yaml", text)
         cls.weir = cls.enterClassContext(cls.serve())
-        # So that no busy machine comes between: of two, one is as quick as the example.
-        cls.patient, cls.quick = cls.copied("QUICK, PATIENT = 10, 10"), cls.copied("QUICK, PATIENT = 0.2, 10")
         cls.app = cls.started(cls.weir.ports[-1])
         cls.addClassCleanup(cls.app.close)
 
     @classmethod
-    def copied(cls, waits):
-        """The examples with other times."""
-        folder = Folder()
-        cls.addClassCleanup(folder.__exit__)
-        quick, patient = (float(each) for each in waits.partition(" = ")[2].split(", "))
-        for each in EXAMPLES.iterdir():
-            if each.suffix != ".mjs":
-                continue
-            text, changes = re.subn("QUICK = 200, PATIENT = 2000", f"QUICK = {quick * 1000}, PATIENT = {patient * 1000}", each.read_text())
-            assert changes == 1, each
-            folder.file(each.name, text)
-        return folder
-
-    @classmethod
     def serve(cls, port=0, *flags, limits=True):
         flags = (*flags, "--limits", cls.limits) if limits else flags
-        return Server("--http", f"127.0.0.1:{port}", "--http-token", TOKEN, *flags)
+        return Server("--password", TOKEN, *flags, resp=(f"127.0.0.1:{port}",))
 
     @classmethod
-    def started(cls, weir_port, examples=None, scheme="http", token=TOKEN, **env):
-        """The application, whose middleware waits for longer than the example's 200 ms unless `examples` says so."""
+    def started(cls, weir_port, examples=None, scheme="weir", token=TOKEN, **env):
+        """The application, whose client waits for longer than 200 ms unless `examples` says so."""
         port = free_port()
-        env = {**env, "WEIR_TOKEN": token} if token else env
-        return Program([*cls.command(), str(port), str(examples or cls.patient.path)], port, Folder(),
-                       WEIR_URL=f"{scheme}://127.0.0.1:{weir_port}", PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", **env)
+        env = {**env, **({"WEIR_PASSWORD": token} if token else {}), **({} if examples == EXAMPLES else {"PATIENCE": "10"})}
+        return Program([*cls.command(), str(port), str(EXAMPLES)], port, Folder(), WEIR_URL=f"{scheme}://127.0.0.1:{weir_port}",
+                       PYTHONPATH=CLIENT, PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", **env)
 
     def ask(self, *args, **options):
         return ask(self.app.port, *args, **options)
@@ -118,7 +99,7 @@ class Framework:
         self.assertEqual(headers.get_all("RateLimit-Policy"), ['"ip";q=100000;w=100, "user";q=3;w=3600'])
         self.assertRegex(headers["RateLimit"], r'^"ip";r=\d+;t=\d+, "user";r=2;t=2400$')
         self.assertIsNone(headers["Retry-After"])
-        self.assertNotIn(PASSES, self.app.text())
+        self.assertNotIn(self.PASSES, self.app.text())
 
     def test_what_is_denied_is_429_with_the_fields(self):
         for _ in range(3):
@@ -161,141 +142,6 @@ class Framework:
     def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_limited_again(self):
         port = free_port()
         bob = [("X-User", "bob")]
-        app = self.started(port)
-        self.addCleanup(app.close)
-        with self.serve(port):
-            self.assertEqual([ask(app.port, path="/hello", headers=bob)[0] for _ in range(4)], [200, 200, 200, 429])
-        for _ in range(4):
-            status, headers, body = ask(app.port, path="/hello", headers=bob)
-            self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
-        until(lambda: PASSES in app.text(), "that they pass is logged")
-        with self.serve(port):
-            self.assertEqual([ask(app.port, path="/hello", headers=bob)[0] for _ in range(4)], [200, 200, 200, 429], app.text())
-        until(lambda: DECIDES in app.text(), "that they do not is logged")
-        self.assertEqual((app.text().count(PASSES), app.text().count(DECIDES)), (1, 1), "a line for an outage")
-
-    def test_what_is_allowed_without_fields_is_answered(self):
-        status, headers, body = self.ask(path="/healthz", headers=[("X-User", "ann")])
-        self.assertEqual((status, body, headers["RateLimit"], headers["RateLimit-Policy"]), (200, b"well", None, None), self.app.text())
-
-    def test_long_headers_are_not_weir_s_concern(self):
-        headers = [(f"X-Piece-{i}", "x" * 2000) for i in range(5)] + [(f"X-Field-{i}", "x") for i in range(80)]
-        status, headers, body = self.ask(path="/hello", headers=headers)
-        self.assertEqual((status, body), (200, b"hello"))
-        self.assertIsNotNone(headers["RateLimit"])
-
-    def test_by_https(self):
-        authority = Authority(self.folder, type(self).__name__)
-        certificate, key = authority.issue("localhost")
-        with self.serve(0, "--tls-cert", certificate, "--tls-key", key) as weir:
-            app = self.started(weir.ports[-1], scheme="https", SSL_CERT_FILE=authority.certificate,
-                               NODE_EXTRA_CA_CERTS=authority.certificate)
-            self.addCleanup(app.close)
-            answers = [ask(app.port, path="/hello", headers=[("X-User", "tess")])[0] for _ in range(4)]
-            self.assertEqual(answers, [200, 200, 200, 429], app.text())
-            # A certificate of nobody's is not trusted.
-            stranger = self.started(weir.ports[-1], scheme="https")
-            self.addCleanup(stranger.close)
-            self.passes(stranger)
-
-    def test_with_a_token_that_is_wrong_or_missing_no_request_passes(self):
-        for token in ("wrong", None):
-            app = self.started(self.weir.ports[-1], examples=self.quick.path, token=token)
-            self.addCleanup(app.close)
-            # The answer to a wrong one is held back for longer than the later ones wait.
-            self.assertEqual([ask(app.port, path="/hello")[0] for _ in range(4)], [500] * 4, app.text())
-            until(lambda: app.text().count(REFUSES) == 1, "it is logged once")
-            self.assertIn("Unauthorized", app.text())
-            self.assertNotIn(PASSES, app.text())
-
-    def test_without_a_limits_file_no_request_passes(self):
-        with self.serve(limits=False) as weir:
-            app = self.started(weir.ports[-1])
-            self.addCleanup(app.close)
-            self.assertEqual([ask(app.port, path="/hello")[0] for _ in range(4)], [500] * 4, app.text())
-            until(lambda: app.text().count(REFUSES) == 1, "it is logged once")
-            self.assertIn("there is no limits file: start weir with --limits FILE", app.text())
-
-    def no_weir(self, **options):
-        weir = NoWeir()
-        self.addCleanup(weir.close)
-        app = self.started(weir.port, **options)
-        self.addCleanup(app.close)
-        return weir, app
-
-    def passes(self, app):
-        status, headers, body = ask(app.port, path="/hello")
-        self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
-        until(lambda: app.text().count(PASSES) == 1, "that requests pass is logged once")
-
-    def test_a_slow_weir_is_not_waited_for(self):
-        weir, app = self.no_weir(examples=EXAMPLES)
-        for _ in range(3):  # it never answers
-            self.passes(app)
-        weir.answer = http_answer(200, '{"allowed":true}')[:-1]
-        weir.stays = True
-        for _ in range(3):  # it never ends
-            self.passes(app)
-
-    def test_what_is_not_a_decision_lets_requests_pass_and_a_refusal_does_not(self):
-        weir, app = self.no_weir()
-        for answer in (http_answer(503, '{"title":"Service Unavailable","status":503}'), http_answer(200, "<html></html>", "text/html"),
-                       b"HTTP/1.1 200 OK\r\nContent-Le", b"\0\r\n\r\n"):
-            weir.answer = answer
-            self.passes(app)
-        for status in (401, 403, 404, 415):
-            weir.answer = http_answer(status, '{"title":"No","status":%d}' % status, "application/problem+json")
-            self.assertEqual(ask(app.port, path="/hello")[0], 500, app.text())
-        # Until it decides, nothing that only looks like an outage opens the door.
-        weir.answer = http_answer(503, '{"title":"Service Unavailable","status":503}')
-        self.assertEqual(ask(app.port, path="/hello")[0], 500, app.text())
-        # The request lacks what a limit requires: it does not pass for that.
-        weir.answer = http_answer(400, '{"title":"Bad Request","status":400,"errors":[]}', "application/problem+json")
-        self.assertEqual(ask(app.port, path="/hello")[0], 400, app.text())
-        # The limits file may say another status than 429.
-        weir.answer = http_answer(420, '{"allowed":false}', "application/problem+json")
-        self.assertEqual(ask(app.port, path="/hello")[0], 420, app.text())
-        self.assertEqual((app.text().count(PASSES), app.text().count(REFUSES)), (1, 1))
-
-
-def python(name):
-    return staticmethod(lambda: [sys.executable, os.path.join(APPS, name)])
-
-
-def node(name):
-    return staticmethod(lambda: ["node", os.path.join(npm.installed(APPS, "node_web", [name]), name)])
-
-
-class Client(Framework):
-    """One whose example uses the client: it asks over RESP."""
-    PASSES, DECIDES, REFUSES = "does not answer: ", "answers again; ", "weir cannot be asked like this, requests get 503"
-
-    @classmethod
-    def serve(cls, port=0, *flags, limits=True):
-        flags = (*flags, "--limits", cls.limits) if limits else flags
-        return Server("--password", TOKEN, *flags, resp=(f"127.0.0.1:{port}",))
-
-    @classmethod
-    def started(cls, weir_port, examples=None, scheme="weir", token=TOKEN, **env):
-        """The application, whose client waits for longer than 200 ms unless `examples` says so."""
-        port = free_port()
-        env = {**env, **({"WEIR_PASSWORD": token} if token else {}), **({} if examples == EXAMPLES else {"PATIENCE": "10"})}
-        return Program([*cls.command(), str(port), str(EXAMPLES)], port, Folder(), WEIR_URL=f"{scheme}://127.0.0.1:{weir_port}",
-                       PYTHONPATH=CLIENT, PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1", **env)
-
-    def refuses(self, app, why):
-        self.assertEqual([ask(app.port, path="/hello")[0] for _ in range(2)], [503] * 2, app.text())
-        until(lambda: app.text().count(self.REFUSES) == 1, "it is logged once")
-        self.assertIn(why, app.text())
-
-    def passes(self, app):
-        status, headers, body = ask(app.port, path="/hello")
-        self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
-        until(lambda: app.text().count(self.PASSES) == 1, "that requests pass is logged once")
-
-    def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_limited_again(self):
-        port = free_port()
-        bob = [("X-User", "bob")]
         app = self.started(port, examples=EXAMPLES)  # without a weir it tries for as long as it may wait
         self.addCleanup(app.close)
 
@@ -312,6 +158,16 @@ class Client(Framework):
         with self.serve(port):
             limited()
         until(lambda: self.DECIDES in app.text(), "that they do not is logged")
+
+    def test_what_is_allowed_without_fields_is_answered(self):
+        status, headers, body = self.ask(path="/healthz", headers=[("X-User", "ann")])
+        self.assertEqual((status, body, headers["RateLimit"], headers["RateLimit-Policy"]), (200, b"well", None, None), self.app.text())
+
+    def test_long_headers_are_not_weir_s_concern(self):
+        headers = [(f"X-Piece-{i}", "x" * 2000) for i in range(5)] + [(f"X-Field-{i}", "x") for i in range(80)]
+        status, headers, body = self.ask(path="/hello", headers=headers)
+        self.assertEqual((status, body), (200, b"hello"))
+        self.assertIsNotNone(headers["RateLimit"])
 
     def test_by_https(self):
         authority = Authority(self.folder, type(self).__name__)
@@ -339,6 +195,18 @@ class Client(Framework):
             self.addCleanup(app.close)
             self.refuses(app, "there is no limits file: start weir with --limits FILE")
 
+    def no_weir(self, **options):
+        weir = NoWeir()
+        self.addCleanup(weir.close)
+        app = self.started(weir.port, **options)
+        self.addCleanup(app.close)
+        return weir, app
+
+    def passes(self, app):
+        status, headers, body = ask(app.port, path="/hello")
+        self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
+        until(lambda: app.text().count(self.PASSES) == 1, "that requests pass is logged once")
+
     def test_a_slow_weir_is_not_waited_for(self):
         weir, app = self.no_weir(examples=EXAMPLES)
         for _ in range(3):  # it never answers
@@ -352,27 +220,44 @@ class Client(Framework):
         weir.answer, weir.stays = b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n", True
         self.refuses(app, "is a Redis 7.0.15, not a weir")
 
+    def refuses(self, app, why):
+        self.assertEqual([ask(app.port, path="/hello")[0] for _ in range(2)], [503] * 2, app.text())
+        until(lambda: app.text().count(self.REFUSES) == 1, "it is logged once")
+        self.assertIn(why, app.text())
 
-class Flask(Client, unittest.TestCase):
+
+def python(name):
+    return staticmethod(lambda: [sys.executable, os.path.join(APPS, name)])
+
+
+def node(name, example):
+    def command():
+        folder = npm.installed(APPS, "node_web", [name, EXAMPLES / example])
+        typescript.installed_into(folder)
+        return ["node", os.path.join(folder, name)]
+    return staticmethod(functools.cache(command))
+
+
+class Flask(Framework, unittest.TestCase):
     command = python("flask_app.py")
 
 
-class Django(Client, unittest.TestCase):
+class Django(Framework, unittest.TestCase):
     command = python("django_app.py")
 
 
-class FastApi(Client, unittest.TestCase):
+class FastApi(Framework, unittest.TestCase):
     command = python("fastapi_app.py")
 
 
 @unittest.skipUnless(npm.available(), "no node")
 class Express(Framework, unittest.TestCase):
-    command = node("express_app.mjs")
+    command = node("express_app.mjs", "weir_express.mjs")
 
 
 @unittest.skipUnless(npm.available(), "no node")
 class Fastify(Framework, unittest.TestCase):
-    command = node("fastify_app.mjs")
+    command = node("fastify_app.mjs", "weir_fastify.mjs")
 
 
 class Login(unittest.TestCase):

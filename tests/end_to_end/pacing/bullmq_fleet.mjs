@@ -5,22 +5,32 @@
 //   node bullmq_fleet.mjs abandon NUMBER  that call is given up
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { abandon, fromEnvironment, paced } from './bullmq_jobs.mjs';
+import { connect } from '@weir/client';
+import { abandon } from '@weir/client/bullmq';
+import { partner } from './bullmq_jobs.mjs';
 
 const [what, argument] = process.argv.slice(2);
 const connection = { url: process.env.BROKER, maxRetriesPerRequest: null };
 const broker = new Redis(process.env.BROKER);
-const weir = new Redis(process.env.WEIR, fromEnvironment).on('error', () => {});
+const weir = connect();
 let current; // the number of the job at work
 
-async function timed(...words) {
+async function timed(word, ask, told) {
   const began = Date.now();
-  const answer = await Redis.prototype.call.apply(weir, words);
+  const answer = await ask();
   const ended = Date.now();
-  await broker.rpush('asked', `${words[0]} ${(ended - began) / 1000} ${answer}`);
-  if (!answer[0] && answer[3] === 0) await broker.rpush('moments', `${current} ${ended / 1000}`);
-  return answer;
+  await broker.rpush('asked', `${word} ${(ended - began) / 1000} ${told(answer)}`);
+  return [answer, ended];
 }
+
+const client = {
+  async reserve(question) {
+    const [booked, ended] = await timed('WEIR.RESERVE', () => weir.reserve(question), ({ decision }) => Number(decision.allowed));
+    if (booked.decision.allowed && booked.waitMs === 0) await broker.rpush('moments', `${current} ${ended / 1000}`);
+    return booked;
+  },
+  cancel: async (id) => (await timed('WEIR.CANCEL', () => weir.cancel(id), (units) => units))[0],
+};
 
 async function call(data) {
   await broker.rpush('calls', `${data.number} ${Date.now() / 1000}`);
@@ -28,7 +38,7 @@ async function call(data) {
 }
 
 if (what === 'worker') {
-  const processor = paced({ call: timed }, 'partner', process.env.RULE, call);
+  const processor = partner(call, { client });
   const worker = new Worker(
     'jobs',
     async (job, token) => {
@@ -51,9 +61,9 @@ if (what === 'worker') {
     await queue.add('call', { number: 1000, fails: true }, { attempts: 2 });
   } else {
     const job = (await queue.getDelayed()).find((each) => each.data.number === Number(argument));
-    await abandon({ call: timed }, job);
+    await abandon(job, client);
   }
   await queue.close();
   broker.disconnect();
-  weir.disconnect();
+  await weir.close();
 }

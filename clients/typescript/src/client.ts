@@ -1,0 +1,329 @@
+import { booked, charged, checked, integer, looked, NotAnAnswer, ofReservation, type Booked, type Charged, type Decision } from './answer.js';
+import { Call as Sent } from './call.js';
+import { now } from './clock.js';
+import { charging, checking, extending, refunding, resetting, settling, waiting } from './command.js';
+import type { Connection } from './connection.js';
+import { Denials } from './denials.js';
+import { asyncDispose } from './dispose.js';
+import { Denied, errorOfReply, Refused, Unavailable, WeirError } from './error.js';
+import type { Server } from './hello.js';
+import type { Settings } from './options.js';
+import { Outage } from './outage.js';
+import { allows, unbooked, uncharged, undecided } from './policy.js';
+import { Crowded, type Own, type Pool } from './pool.js';
+import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
+import { Reservation } from './reservation.js';
+import { encode, ErrorReply, type Reply } from './resp.js';
+import { inSlot } from './slot.js';
+import { VERSION } from './version.js';
+
+/** What `onCall` is told, for counters and traces. */
+export interface Call {
+  verb: string;
+  /** The limit, or of rules the rule, that decided; never a key. */
+  limit: string | null;
+  /** Null for what is neither allowed nor denied, such as a charge. */
+  allowed: boolean | null;
+  decided: boolean;
+  ms: number;
+}
+
+export interface InSlot {
+  maxWaitMs?: number;
+  holdMs?: number;
+  attributes?: Record<string, Value>;
+  signal?: AbortSignal;
+}
+
+export interface Client extends AsyncDisposable {
+  /** Connects, and fails with what is wrong. */
+  ready(): Promise<void>;
+  check(key: string, rule: string): Promise<Decision>;
+  check(question: Asked): Promise<Decision>;
+  /** What check would get now; it charges nothing. */
+  look(question: Asked): Promise<Decision>;
+  /** Charged now, to act after `waitMs`. Where it is denied, `decision` says so. */
+  reserve(question: Waits): Promise<Reservation>;
+  /** Returns when the moment has come; throws Denied. */
+  acquire(question: Waits): Promise<Reservation>;
+  /** Runs `body` in a slot of a limit of the limits file that the attribute `api` meets, and keeps it until that has ended. */
+  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T>;
+  charge(question: Outside): Promise<Charged>;
+  refund(question: Asked): Promise<number>;
+  reset(question: Forgotten): Promise<number>;
+  cancel(id: string): Promise<number>;
+  settle(id: string, actual?: number | Record<string, number>): Promise<number | null>;
+  extend(id: string, ms: number): Promise<number>;
+  moment(id: string): Promise<number | null>;
+  /** What is under way is answered within the timeout, and slots are settled. */
+  close(): Promise<void>;
+}
+
+/** One command, and what its caller gets. */
+interface Command<T> {
+  verb: string;
+  text: string;
+  question: Words;
+  read: (reply: Reply, question: Words) => T;
+  /** Where weir does not answer; throws, where `onError` says so. */
+  without: (error: WeirError) => T;
+}
+
+export class WeirClient implements Client {
+  readonly #outage: Outage;
+  readonly #denials: Denials | undefined;
+  readonly #slots = new Set<Reservation>();
+  #underWay = 0;
+  #idle: (() => void) | undefined; // who waits for no call to be under way
+  #closing: Promise<void> | undefined;
+
+  readonly #pool: Pool;
+  readonly #settings: Settings; // which has the password
+  readonly #server: () => Server | undefined;
+
+  constructor(pool: Pool, settings: Settings, server: () => Server | undefined) {
+    this.#pool = pool;
+    this.#settings = settings;
+    this.#server = server;
+    this.#outage = new Outage(settings.log);
+    if (settings.rememberDenials) this.#denials = new Denials();
+  }
+
+  ready(): Promise<void> {
+    return this.#ask({ verb: 'ready', text: encode(['PING']), question: {}, read: () => undefined, without: raise });
+  }
+
+  check(asked: string | Asked, rule?: string): Promise<Decision> {
+    try {
+      return this.#check(typeof asked === 'string' ? { key: asked, rule: rule! } : asked);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #check(question: Words): Promise<Decision> {
+    const text = encode(checking('check', question));
+    const denials = this.#denials;
+    const denied = denials?.find(text);
+    if (denied) {
+      this.#tell({ verb: 'check', question }, denied, now(), true);
+      return Promise.resolve(denied);
+    }
+    const read = !denials ? checked : (reply: Reply, asked: Words): Decision => denials.keep(text, checked(reply, asked));
+    return this.#ask({ verb: 'check', text, question, read, without: this.#undecided(undecided, question) });
+  }
+
+  async look(question: Asked): Promise<Decision> {
+    const read = 'attributes' in question ? checked : looked;
+    return this.#ask({ verb: 'look', text: encode(checking('look', question)), question, read, without: this.#undecided(undecided, question) });
+  }
+
+  async reserve(question: Waits): Promise<Reservation> {
+    const told = await this.#ask({ verb: 'reserve', text: encode(waiting('reserve', question)), question, read: booked,
+      without: this.#undecided(unbooked, question) });
+    return new Reservation(told, this);
+  }
+
+  async acquire(question: Waits): Promise<Reservation> {
+    if (typeof question?.maxWaitMs !== 'number') throw new TypeError('acquire: maxWaitMs says how long it may wait');
+    waiting('acquire', question); // what is wrong with it is told before it stands in line
+    question.signal?.throwIfAborted();
+    this.#begins();
+    try {
+      const reservation = await this.#acquired(question, question.maxWaitMs);
+      if (!reservation.decision.allowed) throw new Denied(reservation.decision);
+      return reservation;
+    } finally {
+      this.#ends();
+    }
+  }
+
+  /** On a connection of its own, since those that are asked after it on one would be answered after it. */
+  async #acquired(question: Waits, maxWaitMs: number): Promise<Reservation> {
+    const { signal } = question;
+    const began = now();
+    const without = this.#undecided(unbooked, question);
+    if (maxWaitMs === 0) return this.#atOnce(question, without);
+    let own: Own;
+    try {
+      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
+    } catch (error) {
+      if (error instanceof Crowded) return this.#atOnce(question, without);
+      if (!(error instanceof WeirError)) throw error;
+      return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
+    }
+    const { connection, waitedMs } = own;
+    const left = Math.max(0, maxWaitMs - waitedMs);
+    let keeps = false;
+    try {
+      const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
+      const told = await this.#ask({ verb: 'acquire', text, question, read: booked, without }, connection, left);
+      keeps = question.bound === true && told.id !== null;
+      return new Reservation(told, this, keeps ? () => this.#pool.giveBack(connection) : undefined);
+    } finally {
+      if (signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
+      else if (!keeps) this.#pool.giveBack(connection);
+    }
+  }
+
+  /** No time is left to wait, so the reply comes at once. */
+  async #atOnce(question: Waits, without: (error: WeirError) => Booked): Promise<Reservation> {
+    const text = encode(waiting('acquire', { ...question, maxWaitMs: 0 }));
+    return new Reservation(await this.#ask({ verb: 'acquire', text, question, read: booked, without }), this);
+  }
+
+  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T> {
+    const extend = (id: string, ms: number): Promise<number> => this.#effect('extend', extending(id, ms), integer, raise);
+    return inSlot({ client: this, extend, held: this.#slots, log: this.#settings.log }, api, question, body);
+  }
+
+  async charge(question: Outside): Promise<Charged> {
+    return this.#effect('charge', charging(question), charged, uncharged, question);
+  }
+
+  async refund(question: Asked): Promise<number> {
+    return this.#effect('refund', refunding(question), integer, () => 0, question);
+  }
+
+  async reset(question: Forgotten): Promise<number> {
+    this.#denials?.forget();
+    return this.#effect('reset', resetting(question), integer, () => 0, question);
+  }
+
+  async cancel(id: string): Promise<number> {
+    return this.#effect('cancel', ['WEIR.CANCEL', id], integer, () => 0);
+  }
+
+  async settle(id: string, actual?: number | Record<string, number>): Promise<number | null> {
+    this.#denials?.forget();
+    return this.#effect('settle', settling(id, actual), ofReservation, () => null);
+  }
+
+  async extend(id: string, ms: number): Promise<number> {
+    return this.#effect('extend', extending(id, ms), integer, () => 0);
+  }
+
+  async moment(id: string): Promise<number | null> {
+    return this.#effect('moment', ['WEIR.MOMENT', id], ofReservation, () => null);
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const each of this.#slots) void each.settle().catch(() => {});
+    if (this.#underWay > 0)
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+        setTimeout(resolve, this.#settings.timeoutMs);
+      });
+    this.#pool.close();
+  }
+
+  /** What charges or gives back: nothing is allowed or denied, so without weir nothing has happened. */
+  #effect<T>(verb: string, words: string[], read: (reply: Reply) => T, nothing: (error: WeirError) => T, question: Words = {}): Promise<T> {
+    const without = (error: WeirError): T => (this.#settings.onError === 'throw' ? raise(error) : nothing(error));
+    return this.#ask({ verb, text: encode(words), question, read, without });
+  }
+
+  #undecided<T>(answer: (error: WeirError, allowed: boolean, question: Words) => T, question: Words): (error: WeirError) => T {
+    return (error) => answer(error, allows(this.#settings.onError, error, question), question);
+  }
+
+  #ask<T>(command: Command<T>, connection?: Connection, waitMs = 0): Promise<T> {
+    const { signal } = command.question;
+    return new Promise<T>((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const began = now();
+      const patience = this.#settings.timeoutMs + waitMs;
+      const ends = (how: () => T): void => {
+        if (signal) signal.removeEventListener('abort', leave);
+        this.#ends();
+        try {
+          resolve(how());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const sent = new Sent(command.text, began + patience, patience, (reply) => ends(() => this.#answered(reply, command, began)),
+        (error) => ends(() => this.#failed(error, command, began)));
+      const leave = (): void => {
+        if (sent.end()) ends(() => raise(signal!.reason));
+      };
+      if (signal) signal.addEventListener('abort', leave);
+      this.#begins();
+      (connection ?? this.#pool).ask(sent);
+    });
+  }
+
+  #begins(): void {
+    ++this.#underWay;
+  }
+
+  #ends(): void {
+    if (--this.#underWay === 0) this.#idle?.();
+  }
+
+  #answered<T>(reply: Reply, command: Command<T>, began: number): T {
+    if (reply instanceof ErrorReply) return this.#failed(this.#errorOf(reply.text), command, began);
+    this.#outage.answered(began, this.#name);
+    let value: T;
+    try {
+      value = command.read(reply, command.question);
+    } catch (error) {
+      if (!(error instanceof NotAnAnswer)) throw error;
+      throw new Refused(`the answer to ${command.verb} has another form than weir ${VERSION} gives it`);
+    }
+    this.#tell(command, value, began, true);
+    return value;
+  }
+
+  #failed<T>(error: WeirError, command: Pick<Command<T>, 'verb' | 'question' | 'without'>, began: number): T {
+    let value: T | undefined;
+    try {
+      if (!(error instanceof Unavailable)) throw error;
+      if (!this.#pool.closed) this.#outage.missed(error);
+      return (value = command.without(error));
+    } finally {
+      this.#tell(command, value, began, false);
+    }
+  }
+
+  #errorOf(text: string): WeirError {
+    const verb = /^ERR unknown command '(weir\.\w+)'/i.exec(text)?.[1];
+    return verb ? new Refused(`the weir at ${this.#name}, ${this.#server()?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
+  }
+
+  get #name(): string {
+    return this.#server()?.name ?? 'an unknown place';
+  }
+
+  #tell(command: Pick<Command<unknown>, 'verb' | 'question'>, value: unknown, began: number, decided: boolean): void {
+    const { onCall, log } = this.#settings;
+    if (!onCall || command.verb === 'ready') return;
+    const { verb, question } = command;
+    const decision = decisionOf(value);
+    const by = decision?.by ?? null;
+    const limit = question.rule ?? (question.rules ? (question.rules[by ?? ''] ?? Object.values(question.rules)[0] ?? null) : by);
+    try {
+      onCall({ verb, limit, allowed: decision?.allowed ?? null, decided, ms: now() - began });
+    } catch (error) {
+      log(`weir: onCall has thrown: ${(error as Error)?.message ?? error}`);
+    }
+  }
+}
+
+function raise(error: unknown): never {
+  throw error;
+}
+
+function decisionOf(value: unknown): Decision | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if ('decision' in value) return value.decision as Decision;
+  return 'allowed' in value ? (value as Decision) : undefined;
+}

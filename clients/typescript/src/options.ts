@@ -1,0 +1,57 @@
+import type { Call } from './client.js';
+import type { OnError } from './policy.js';
+
+export interface Options {
+  /** A limits file, for a weir that is started here. */
+  limits?: string;
+  user?: string;
+  password?: string;
+  tls?: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer };
+  /** 200, which is more than the server waits for its store. */
+  timeoutMs?: number;
+  connectTimeoutMs?: number;
+  /** What a call gets that weir does not answer: 'allow' unless it is said. */
+  onError?: OnError;
+  rememberDenials?: boolean;
+  maxConnections?: number;
+  maxInFlight?: number;
+  /** After each call. */
+  onCall?: (call: Call) => void;
+  log?: (line: string) => void;
+}
+
+type Defaulted = 'timeoutMs' | 'connectTimeoutMs' | 'onError' | 'rememberDenials' | 'maxConnections' | 'maxInFlight' | 'log';
+export type Settings = Required<Pick<Options, Defaulted>> & Omit<Options, Defaulted>;
+
+const number = (least: number): ((value: unknown) => boolean) => (value) => typeof value === 'number' && value >= least && value < 2 ** 31;
+/** A value that is not secret, or what kind it is of. */
+const shown = (value: unknown): string => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : `another ${typeof value}`);
+const text = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const callable = (value: unknown): boolean => typeof value === 'function';
+
+const KNOWN: Record<keyof Options, [check: (value: unknown) => boolean, form: string]> = {
+  limits: [text, 'the path of a limits file'],
+  user: [text, 'a name'],
+  password: [text, 'a text'],
+  tls: [(value) => typeof value === 'object' && value !== null && Object.keys(value).every((each) => ['ca', 'cert', 'key'].includes(each)), '{ ca, cert, key }'],
+  timeoutMs: [number(1), 'milliseconds, from 1'],
+  connectTimeoutMs: [number(1), 'milliseconds, from 1'],
+  onError: [(value) => value === 'allow' || value === 'deny' || value === 'throw' || callable(value), "'allow', 'deny', 'throw' or a function"],
+  rememberDenials: [(value) => typeof value === 'boolean', 'true or false'],
+  maxConnections: [(value) => Number.isInteger(value) && number(2)(value), 'an integer from 2: one for all calls, and one for each acquire'],
+  maxInFlight: [(value) => Number.isInteger(value) && number(1)(value), 'an integer from 1'],
+  onCall: [callable, 'a function'],
+  log: [callable, 'a function'],
+};
+
+/** With what is not given; a TypeError where an option is unknown or another thing than it may be. */
+export function settingsOf(options: Options): Settings {
+  for (const [name, value] of Object.entries(options)) {
+    const known = KNOWN[name as keyof Options];
+    if (!known) throw new TypeError(`connect: unknown option '${name}'; known: ${Object.keys(KNOWN).join(', ')}`);
+    if (value !== undefined && !known[0](value)) throw new TypeError(`connect: ${name} is ${known[1]}, not ${shown(value)}`);
+  }
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+  return { timeoutMs: 200, connectTimeoutMs: 1000, onError: 'allow', rememberDenials: false, maxConnections: 16, maxInFlight: 1024,
+    log: (line) => console.warn(line), ...given };
+}

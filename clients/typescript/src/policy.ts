@@ -1,0 +1,24 @@
+import type { Booked, Charged, Decision } from './answer.js';
+import type { Unavailable, WeirError } from './error.js';
+import type { Question, Words } from './question.js';
+
+export type OnError = 'allow' | 'deny' | 'throw' | ((error: Unavailable, question: Question) => boolean);
+
+const DENIED_MS = 1000;
+
+/** Whether it is allowed though nobody decided; throws where that is what `onError` says. */
+export function allows(onError: OnError, error: WeirError, question: Words): boolean {
+  if (onError === 'throw') throw error;
+  return typeof onError === 'function' ? onError(error as Unavailable, question as Question) : onError === 'allow';
+}
+
+/** What is answered where weir did not. */
+export function undecided(error: WeirError, allowed: boolean, question: Words): Decision {
+  return { allowed, limit: null, remaining: null, retryAfterMs: allowed ? null : DENIED_MS, resetAfterMs: 0, by: null, never: false,
+    granted: allowed ? (question.cost ?? 1) : 0, decided: false, error, fields: [] };
+}
+
+export const unbooked = (error: WeirError, allowed: boolean, question: Words): Booked =>
+  ({ id: null, waitMs: 0, decision: undecided(error, allowed, question) });
+
+export const uncharged = (): Charged => ({ charged: 0, owed: 0, waitMs: 0, resetAfterMs: 0, by: null });

@@ -1,0 +1,220 @@
+import { Backoff } from './backoff.js';
+import type { Call } from './call.js';
+import { clearTimeout, now, setImmediate, setTimeout } from './clock.js';
+import type { Connection } from './connection.js';
+import { dial, type Access, type Address } from './dialer.js';
+import { Unavailable, type WeirError } from './error.js';
+import type { Server } from './hello.js';
+
+export interface PoolOptions extends Access {
+  /** Where to connect now; several are tried in their order. */
+  find: () => Promise<Address[]>;
+  /** How long the first connection may take, beyond what a call waits for its answer. */
+  firstMs: number;
+  connectTimeoutMs: number;
+  /** A server that says nothing for so long is given up. */
+  silenceMs: number;
+  maxConnections: number;
+  maxInFlight: number;
+  connected: (server: Server) => void;
+}
+
+/** A connection of one's own, and how long others had all of them. */
+export interface Own {
+  connection: Connection;
+  waitedMs: number;
+}
+
+/** Somebody who wants a connection of its own. */
+interface Waiter {
+  deadline: number;
+  /** When it found all of them taken; connecting is not a wait of that kind. */
+  since: number | undefined;
+  take: (connection: Connection) => void;
+  fail: (error: WeirError) => void;
+}
+
+/** All connections are somebody's who waits at the server. */
+export class Crowded extends Unavailable {}
+
+/** One connection that all calls share but those that wait at the server, each of which has one of its own meanwhile. */
+export class Pool {
+  #shared: Connection | undefined;
+  #waiting: Call[] = [];
+  #line: Waiter[] = [];
+  readonly #own = new Set<Connection>();
+  #idle: Connection[] = [];
+  #dialing = false;
+  #tried = false;
+  closed = false;
+  #failure: WeirError | undefined;
+  readonly #backoff = new Backoff();
+  #timer: NodeJS.Timeout | undefined;
+
+  readonly #options: PoolOptions; // which has the password
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  ask(call: Call): void {
+    if (this.closed) return call.fail(new Unavailable('the client is closed'));
+    const { maxInFlight, firstMs } = this.#options;
+    if (this.#waiting.length + (this.#shared?.unanswered ?? 0) >= maxInFlight)
+      return call.fail(new Unavailable(`${maxInFlight} calls are unanswered`));
+    if (this.#shared) return this.#shared.ask(call);
+    if (!this.#tried) call.deadline += firstMs;
+    this.#waiting.push(call);
+    this.#pump();
+  }
+
+  /** A connection of one's own, until it is given back. */
+  own(deadline: number, maxWaitMs: number, signal?: AbortSignal): Promise<Own> {
+    return new Promise((resolve, reject) => {
+      if (this.closed) return reject(new Unavailable('the client is closed'));
+      if (this.#line.length >= this.#options.maxInFlight) return reject(new Unavailable(`${this.#options.maxInFlight} calls are unanswered`));
+      const leave = (): void => {
+        this.#line = this.#line.filter((each) => each !== waiter);
+        reject(signal!.reason);
+      };
+      const over = (): void => signal?.removeEventListener('abort', leave);
+      const crowded = this.#full && !this.#idle.length;
+      const waiter: Waiter = {
+        deadline: crowded ? now() + maxWaitMs : this.#tried ? deadline : deadline + this.#options.firstMs,
+        since: crowded ? now() : undefined,
+        take: (connection) => (over(), resolve({ connection, waitedMs: waiter.since === undefined ? 0 : now() - waiter.since })),
+        fail: (error) => (over(), reject(error)),
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#line.push(waiter);
+      this.#pump();
+    });
+  }
+
+  giveBack(connection: Connection): void {
+    if (this.closed) return connection.end('the client is closed');
+    if (connection.closed) return;
+    this.#idle.push(connection);
+    this.#pump();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.#timer);
+    const error = new Unavailable('the client is closed');
+    for (const each of [...this.#waiting.splice(0), ...this.#line.splice(0)]) each.fail(error);
+    this.#shared?.end('the client is closed');
+    for (const each of this.#own) each.end('the client is closed');
+  }
+
+  get #full(): boolean {
+    return this.#own.size >= this.#options.maxConnections - 1;
+  }
+
+  /** Gives what is wanted what there is, and connects once more if that is not enough. */
+  #pump(): void {
+    this.#expire();
+    while (this.#line.length && this.#idle.length) {
+      const connection = this.#idle.pop()!;
+      if (!connection.closed) this.#line.shift()!.take(connection);
+    }
+    const owning = this.#line.length > 0 && !this.#full;
+    const sharing = !this.#shared && this.#waiting.length > 0;
+    if (!this.closed && !this.#dialing && (owning || sharing)) {
+      if (now() >= this.#backoff.at) void this.#dial(sharing);
+      else this.#failThoseThatCannotWait();
+    }
+    this.#wake();
+  }
+
+  async #dial(sharing: boolean): Promise<void> {
+    this.#dialing = true;
+    try {
+      const { connection, server } = await this.#first(await this.#options.find(), sharing);
+      this.#backoff.succeeded();
+      this.#failure = undefined;
+      if (this.closed) return connection.end('the client is closed');
+      this.#options.connected(server);
+      if (sharing) this.#share(connection);
+      else {
+        this.#own.add(connection);
+        this.#idle.push(connection);
+      }
+      this.#settleDeadlines((each) => Math.min(each.deadline, now() + ('patience' in each ? each.patience : Infinity)));
+    } catch (error) {
+      this.#backoff.failed();
+      this.#failure = error as WeirError;
+      this.#settleDeadlines((each) => each.deadline - this.#options.firstMs);
+    } finally {
+      this.#dialing = false;
+      this.#pump();
+    }
+  }
+
+  /** Of the first connection: what calls wait for their answers counts from here. */
+  #settleDeadlines(deadline: (each: Call | Waiter) => number): void {
+    if (this.#tried) return;
+    this.#tried = true;
+    for (const each of [...this.#waiting, ...this.#line]) each.deadline = deadline(each);
+  }
+
+  async #first(addresses: Address[], sharing: boolean): Promise<{ connection: Connection; server: Server }> {
+    let failure: unknown = new Unavailable('there is no host');
+    for (const address of addresses)
+      try {
+        const made = await dial(address, this.#options, this.#options.connectTimeoutMs, this.#options.silenceMs, (unwritten) => this.#ended(made.connection, sharing, unwritten));
+        return made;
+      } catch (error) {
+        failure = error;
+      }
+    throw failure;
+  }
+
+  #share(connection: Connection): void {
+    this.#shared = connection;
+    for (const call of this.#waiting.splice(0)) if (!call.over) connection.ask(call);
+  }
+
+  /** What was not written goes to the next connection. */
+  #ended(connection: Connection, sharing: boolean, unwritten: Call[]): void {
+    if (!sharing) {
+      this.#own.delete(connection);
+      this.#idle = this.#idle.filter((each) => each !== connection);
+      for (const call of unwritten) call.fail(new Unavailable(`${connection.name}: the connection has closed`));
+    } else if (this.#shared === connection) {
+      this.#shared = undefined;
+      this.#waiting.push(...unwritten);
+    }
+    if (!this.closed) this.#pump();
+  }
+
+  #failThoseThatCannotWait(): void {
+    const failure = this.#failure!;
+    const next = failure instanceof Unavailable ? this.#backoff.at : Infinity;
+    this.#end((each) => each.deadline <= next, () => failure);
+  }
+
+  #expire(): void {
+    this.#waiting = this.#waiting.filter((call) => !call.over);
+    const full = this.#full;
+    this.#end((each) => each.deadline <= now(), (each) => (full && 'take' in each ? new Crowded(`all ${this.#own.size} connections for acquires are waiting`)
+      : (this.#failure ?? new Unavailable('there is no connection in time'))));
+  }
+
+  #end(whether: (each: Call | Waiter) => boolean, why: (each: Call | Waiter) => WeirError): void {
+    const [calls, line] = [this.#waiting.filter(whether), this.#line.filter(whether)];
+    if (!calls.length && !line.length) return;
+    this.#waiting = this.#waiting.filter((each) => !whether(each));
+    this.#line = this.#line.filter((each) => !whether(each));
+    for (const each of [...calls, ...line]) each.fail(why(each));
+  }
+
+  #wake(): void {
+    clearTimeout(this.#timer);
+    const wanted = [...this.#waiting, ...this.#line];
+    let at = Math.min(...wanted.map((each) => each.deadline));
+    if (!this.#dialing && wanted.length && this.#backoff.at > now()) at = Math.min(at, this.#backoff.at);
+    if (at === Infinity || this.closed) return;
+    this.#timer = setTimeout(() => setImmediate(() => this.#pump()), Math.max(0, at - now()));
+  }
+}

@@ -1,0 +1,195 @@
+// The stores of other libraries, in those libraries.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import fastifyRateLimit from '@fastify/rate-limit';
+import express from 'express';
+import { rateLimit } from 'express-rate-limit';
+import fastify from 'fastify';
+import { BurstyRateLimiter, RateLimiterQueue, RateLimiterUnion } from 'rate-limiter-flexible';
+import { WeirStore } from '../dist/esm/express-rate-limit.js';
+import { weirStore } from '../dist/esm/fastify-rate-limit.js';
+import { RateLimiterWeir } from '../dist/esm/flexible.js';
+import { WeirThrottlerStorage } from '../dist/esm/nestjs.js';
+import { startWeir } from '../dist/esm/testing.js';
+import { Weir } from './support.mjs';
+import { connect } from '../dist/esm/index.js';
+
+let weir, client;
+before(async () => {
+  weir = await startWeir();
+  client = weir.connect({ timeoutMs: 10_000 });
+});
+after(() => weir.close());
+
+test('express-rate-limit', async () => {
+  const app = express();
+  const limiter = rateLimit({ windowMs: 60_000, limit: 2, standardHeaders: 'draft-8', store: new WeirStore({ client, prefix: 'erl:' }) });
+  app.use(limiter);
+  app.get('/', (_, res) => res.send('hello'));
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const ask = async () => {
+    const answer = await fetch(`http://127.0.0.1:${server.address().port}/`);
+    await answer.text();
+    return answer;
+  };
+  const answers = [await ask(), await ask(), await ask()];
+  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 429]);
+  assert.match(answers[0].headers.get('ratelimit'), /r=1; t=60/);
+  assert.equal(answers[2].headers.get('retry-after'), '60');
+  const key = '127.0.0.1';
+  assert.equal((await limiter.getKey(key)).totalHits, 2);
+  await limiter.resetKey(key);
+  assert.equal(await limiter.getKey(key), undefined);
+  assert.equal((await ask()).status, 200);
+  await weir.advance(60_000);
+  assert.equal(await limiter.getKey(key), undefined);
+  server.close();
+});
+
+test('express-rate-limit: failed requests are taken back, where refunds are allowed; else one line says so', async (t) => {
+  const told = t.mock.method(console, 'warn', () => {});
+  const store = new WeirStore({ client });
+  store.init({ limit: 5, windowMs: 60_000 });
+  assert.equal((await store.increment('x')).totalHits, 1);
+  assert.equal((await store.increment('x')).totalHits, 2);
+  await store.decrement('x');
+  assert.equal((await store.increment('x')).totalHits, 2);
+  assert.equal(told.mock.callCount(), 0);
+  assert.throws(() => store.init({ limit: () => 5, windowMs: 1000 }), /limit is to be a number/);
+  await assert.rejects(new WeirStore({ client }).increment('x'), /a limit that is a number/);
+  store.init({ limit: 0, windowMs: 1000 });
+  assert.equal((await store.increment('none')).totalHits, 1);
+});
+
+test('@fastify/rate-limit, with a route of its own', async () => {
+  const app = fastify();
+  await app.register(fastifyRateLimit, { max: 2, timeWindow: 60_000, store: weirStore({ client }) });
+  app.get('/', async () => 'hello');
+  app.get('/own', { config: { rateLimit: { max: 1, timeWindow: '1 hour' } } }, async () => 'hello');
+  const ask = (url) => app.inject({ url });
+  const statuses = [];
+  for (const url of ['/', '/', '/', '/own', '/own']) statuses.push((await ask(url)).statusCode);
+  assert.deepEqual(statuses, [200, 200, 429, 200, 429]);
+  assert.equal((await ask('/own')).headers['retry-after'], '3600');
+  await weir.advance(60_000);
+  const again = await ask('/');
+  assert.deepEqual([again.statusCode, again.headers['x-ratelimit-remaining']], [200, '1']);
+  await app.close();
+  const other = fastify();
+  await assert.rejects(async () => other.register(fastifyRateLimit, { max: 2, exponentialBackoff: true, store: weirStore({ client }) }), TypeError);
+});
+
+test('@nestjs/throttler: GCRA, and a block that begins once', async () => {
+  const storage = new WeirThrottlerStorage({ client });
+  const hit = (block = 0) => storage.increment('ip', 60_000, 2, block, 'default');
+  assert.deepEqual(await hit(), { totalHits: 1, timeToExpire: 30, isBlocked: false, timeToBlockExpire: 0 });
+  assert.deepEqual(await hit(), { totalHits: 2, timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 });
+  assert.deepEqual(await hit(), { totalHits: 3, timeToExpire: 60, isBlocked: true, timeToBlockExpire: 30 });
+  assert.deepEqual(await hit(300_000), { totalHits: 3, timeToExpire: 300, isBlocked: true, timeToBlockExpire: 300 });
+  await weir.advance(100_000);
+  assert.equal((await hit(300_000)).timeToBlockExpire, 200, 'knocking on makes nobody wait longer');
+  const another = await new WeirThrottlerStorage({ client }).increment('ip', 60_000, 2, 300_000, 'default');
+  assert.equal(another.timeToBlockExpire, 200, 'nor at another process');
+  await weir.advance(200_000);
+  assert.equal((await hit(300_000)).isBlocked, false);
+});
+
+test('@nestjs/throttler in an application', async () => {
+  await import('reflect-metadata');
+  const { Controller, Get, Module } = await import('@nestjs/common');
+  const { APP_GUARD, NestFactory } = await import('@nestjs/core');
+  const { ThrottlerGuard, ThrottlerModule } = await import('@nestjs/throttler');
+  class Hello {
+    hello() {
+      return 'hello';
+    }
+  }
+  Controller()(Hello);
+  Get()(Hello.prototype, 'hello', Object.getOwnPropertyDescriptor(Hello.prototype, 'hello'));
+  class App {}
+  const throttlers = [{ ttl: 60_000, limit: 2 }];
+  Module({
+    imports: [ThrottlerModule.forRoot({ throttlers, storage: new WeirThrottlerStorage({ client, prefix: 'app:' }) })],
+    controllers: [Hello],
+    providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+  })(App);
+  const app = await NestFactory.create(App, { logger: false });
+  await app.listen(0, '127.0.0.1');
+  const statuses = [];
+  for (let each = 0; each < 3; ++each) statuses.push((await fetch(await app.getUrl())).status);
+  assert.deepEqual(statuses, [200, 200, 429]);
+  await app.close();
+});
+
+test('rate-limiter-flexible', async () => {
+  const limiter = new RateLimiterWeir({ client, points: 4, duration: 4, keyPrefix: 'rlf', algorithm: 'gcra' });
+  const first = await limiter.consume('a');
+  assert.deepEqual([first.remainingPoints, first.consumedPoints, first.msBeforeNext, first.isFirstInDuration], [3, 1, 1000, true]);
+  await limiter.consume('a', 3);
+  const refused = await limiter.consume('a', 2).then(() => assert.fail(), (result) => result);
+  assert.deepEqual([refused.remainingPoints, refused.consumedPoints, refused.msBeforeNext], [0, 6, 2000]);
+  assert.equal((await limiter.reward('a', 2)).remainingPoints, 2);
+  assert.equal((await limiter.penalty('a', 1)).remainingPoints, 1);
+  assert.equal((await limiter.get('a')).consumedPoints, 3);
+  assert.equal(await limiter.get('nobody'), null);
+  assert.equal((await limiter.set('a', 1, 4)).remainingPoints, 3);
+  assert.equal((await limiter.get('a')).consumedPoints, 1);
+  assert.equal((await limiter.block('a', 10)).msBeforeNext, 10_000);
+  assert.equal((await limiter.consume('a').catch((result) => result)).msBeforeNext, 10_000);
+  assert.equal(await limiter.delete('a'), true);
+  assert.equal(await limiter.delete('a'), false);
+  assert.equal((await limiter.consume('a')).consumedPoints, 1);
+});
+
+test('rate-limiter-flexible: a block, a custom duration, and points that are spread evenly', async () => {
+  const limiter = new RateLimiterWeir({ client, points: 1, duration: 1, blockDuration: 60, keyPrefix: 'block' });
+  await limiter.consume('a');
+  assert.equal((await limiter.consume('a').catch((result) => result)).msBeforeNext, 60_000);
+  await weir.advance(59_000);
+  assert.equal((await limiter.consume('a').catch((result) => result)).msBeforeNext, 1000);
+  await weir.advance(1000);
+  assert.equal((await limiter.consume('a')).remainingPoints, 0);
+  assert.equal((await limiter.consume('b', 1, { customDuration: 90 })).msBeforeNext, 90_000);
+  assert.throws(() => new RateLimiterWeir({ client, algorithm: 'fixed_window', blockDuration: 1 }), /gcra/);
+  const windows = new RateLimiterWeir({ client, points: 2, duration: 60, keyPrefix: 'w' });
+  await windows.consume('a');
+  await assert.rejects(windows.block('a', 1), { code: 'REFUSED' });
+  assert.equal((await windows.set('a', 2, 60)).remainingPoints, 0);
+  assert.equal((await windows.get('a')).consumedPoints, 2);
+  assert.equal(await windows.delete('a'), true);
+  assert.equal(await windows.get('a'), null);
+
+  const even = new RateLimiterWeir({ client, points: 50, duration: 1, execEvenly: true, keyPrefix: 'even' });
+  const began = performance.now();
+  await even.consume('a');
+  await even.consume('a');
+  assert.ok(performance.now() - began >= 19);
+});
+
+test('rate-limiter-flexible: in a union, a bursty limiter and a queue', async () => {
+  const each = ['u1', 'u2'].map((keyPrefix, at) => new RateLimiterWeir({ client, points: 1 + at, duration: 60, keyPrefix }));
+  const union = new RateLimiterUnion(...each);
+  assert.equal((await union.consume('a')).u2.remainingPoints, 1);
+  assert.equal((await union.consume('a').catch((result) => result)).u1.remainingPoints, 0);
+  const bursty = new BurstyRateLimiter(each[0], new RateLimiterWeir({ client, points: 1, duration: 60, keyPrefix: 'burst' }));
+  assert.equal((await bursty.consume('b')).remainingPoints, 0);
+  await bursty.consume('b');
+  await assert.rejects(bursty.consume('b'), (result) => result.msBeforeNext === 60_000);
+  assert.equal(await new RateLimiterQueue(each[1]).removeTokens(1, 'c'), 1);
+});
+
+test('without weir the stores do as their client says', async () => {
+  const { deadPort } = await import('./support.mjs');
+  const url = `weir://127.0.0.1:${await deadPort()}`;
+  for (const [onError, hits, blocked] of [['allow', 1, false], ['deny', 6, true]]) {
+    const away = connect(url, { onError, log: () => {}, timeoutMs: 100 });
+    const store = new WeirStore({ client: away });
+    store.init({ limit: 5, windowMs: 1000 });
+    assert.equal((await store.increment('a')).totalHits, hits);
+    assert.equal((await new WeirThrottlerStorage({ client: away }).increment('a', 1000, 5, 0, 'x')).isBlocked, blocked);
+    await new RateLimiterWeir({ client: away, points: 5, duration: 1 }).consume('a').then(() => assert.ok(!blocked), () => assert.ok(blocked));
+    await away.close();
+  }
+});
