@@ -10,15 +10,19 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
+import shutil
 import statistics
+import subprocess
 import sys
 
 import servers
 
-sys.path.insert(0, str(servers.ROOT / "tests" / "end_to_end"))
+sys.path[:0] = [str(servers.ROOT / "tests" / name) for name in ("end_to_end", "clients")]
 
 import pypi  # noqa: E402
+import typescript as typescript_client  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "clients"
 
@@ -40,7 +44,24 @@ def python() -> Language:
                      str(packages)], "redis-py's GET", "limits' storage in Redis (flask-limiter)", "threads", ("weir.aio",))
 
 
-LANGUAGES = {"python": python}  # a function that raises servers.Failed where the language is missing
+def typescript() -> Language:
+    return Language(["node", str(HERE / "load.mjs"), "--packages", str(typescript_client.built())], "node-redis' GET",
+                    "rate-limiter-flexible in Redis")
+
+
+def go() -> Language:
+    """Built before: `go run` would be counted with the compiler's CPU."""
+    program = servers.BUILD / "bench" / "clients_load"
+    environment = {"GOCACHE": str(servers.BUILD / "go-cache"), **os.environ, "GOTOOLCHAIN": "local",
+                   "GOFLAGS": "-mod=readonly -buildvcs=false"}
+    built = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "go", env=environment, capture_output=True, text=True)
+    if built.returncode != 0:
+        raise servers.Failed(f"bench/clients/go: {built.stderr.strip()}")
+    return Language([str(program)], "go-redis' GET", "redis_rate", "goroutines")
+
+
+# What makes each, and the program without which it is left out.
+LANGUAGES = {"python": (python, "/usr/bin/python3"), "typescript": (typescript, "node"), "go": (go, "go")}
 
 
 @dataclasses.dataclass
@@ -104,7 +125,11 @@ def body() -> int:
         core = servers.cores()[0]
         ports = {"weir": stack.enter_context(servers.weir(core)).port, "redis": stack.enter_context(servers.redis(core)).port}
         for name in [options.only] if options.only else LANGUAGES:
-            language = LANGUAGES[name]()
+            make, program = LANGUAGES[name]
+            if shutil.which(program) is None:
+                print(f" {name}: left out, there is no {program}")
+                continue
+            language = make()
             print(f" {name}")
             for row in rows(language):
                 compare(language, row, ports, options)

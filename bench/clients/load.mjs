@@ -1,6 +1,6 @@
 // One measurement of Node's clients, for bench/clients.py: asks for a while and prints what it took as JSON.
 //
-//   node clients_node.mjs CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N] --packages FOLDER
+//   node load.mjs CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N] --packages FOLDER
 //
 // CLIENT: weir, get (node-redis' GET), limits (rate-limiter-flexible in Redis). FOLDER has them, and @weir/client built.
 import { createRequire } from 'node:module';

@@ -1,6 +1,6 @@
 // One measurement of Go's clients, for bench/clients.py: asks for a while and prints what it took as JSON.
 //
-//	clients_go CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N]
+//	load CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N]
 //
 // CLIENT: weir, get (go-redis' GET), limits (redis_rate), and what the choice of our own RESP rests on: go-redis (its Do
 // of weir's command, a connection for each call), go-redis-batched (what is asked at one moment in one Pipeline).
@@ -111,13 +111,13 @@ var clients = map[string]func(port string, callers int, headers bool) question{"
 	"limits": limitsQuestion, "go-redis": goRedisQuestion, "go-redis-batched": batchedQuestion}
 
 func main() {
-	flags := flag.NewFlagSet("clients_go", flag.ExitOnError)
+	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	callers := flags.Int("callers", 1, "goroutines that ask")
 	seconds := flags.Float64("seconds", 1, "how long")
 	headers := flags.Bool("headers", false, "with the fields that a response carries")
 	rate := flags.Int("rate", 0, "calls a second, to measure their times; 0 is as many as there can be")
 	if len(os.Args) < 3 || clients[os.Args[1]] == nil {
-		fail(fmt.Errorf("the form is clients_go weir|get|limits|go-redis|go-redis-batched PORT [flags]"))
+		fail(fmt.Errorf("the form is load weir|get|limits|go-redis|go-redis-batched PORT [flags]"))
 	}
 	flags.Parse(os.Args[3:])
 	for i := range keys {
@@ -182,6 +182,6 @@ func cpuTime() time.Duration {
 func show(figures map[string]float64) { json.NewEncoder(os.Stdout).Encode(figures) }
 
 func fail(err error) {
-	fmt.Fprintln(os.Stderr, "clients_go:", err)
+	fmt.Fprintln(os.Stderr, "load:", err)
 	os.Exit(1)
 }

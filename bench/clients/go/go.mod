@@ -1,5 +1,5 @@
 // A module of its own: what it compares with is nobody's dependency.
-module example.com/weir/bench/clients_go
+module example.com/weir/bench/clients/go
 
 go 1.21
 
@@ -15,4 +15,4 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 )
 
-replace example.com/weir/go => ../../clients/go
+replace example.com/weir/go => ../../../clients/go
