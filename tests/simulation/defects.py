@@ -198,7 +198,7 @@ plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(
 plant("redis_an_extension_revives_a_hold", RESERVE,
       "if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end",
       "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
-      "the record of a hold expires when the hold ends")
+      "the record of a hold expires when the hold ends", "an_extended_hold_ends_later_or_earlier")
 plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
 plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
       "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end")
@@ -214,14 +214,22 @@ plant("a_refund_takes_all_back", OVERDRAFT,
 plant("a_settlement_shortens_a_pause", SCHEDULE,
       "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
       "if (has_holes(now) || words_.size() >= kMostWords) return false;",
-      "few settle in a pause what has acted right before it, while nobody waits")
+      "few settle in a pause what has acted right before it, while nobody waits", "no_settlement_shortens_a_pause")
 plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
       "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
-      "only a pause shorter than the time of one unit lets a hold be the last of its line")
+      "only a pause shorter than the time of one unit lets a hold be the last of its line",
+      "the_last_of_a_line_shortens_no_pause")
 plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
 plant("a_pause_is_of_the_tat_alone", SCHEDULE, "return core::least_tat(pause_end_, numbers.interval, numbers.burst, now);",
       "return numbers.interval != 0 ? 0 : core::least_tat(pause_end_, numbers.interval, numbers.burst, now);")
 plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
+plant("redis_a_moment_that_has_come_is_still_ahead", RESERVE, "  if line.shift % 1e3 == 0 then return end\n", "  do return end\n",
+      "no pause begins in the very microsecond at which somebody acts",
+      "who_acts_at_the_end_of_a_pause_is_moved_by_no_other")
+OLD_END = ("no request is of slots and of a rate", "what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end")
+plant("a_slot_that_a_pause_moves_is_told_its_old_end", BOOK, "  move_slots(hash, now);\n  std::vector", "  std::vector", *OLD_END)
+plant("redis_a_slot_that_a_pause_moves_is_told_its_old_end", RESERVE,
+      "if type(slot) == 'string' then move_slot(part.name, id, stem) end", "", *OLD_END)
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
