@@ -1,8 +1,7 @@
 """Planted defects: each is one change of the source that ./dev simulate has to find.
 
 `unseen` says why the simulation does not find one. That is checked too: one that is found is no longer to be called
-unseen. `found_by` is the property of tests/conformance that finds it instead, which has to fail then; or a test of a
-folder of src, as FOLDER/Suite.name.
+unseen. `found_by` is the property of tests/conformance that finds it instead, which has to fail then.
 """
 import dataclasses
 
@@ -53,9 +52,7 @@ plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + s
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  tail_ = kUnknown;\n", "  tail_ = kUnknown;\n")
 plant("settle_of_what_was_forgotten", BOOK, "if (!knows_) schedule_.lose();",
-      "if (!knows_ && schedule_.holds() > 1000) schedule_.lose();",
-      "what is charged again by other numbers has lost them already, and few threads lag while all of a hold drains",
-      "store/Reservations.settled_by_an_older_reading_give_back_nothing_that_others_were_charged")
+      "if (!knows_ && schedule_.holds() > 1000) schedule_.lose();")
 plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
       "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
