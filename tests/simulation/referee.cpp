@@ -305,6 +305,9 @@ class Referee : Evidence {
         if (step.by < 0ns && key.changes) extras.push_back({step.at, step.at, -2 * step.by});
         if (step.by < 0ns && key.reserves)
           extras.push_back({step.at, step.at + ahead, std::min(-step.by, booked + full)});
+        // A debt that was charged from outside is cut to the burst then.
+        if (step.by < 0ns && key.use == Key::For::charges)
+          extras.push_back({step.at, step.at + ahead, charged_until(step.at, number, place) * key.interval});
       }
     }
     if (key.reserves) {
@@ -333,6 +336,17 @@ class Referee : Evidence {
     const auto told = static_cast<std::uint64_t>(asked.reply.values[0]);
     // Of what was owed before and is owed now each is rounded up.
     return asked.event->form == Event::Form::cost || told == 0 ? told : told - 1;
+  }
+
+  std::int64_t charged_until(nanoseconds time, std::uint32_t number, std::size_t place) const {
+    std::uint64_t units = 0;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.kind == Kind::charge && event.keys[0] == number && place_of(asked) == place &&
+          asked.arrived <= time)
+        units += charged(asked);
+    }
+    return static_cast<std::int64_t>(units);
   }
 
   // What was taken back; and with a shared store those who wait for less than half a second act as they were
