@@ -102,6 +102,19 @@ TEST(Reservations, are_never_granted_above_the_burst_and_look_at_no_cost) {
   EXPECT_TRUE(world.reserve(one, 0, 10s, 10s).id.empty());
 }
 
+// Another thread has found that all of it has drained, by a later reading of the clock.
+TEST(Reservations, settled_by_an_older_reading_give_back_nothing_that_others_were_charged) {
+  World world;
+  const Limit one = limit("1/s burst 5");
+  const Answer held = world.reserve(one, 5, 0s, 60s);
+  world.now += 5s;
+  EXPECT_TRUE(world.check(one, 5).allowed());
+  world.now -= 1s;
+  EXPECT_EQ(world.settle(held.id, 0), 2s);
+  world.now += 1s;
+  EXPECT_EQ(world.check(one).retry_after, 1s);
+}
+
 TEST(Reservations, count_what_was_settled_for_less_and_nobody_took) {
   World world;
   const Limit one = limit("1/s burst 10");

@@ -1,7 +1,7 @@
 """Planted defects: each is one change of the source that ./dev simulate has to find.
 
 `unseen` says why the simulation does not find one. That is checked too: one that is found is no longer to be called
-unseen.
+unseen. `found_by` is the property of tests/conformance that finds it instead, which has to fail then.
 """
 import dataclasses
 
@@ -12,13 +12,14 @@ class Defect:
     search: str
     replace: str
     unseen: str
+    found_by: str
 
 
 DEFECTS = {}
 
 
-def plant(name, file, search, replace, unseen=""):
-    DEFECTS[name] = Defect(file, search, replace, unseen)
+def plant(name, file, search, replace, unseen="", found_by=""):
+    DEFECTS[name] = Defect(file, search, replace, unseen, found_by)
 
 
 # Reservations in the process.
@@ -50,9 +51,8 @@ plant("cancel_after_the_moment", BOOK,
 plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  tail_ = kUnknown;\n", "  tail_ = kUnknown;\n")
-plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
-      "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
-      "what is charged again by other numbers has lost them already, and what a reset adds is allowed for")
+plant("settle_of_what_was_forgotten", BOOK, "if (!knows_) schedule_.lose();",
+      "if (!knows_ && schedule_.holds() > 1000) schedule_.lose();")
 plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
       "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
@@ -195,31 +195,40 @@ plant("bound_holds_stay", "src/service/bound_holds.cpp", "  ender_.end(std::move
 plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(asked.hold, record->longest);",
       "const nanoseconds end = from + asked.hold + record->longest;")
 plant("redis_an_extension_revives_a_hold", RESERVE,
-      "if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end",
+      "if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end",
       "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
-      "the record of a hold expires when the hold ends")
+      "the record of a hold expires when the hold ends", "an_extended_hold_ends_later_or_earlier")
 plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
-plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
-      "if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end")
+plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
+      "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end")
 OVERDRAFT = "src/core/overdraft.cpp"
 plant("a_charge_is_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;")
 plant("what_remains_raises_nothing", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
       ": owed;")
-plant("a_charge_lowers_a_tat", OVERDRAFT, "  if (after > owed) {\n    told.next = {", "  if (after != owed || outside.units > burst) {\n"
-      "    if (outside.form == Outside::Form::remaining) after = (burst - std::min(outside.units, burst)) * interval;\n"
-      "    told.next = {")
+plant("a_charge_lowers_a_tat", OVERDRAFT, "  const bool recounts = outside.form == Outside::Form::pause &&",
+      "  if (outside.form == Outside::Form::remaining) after = (burst - std::min(outside.units, burst)) * interval;\n"
+      "  const bool recounts = after < owed ? true : outside.form == Outside::Form::pause &&")
 plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
 plant("a_settlement_shortens_a_pause", SCHEDULE,
       "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
       "if (has_holes(now) || words_.size() >= kMostWords) return false;",
-      "few settle in a pause what has acted right before it, while nobody waits")
+      "few settle in a pause what has acted right before it, while nobody waits", "no_settlement_shortens_a_pause")
 plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
       "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
-      "only a pause shorter than the time of one unit lets a hold be the last of its line")
+      "only a pause shorter than the time of one unit lets a hold be the last of its line",
+      "the_last_of_a_line_shortens_no_pause")
 plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
-plant("a_pause_is_of_the_tat_alone", FREED, "  if (pause_end <= now) return 0;", "  if (pause_end.count() >= 0 || now.count() > 0) return 0;")
+plant("a_pause_is_of_the_tat_alone", SCHEDULE, "return core::least_tat(pause_end_, numbers.interval, numbers.burst, now);",
+      "return numbers.interval != 0 ? 0 : core::least_tat(pause_end_, numbers.interval, numbers.burst, now);")
 plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
+plant("redis_a_moment_that_has_come_is_still_ahead", RESERVE, "  if line.shift % 1e3 == 0 then return end\n", "  do return end\n",
+      "no pause begins in the very microsecond at which somebody acts",
+      "who_acts_at_the_end_of_a_pause_is_moved_by_no_other")
+OLD_END = ("no request is of slots and of a rate", "what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end")
+plant("a_slot_that_a_pause_moves_is_told_its_old_end", BOOK, "  move_slots(hash, now);\n  std::vector", "  std::vector", *OLD_END)
+plant("redis_a_slot_that_a_pause_moves_is_told_its_old_end", RESERVE,
+      "if type(slot) == 'string' then move_slot(part.name, id, stem) end", "", *OLD_END)
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")

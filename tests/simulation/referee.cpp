@@ -305,6 +305,9 @@ class Referee : Evidence {
         if (step.by < 0ns && key.changes) extras.push_back({step.at, step.at, -2 * step.by});
         if (step.by < 0ns && key.reserves)
           extras.push_back({step.at, step.at + ahead, std::min(-step.by, booked + full)});
+        // A debt that was charged from outside is cut to the burst then.
+        if (step.by < 0ns && key.use == Key::For::charges)
+          extras.push_back({step.at, step.at + ahead, charged_until(step.at, number, place) * key.interval});
       }
     }
     if (key.reserves) {
@@ -333,6 +336,17 @@ class Referee : Evidence {
     const auto told = static_cast<std::uint64_t>(asked.reply.values[0]);
     // Of what was owed before and is owed now each is rounded up.
     return asked.event->form == Event::Form::cost || told == 0 ? told : told - 1;
+  }
+
+  std::int64_t charged_until(nanoseconds time, std::uint32_t number, std::size_t place) const {
+    std::uint64_t units = 0;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.kind == Kind::charge && event.keys[0] == number && place_of(asked) == place &&
+          asked.arrived <= time)
+        units += charged(asked);
+    }
+    return static_cast<std::int64_t>(units);
   }
 
   // What was taken back; and with a shared store those who wait for less than half a second act as they were
@@ -403,7 +417,10 @@ class Referee : Evidence {
     if (acts.empty()) return;
     const Key& key = plan_.keys[number];
     const std::vector<Extra> extras = extras_of(key, number, place);
-    if (key.use == Key::For::charges) account_with_charges(number, place, acts, extras);
+    if (key.use == Key::For::charges) {
+      account_with_charges(number, place, acts, extras);
+      account_with_remaining(number, place, acts, extras);
+    }
     if (plan_.by_file) account_by_last_file(number, place, acts);
     if (key.leaves > 0) {
       std::vector<Act> bulk;
@@ -458,6 +475,48 @@ class Referee : Evidence {
                                                      " is more by " + seconds(over) + ":" +
                                                      listed(acts, {act.earliest, last.latest}));
       }
+    }
+  }
+
+  // No more is there, once somebody has told what remains, but for what goes back since.
+  void account_with_remaining(std::uint32_t number, std::size_t place, std::vector<Act> acts,
+                              std::vector<Extra> extras) {
+    const Key& key = plan_.keys[number];
+    std::erase_if(acts, [&](const Act& act) { return is_shared() && act.disturbed; });
+    std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.latest < b.latest; });
+    for (const Asked& asked : history_.asked) {
+      if (asked.event->kind != Kind::settle || asked.arrived == kNever) continue;
+      const Event& of = *by_event_.at(asked.event->of)->event;
+      if (of.keys[0] != number || asked.event->units >= of.units) continue;
+      extras.push_back({asked.arrived, asked.departed == kNever ? history_.end : asked.departed,
+                        key.interval * static_cast<std::int64_t>(of.units - asked.event->units)});
+    }
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      const bool tells = event.kind == Kind::charge && event.form == Event::Form::remaining;
+      if (!tells || event.keys[0] != number || place_of(asked) != place || asked.received == kNever ||
+          asked.reply.kind != Reply::Kind::values || (is_shared() && disturbed(asked)))
+        continue;
+      remains(key, place, asked, acts, extras);
+    }
+  }
+  void remains(const Key& key, std::size_t place, const Asked& told, const std::vector<Act>& acts,
+               const std::vector<Extra>& extras) {
+    nanoseconds sum{0};
+    for (const Act& act : acts) {
+      if (act.earliest <= told.departed) continue;
+      if (act.latest > told.departed + 2 * key.interval * key.burst) return;
+      const Event& event = *act.asked->event;
+      // What goes back of a hold is counted apart.
+      sum += key.interval * static_cast<std::int64_t>(event.kind == Kind::reserve ? event.units : act.units);
+      nanoseconds may{drifted(act.latest, place) - drifted(told.arrived, place)};
+      may += key.interval * static_cast<std::int64_t>(told.event->units) + kTolerance;
+      for (const Extra& extra : extras) {
+        if (extra.until >= told.arrived && extra.from <= act.latest) may += extra.time;
+      }
+      if (sum > may)
+        return wrong("more than remains",
+                     about(*act.asked) + " is more by " + seconds(sum - may) + ", by " + about(told));
     }
   }
 
