@@ -371,7 +371,8 @@ class Login(unittest.TestCase):
         self.port = other.port
         self.start()
         self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
-        for answer in (http_answer(200, "<html></html>", "text/html"), b"*0\r\n", b"\0\r\n\r\n"):
+        html = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\nConnection: close\r\n\r\n<html></html>"
+        for answer in (html, b"*0\r\n", b"\0\r\n\r\n"):
             other.answer = answer
             self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
         self.assertEqual(self.checked("ann"), 0)
