@@ -246,8 +246,10 @@ class CallsReferee : Evidence {
       const nanoseconds offered = is_shared() ? 2 * kDeadline + 100ms : kMs;
       Span span{asked.arrived, asked.departed};
       if (asked.event->kind == Kind::acquire) span.from = std::max(span.from, span.to - offered);
-      // A slot is kept for those in line at that server, who ask for it now and then.
-      if (asked.event->kind == Kind::reserve && is_line_before(asked, holds)) span.from -= offered;
+      // One that is free is kept for those in line at that server, who ask for it now and then.
+      const bool are_free = asked.reply.values[2] > 0;
+      if (asked.event->kind == Kind::reserve && are_free && is_line_before(asked, holds))
+        span.from -= offered;
       if (overlaps(history_.asleep[asked.server], span) || overlaps(history_.stuck[asked.server], span))
         continue;
       std::int64_t taken = 0;
