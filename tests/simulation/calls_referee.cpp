@@ -227,6 +227,14 @@ class CallsReferee : Evidence {
     }
   }
 
+  static bool is_line_before(const Asked& asked, const std::vector<Hold>& holds) {
+    return std::any_of(holds.begin(), holds.end(), [&](const Hold& each) {
+      const Asked& other = *each.asked;
+      return other.event->kind == Kind::acquire && other.server == asked.server &&
+             other.arrived <= asked.departed && other.departed >= asked.arrived;
+    });
+  }
+
   void busy_for_a_reason(const Key& key, const std::vector<Hold>& holds) {
     for (const Hold& each : holds) {
       const Asked& asked = *each.asked;
@@ -238,6 +246,10 @@ class CallsReferee : Evidence {
       const nanoseconds offered = is_shared() ? 2 * kDeadline + 100ms : kMs;
       Span span{asked.arrived, asked.departed};
       if (asked.event->kind == Kind::acquire) span.from = std::max(span.from, span.to - offered);
+      // One that is free is kept for those in line at that server, who ask for it now and then.
+      const bool are_free = asked.reply.values[2] > 0;
+      if (asked.event->kind == Kind::reserve && are_free && is_line_before(asked, holds))
+        span.from -= offered;
       if (overlaps(history_.asleep[asked.server], span) || overlaps(history_.stuck[asked.server], span))
         continue;
       std::int64_t taken = 0;

@@ -204,12 +204,12 @@ plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] and #parts >
 OVERDRAFT = "src/core/overdraft.cpp"
 plant("a_charge_is_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;")
 plant("what_remains_raises_nothing", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
-      ": owed;")
+      ": std::max(owed, 0 * burst);")
 plant("a_charge_lowers_a_tat", OVERDRAFT, "  const bool recounts = outside.form == Outside::Form::pause &&",
       "  if (outside.form == Outside::Form::remaining) after = (burst - std::min(outside.units, burst)) * interval;\n"
       "  const bool recounts = after < owed ? true : outside.form == Outside::Form::pause &&")
 plant("a_refund_takes_all_back", OVERDRAFT,
-      "units > (owed - stays) / interval ? owed - stays : units * interval;", "owed - stays;")
+      "units > (owed - stays) / interval ? owed - stays : units * interval;", "units != 0 ? owed - stays : interval;")
 plant("a_settlement_shortens_a_pause", SCHEDULE,
       "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
       "if (has_holes(now) || words_.size() >= kMostWords) return false;",
@@ -233,7 +233,8 @@ plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
 plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
-plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;", "    any = true;")
+plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;",
+      "    if (now.count() < 0) pause({&alone, 1}, terms, charging, now);\n    any = true;")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
       "      return {since(said.year() / said.month() / 1), since(next / 1)};",
       "      return {since(said.year() / said.month() / 1), since(said.year() / said.month() / 1) + days{30 + 0 * (next / 1).day().operator unsigned()}};")
