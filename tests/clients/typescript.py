@@ -1,7 +1,6 @@
 """The client for Node, built once in the build folder: with its development packages, from clients/typescript."""
 import fcntl
 import hashlib
-import os
 import pathlib
 import shutil
 import subprocess
