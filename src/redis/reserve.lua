@@ -317,24 +317,28 @@ local function line_of(stem, name)
   local from = string.find(stem, 'limit#id:', 1, true)
   return sub(stem, 1, from - 1) .. 'limit#line:' .. sub(stem, from + 9) .. name
 end
--- The slot of an open hold ends with it, wherever pauses have moved that; one that is over is free.
-local function move_slot(key, id, stem)
-  local function find_line(part)
+-- When its hold ends by now. Its parts that are still there then know the key and the text of their lines.
+local function end_by_now(its, stem)
+  return end_of_record(its, function(part)
     local line = line_of(stem, part.name)
     local text = call('ZRANGEBYSCORE', line, 0, 0)[1]
     local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
     if epoch ~= part.epoch then return nil end
     local pause, all = match(more, '^ (%d+) (%d+) ')
+    part.line_key, part.line_text = line, text
     return {key = line, pause = pause or '0', all = (all or 0) + 0}
-  end
-  local its = read_record(stem .. id)
-  local left = its and end_of_record(its, find_line) or 0
+  end)
+end
+-- The slot of an open hold ends with it, wherever pauses have moved that; one that is over is free.
+local function move_slot(key, id, left)
   if left > 0 then take_slot(key, id, left) else call('ZREM', key, slot_of(id)) end
 end
 -- Those of a key whose time is over; one that a pause has moved stays until its new end.
 local function free_ended(key, stem)
   for _, member in ipairs(call('ZRANGEBYSCORE', key, '-inf', int(now_us), 'LIMIT', 0, MOST_ENDED)) do
-    move_slot(key, sub(member, 8), stem)
+    local id = sub(member, 8)
+    local its = read_record(stem .. id)
+    move_slot(key, id, its and end_by_now(its, stem) or 0)
   end
 end
 -- False: something else lies there.
@@ -1053,16 +1057,27 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     end
     return ids
   end
-  -- Their records have to stay for as much longer, and their slots end later.
+  -- A hold that ends later by another of its keys may be settled at this one until then, too.
+  local function keep_line_of(part, left)
+    local before, last, after = match(part.line_text, '^(%S+ %d+ %d+ %d+ %d+ %d+ %d+) (%d+)( .*)$')
+    if left <= 0 or from_now(last) >= left then return end
+    call('ZADD', part.line_key, 0, format('%s %s%s', before, digits_of(left), after))
+    call('ZREM', part.line_key, part.line_text)
+    call('PEXPIREAT', part.line_key, expiry(pair(digits_of(left))))
+  end
+  -- Their records have to stay for as much longer, and their lines; and their slots end later.
   local function keep_records(ids, by)
     for id in pairs(ids) do
       local key = stem .. id
       local left = call('PTTL', key)
       if left > 0 then
         call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1))
-        for _, part in ipairs(read_record(key).parts) do
+        local its = read_record(key)
+        local ends = end_by_now(its, stem)
+        for _, part in ipairs(its.parts) do
           local slot = part.is_slot and redis.pcall('ZSCORE', part.name, slot_of(id))
-          if type(slot) == 'string' then move_slot(part.name, id, stem) end
+          if type(slot) == 'string' then move_slot(part.name, id, ends) end
+          if part.line_text then keep_line_of(part, ends) end
         end
       end
     end

@@ -1038,31 +1038,44 @@ std::optional<std::string> Reservations::settle_parts(const Record& record, cons
 void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
                           nanoseconds now) {
   if (part.is_window) return settle_window(part, actual, asked, now);
-  Schedule* const schedule = find_schedule(part);
-  if (schedule == nullptr) return;
+  if (part.is_slot) return;
+  Stripe& stripe = stripe_of(part.hash);
+  stripe.mutex.assert_held();
+  Schedule* const schedule = find_schedule(stripe, part.hash);
+  // A pause of another key may let it end after its schedule here: then all of it has drained.
+  const bool is_its = schedule != nullptr && schedule->epoch() == part.epoch;
+  if (!is_its && part.epoch <= stripe.reset_up_to) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
   if (!part.settles) return;
-  Used used(*this, *schedule, part.hash);
-  core::TwoWords state = used.state(now);
-  if (actual < part.own.count) {
-    const bool moved = used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
-    used.set(state, now);
+  std::optional<Used> used;
+  if (schedule != nullptr) used.emplace(*this, *schedule, part.hash);
+  core::TwoWords state =
+      used ? used->state(now) : without_schedule(table_.state_of(Table::place_of(part.hash)));
+  if (is_its && actual < part.own.count) {
+    const bool moved = schedule->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
+    used->set(state, now);
     if (moved) moved_up_(schedule_key(part.hash));
-  } else {
-    used->end_hold(part.own);
-    if (actual > part.own.count) {
-      used->read(now);
-      const core::Owed owed = table_.owe(Table::place_of(part.hash), part.quota, actual - part.own.count,
-                                         used->no_earlier(now), asked.overdraft);
-      state = owed.next;
-      used->left(state.until);
-      used->wrote(now);
-      asked.dropped += owed.dropped;
-    }
+  } else if (is_its) {
+    schedule->end_hold(part.own);
   }
-  state = used.counted_by(QuotaNumbers(part.quota), state);
+  if (actual > part.own.count) state = charge_more(part, actual - part.own.count, schedule, asked, now);
+  if (used) state = used->counted_by(QuotaNumbers(part.quota), state);
   if (!part.shadow)
     asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
+}
+
+// The key's state then. Its schedule, if it has one, may have been made since.
+core::TwoWords Reservations::charge_more(const Part& part, std::uint64_t units, Schedule* schedule,
+                                         ReservationTerms& asked, nanoseconds now) {
+  if (schedule != nullptr) schedule->read(now);
+  const nanoseconds at = schedule != nullptr ? schedule->no_earlier(now) : now;
+  const core::Owed owed = table_.owe(Table::place_of(part.hash), part.quota, units, at, asked.overdraft);
+  asked.dropped += owed.dropped;
+  if (schedule != nullptr) {
+    schedule->left(owed.next.until);
+    schedule->wrote(now);
+  }
+  return owed.next;
 }
 
 // More is charged beyond its number too, as core::overdraw() does it.
@@ -1116,6 +1129,7 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
     stripe.schedules.erase(found);
   }
   ++stripe.resets;
+  stripe.reset_up_to = epochs_.load(std::memory_order_relaxed);
   const bool had_slots = stripe.slots.erase(schedule_key(hash)) != 0;
   if (had_slots) freed_(schedule_key(hash));
   return table_.reset(Table::place_of(hash), now) || had_slots;

@@ -167,6 +167,8 @@ class Reservations final : public ScheduledKeys {
     // Part::epoch of windows. One that a snapshot has brought has 0: what it gave back may have been copied
     // before it was, and must not go back again.
     std::uint64_t resets WEIR_GUARDED_BY(mutex) = 1;
+    // A schedule that is not there any more is over; one with an epoch up to that may have been reset.
+    std::uint64_t reset_up_to WEIR_GUARDED_BY(mutex) = 0;
     // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
     // The latest moment of those that wait without an id and without a schedule.
@@ -248,6 +250,8 @@ class Reservations final : public ScheduledKeys {
                                                  std::vector<std::uint64_t>& costs);
   void settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
               nanoseconds now);
+  core::TwoWords charge_more(const Part& part, std::uint64_t units, Schedule* schedule,
+                             ReservationTerms& asked, nanoseconds now);
 
   Table& table_;
   ReservationMemory memory_;

@@ -229,6 +229,26 @@ void a_hold_that_settles_nothing_is_moved_as_any_other(Trial& trial) {
   trial.expect(reserve(trial, slots, "k", 1, 0s, 1s).granted, "and its slot free");
 }
 
+// As one of its limits is paused. What the other is charged is told even where nobody has used that since, or
+// where others have.
+void what_a_hold_that_a_pause_moved_cost_more_is_charged_to_all_its_limits(Trial& trial) {
+  const Limit paused = trial.limit("1/s burst 1", 1);
+  const Limit other = trial.limit("1/s burst 5", 2);
+  for (const bool others : {false, true}) {
+    const std::string key = others ? "others" : "nobody";
+    trial.ask(paused, key);
+    const Booked held = reserve(trial, {{paused, key}, {other, key}}, 60s, 5s);
+    pause(trial, paused, key, 20s);
+    trial.world.advance(18s);
+    if (others) trial.expect(reserve(trial, other, key, 1, 0s, 1s).granted, "another holds");
+    trial.equal(settle(trial, held.id, 9).count(), nanoseconds{11s}.count(),
+                key + ": the wait at the paused one");
+    const nanoseconds wait = others ? 5s : 4s;
+    trial.equal(trial.ask(other, key).retry_after.value_or(0ns).count(), wait.count(),
+                key + ": at the other");
+  }
+}
+
 void windows_are_not_paused(Trial& trial) {
   const Limit limit = trial.limit("5/min algorithm=fixed_window", 1);
   TestRequest question({{limit, "k"}}, Verb::charge);
@@ -405,6 +425,8 @@ std::vector<Property> pause_properties() {
            what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end},
           {"a_hold_that_settles_nothing_is_moved_as_any_other",
            a_hold_that_settles_nothing_is_moved_as_any_other},
+          {"what_a_hold_that_a_pause_moved_cost_more_is_charged_to_all_its_limits",
+           what_a_hold_that_a_pause_moved_cost_more_is_charged_to_all_its_limits},
           {"windows_are_not_paused", windows_are_not_paused},
           {"whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds",
            whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds}};
