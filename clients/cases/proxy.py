@@ -91,12 +91,11 @@ class Proxy:
 
     async def set_mode(self, name):
         before, self.mode = self.mode, name
+        if name == "refuse" or "tls_expired" in (before, name):
+            await self.unlisten()
         if name in ("refuse", "hang_up", "tls_expired", *ANSWERS, *STRANGERS):
             await self.hang_up()
-        if name == "refuse":
-            await self.unlisten()
-        elif not self.servers or "tls_expired" in (before, name):
-            await self.unlisten()
+        if not self.servers and name != "refuse":
             await self.listen()
         if name == "hang_up":
             self.mode = "up"
@@ -105,9 +104,11 @@ class Proxy:
                 each.release()
 
     async def hang_up(self):
-        for each in list(self.links):
+        """Of those that are connected now; one that connects at once again stays."""
+        closed = set(self.links)
+        for each in closed:
             each.close()
-        while self.links:  # their sockets are closed in a later turn
+        while closed & self.links:  # their sockets are closed in a later turn
             await asyncio.sleep(0.001)
 
     async def obey(self, line):

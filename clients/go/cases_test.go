@@ -262,9 +262,12 @@ func onErrorOf(value any) func(*Unavailable, Question) (bool, error) {
 
 func (r *run) watch(_ context.Context, call Call) {
 	told := object{"verb": call.Verb, "by": orNull(call.Limit), "allowed": nil, "decided": call.Decided}
+	var raised *Unavailable
 	switch call.Verb {
 	case "check", "look", "reserve", "acquire":
-		told["allowed"] = call.Allowed
+		if !errors.As(call.Err, &raised) {
+			told["allowed"] = call.Allowed
+		}
 	}
 	r.mu.Lock()
 	r.calls = append(r.calls, told)
