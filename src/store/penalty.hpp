@@ -35,14 +35,13 @@ inline void tell_rest(Request& request) {
   if (request.verb != Verb::reserve) return;
   ReservationTerms& asked = *request.reservation;
   asked.wait = request.decision().retry_after.value_or(std::chrono::nanoseconds{-1});
-  if (asked.wait.count() < 0 || asked.full_for.count() == 0 ||
-      (asked.full_for.count() > 0 && asked.full_for <= asked.wait))
-    return;
+  const bool never = asked.full_for.count() < 0;
+  if (!never && (asked.wait.count() < 0 || asked.full_for <= asked.wait)) return;
   request.by = asked.full_by;
   asked.wait = asked.full_for;
   Decision& decision = request.checks[request.by].decision;
-  decision.verdict = asked.wait.count() < 0 ? Verdict::never : Verdict::denied;
-  decision.retry_after = asked.wait.count() < 0 ? std::nullopt : std::optional(asked.wait);
+  decision.verdict = never ? Verdict::never : Verdict::denied;
+  decision.retry_after = never ? std::nullopt : std::optional(asked.wait);
 }
 
 }  // namespace weir::store

@@ -898,8 +898,16 @@ void Reservations::penalise(Request& request, nanoseconds now) {
     any = true;
   }
   if (!any) return;
+  std::array<Decision, kMostChecks> before{};
+  std::transform(request.checks.begin(), request.checks.end(), before.begin(),
+                 [](const Check& check) { return check.decision; });
   look_all(request.checks, now);
-  decide_slots(request.checks, now);
+  // The others are told what denied them first, which may have been full holds.
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    Check& check = request.checks[i];
+    const bool denies = !check.decision.allowed();
+    if (!may_be_breached(*check.limit, check.shadow, before[i]) || !denies) check.decision = before[i];
+  }
   tell_rest(request);
 }
 

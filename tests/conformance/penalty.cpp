@@ -156,6 +156,26 @@ void too_many_open_holds_take_no_penalty(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 8, "left");
 }
 
+// However long another limit's key rests, and whether it has come to that now or before.
+void a_rest_hides_no_hold_that_never_fits(Trial& trial) {
+  const Limit rests = with_penalty(trial.limit("1/s burst 1", 1), 30s);
+  const Limit small = trial.limit("1/s burst 1", 2);
+  Limit full = trial.limit("1/s burst 5", 3);
+  full.holding.at_most = 1;
+  trial.ask(rests, "k");
+  for (const bool before : {false, true}) {
+    TestRequest question({{small, "k", 2}, {full, "k", 2}, {rests, "k"}}, Verb::reserve);
+    question.booking.hold = 1s;
+    trial.ask(question);
+    const std::string when = before ? "it rests: " : "it comes to rest: ";
+    trial.equal(int{question.by}, 1, when + "who denies");
+    trial.expect(question.checks[0].decision.verdict == Verdict::never, when + "what never fits the burst");
+    trial.expect(question.checks[1].decision.verdict == Verdict::never, when + "what is never held");
+    trial.equal(question.checks[2].decision.retry_after.value_or(0ns).count(), nanoseconds{30s}.count(),
+                when + "the rest");
+  }
+}
+
 void a_rest_is_waited_for_as_long_as_a_hold_that_is_longer(Trial& trial) {
   Limit limit = with_penalty(trial.limit("1/s burst 2", 1), 60s);
   limit.holding.at_most = 2;
@@ -208,6 +228,7 @@ std::vector<Property> penalty_properties() {
       {"too_many_open_holds_take_no_penalty", too_many_open_holds_take_no_penalty},
       {"a_rest_is_waited_for_as_long_as_a_hold_that_is_longer",
        a_rest_is_waited_for_as_long_as_a_hold_that_is_longer},
+      {"a_rest_hides_no_hold_that_never_fits", a_rest_hides_no_hold_that_never_fits},
       {"a_key_rests_while_the_store_is_away", a_key_rests_while_the_store_is_away}};
 }
 
