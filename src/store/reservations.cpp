@@ -1059,7 +1059,7 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
   if (schedule != nullptr) used.emplace(*this, *schedule, part.hash);
   core::TwoWords state =
       used ? used->state(now) : without_schedule(table_.state_of(Table::place_of(part.hash)));
-  if (is_its && actual < part.own.count) {
+  if (is_its && used && actual < part.own.count) {
     const bool moved = schedule->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
     used->set(state, now);
     if (moved) moved_up_(schedule_key(part.hash));
