@@ -63,9 +63,9 @@ def envoy(core, folder, rls):
     """A real one, of one thread, that asks for what comes to the second of its ports; nothing where it cannot be installed. The
     backend is another of its own listeners: what answers by itself is not asked for."""
     sys.path.insert(0, str(servers.ROOT / "tests/examples"))
-    import pypi
+    import gateways
     try:
-        program = pypi.envoy()
+        program = gateways.installed("envoy")
     except AssertionError as failed:
         print(f"  Envoy is not measured: {failed}")
         yield None
