@@ -67,13 +67,17 @@ fs::path project() {
   }
 }
 
+std::string digits_of(std::string_view bytes) {
+  std::string digits;
+  core::append_hex(core::sha256(bytes), digits);
+  return digits.substr(0, kDigits);
+}
+
 // A file that is not there has a name too: the server says what is wrong with it.
 std::string named_after(const std::string& limits) {
   std::error_code error;
   const fs::path named = limits.empty() ? project() : fs::weakly_canonical(fs::absolute(limits), error);
-  std::string digits;
-  core::append_hex(core::sha256(named.string() + "\n" WEIR_VERSION), digits);
-  return digits.substr(0, kDigits);
+  return digits_of(named.string() + "\n" WEIR_VERSION);
 }
 
 }  // namespace
@@ -95,9 +99,7 @@ LocalPlace local_place(const std::string& limits) {
 LocalPlace new_local_place() {
   const core::HashKey random = core::random_key();
   const std::string_view bytes(reinterpret_cast<const char*>(&random), sizeof random);
-  std::string digits;
-  core::append_hex(core::sha256(bytes), digits);
-  return local_place_of(folder() + "/" + digits.substr(0, kDigits) + std::string(kEnding));
+  return local_place_of(folder() + "/" + digits_of(bytes) + std::string(kEnding));
 }
 
 }  // namespace weir::cli

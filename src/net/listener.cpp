@@ -26,12 +26,6 @@ bool is_loopback(const asio::ip::address& address) {
                 : address.is_loopback();
 }
 
-// 0: there is none.
-ino_t file_at(const std::string& path) {
-  struct stat found{};
-  return lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
-}
-
 template <class Protocol>
 class AsioListener final : public Listener {
  public:
@@ -128,7 +122,7 @@ class AsioListener final : public Listener {
   std::function<void(Accepted)> take_;
   std::function<void(const std::string&)> trouble_;
   bool bound_ = false;
-  ino_t file_ = 0;  // that is bound
+  std::uint64_t file_ = 0;  // that is bound
   bool stopped_ = false;
 };
 
@@ -172,6 +166,11 @@ std::unique_ptr<Listener> listen_unix(asio::io_context& context, const std::stri
   auto listener = std::make_unique<AsioListener<Local>>(context, flag, Local::endpoint(path), path);
   chmod(path.c_str(), mode);
   return listener;
+}
+
+std::uint64_t file_at(const std::string& path) {
+  struct stat found{};
+  return lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
 }
 
 std::string to_text(const tcp::endpoint& endpoint) {

@@ -43,6 +43,9 @@ std::unique_ptr<Listener> listen_tcp(boost::asio::io_context& context, const std
 std::unique_ptr<Listener> listen_unix(boost::asio::io_context& context, const std::string& flag,
                                       const std::string& path, unsigned mode = 0660);
 
+// Which file is at that path, so that another in its place is told apart; 0: there is none.
+std::uint64_t file_at(const std::string& path);
+
 std::string to_text(const boost::asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace weir::net

@@ -178,18 +178,13 @@ void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm re
 }
 
 void Pipeline::write_fields(Writer& to, const Question& question, const limits::Set* set) {
-  constexpr std::string_view kColon = ": ";
-  constexpr std::string_view kEnd = "\r\n";
   std::string lines;
   loop_.asker.append_fields(question, set, lines);
   std::vector<std::string_view> words;
-  for (std::string_view rest = lines; !rest.empty();) {
-    const std::size_t colon = rest.find(kColon);
-    const std::size_t end = rest.find(kEnd);
-    words.push_back(rest.substr(0, colon));
-    words.push_back(rest.substr(colon + kColon.size(), end - colon - kColon.size()));
-    rest.remove_prefix(end + kEnd.size());
-  }
+  service::for_each_field(lines, [&words](std::string_view name, std::string_view value) {
+    words.push_back(name);
+    words.push_back(value);
+  });
   to.array(words.size());
   for (const std::string_view each : words) to.bulk(each);
 }

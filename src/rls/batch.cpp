@@ -63,11 +63,14 @@ void Batch::take(grpc::GrpcCall& call, Asks asks) {
   const std::size_t before = loop_.asker.size();
   const std::size_t limits_before = tree_limits_.size();
   wrong = ask_for(call, asks, patience);
-  if (wrong != Wrong::nothing) {
-    while (loop_.asker.size() > before) loop_.asker.drop_last();
-    tree_limits_.resize(limits_before);
-    return refuse(call, wrong);
-  }
+  if (wrong != Wrong::nothing) take_back(call, wrong, before, limits_before);
+}
+
+// Refused; what it has asked so far is not asked.
+void Batch::take_back(grpc::GrpcCall& call, Wrong wrong, std::size_t questions, std::size_t tree_limits) {
+  while (loop_.asker.size() > questions) loop_.asker.drop_last();
+  tree_limits_.resize(tree_limits);
+  refuse(call, wrong);
 }
 
 Wrong Batch::ask_for(grpc::GrpcCall& call, Asks asks, nanoseconds patience) {
@@ -137,9 +140,7 @@ void Batch::ask_again() {
       add(*call, Asks::commit, loop_.request.descriptors().size());
       continue;
     }
-    while (loop_.asker.size() > before) loop_.asker.drop_last();
-    tree_limits_.resize(limits_before);
-    refuse(*call, wrong);
+    take_back(*call, wrong, before, limits_before);
   }
 }
 
@@ -362,12 +363,9 @@ void Batch::write_answers_headers(Message& message) {
   const service::Forms& forms = loop_.asker.forms();
   std::string lines;
   message.fields.append_to(forms, limits::Time(loop_.asker.service().wall_now()), lines);
-  for (std::string_view rest = lines; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find("\r\n"));
-    rest.remove_prefix(line.size() + 2);
-    const std::size_t colon = line.find(": ");
-    message.answer.header(line.substr(0, colon), line.substr(colon + 2));
-  }
+  service::for_each_field(lines, [&message](std::string_view name, std::string_view value) {
+    message.answer.header(name, value);
+  });
   if (forms.retry_after && message.over && message.retry_after.count() > 0)
     message.answer.header(kRetryAfter, std::to_string(message.retry_after.count()));
 }

@@ -64,6 +64,7 @@ class Batch {
   void ask_again();
   void add(grpc::GrpcCall& call, Asks asks, std::size_t parts);
   Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
+  void take_back(grpc::GrpcCall& call, Wrong wrong, std::size_t questions, std::size_t tree_limits);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
   void tell_held(const service::Question& question);

@@ -6,16 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/listener.hpp"
+
 namespace weir::inline v0_1::server {
 namespace {
 
 constexpr off_t kLongLog = off_t{512} << 10;
-
-// Of the file at that path; 0: there is none.
-std::uint64_t file_at(const std::string& path) {
-  struct stat found{};
-  return lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
-}
 
 // Standard error is at the end of a file, so what is written next is its first line.
 void shorten_log() {
@@ -32,7 +28,7 @@ LocalWatch::LocalWatch(net::Timers& timers, std::string socket, Settings::Local 
       local_(its),
       connections_(connections),
       end_(std::move(end)),
-      file_(file_at(socket_)),
+      file_(net::file_at(socket_)),
       looks_(timers) {}
 
 void LocalWatch::start() {
@@ -43,7 +39,7 @@ void LocalWatch::start() {
 }
 
 std::string LocalWatch::why_end() {
-  if (file_at(socket_) != file_) return "its socket's file has gone";
+  if (net::file_at(socket_) != file_) return "its socket's file has gone";
   const std::uint64_t came = connections_.received.load(std::memory_order_relaxed);
   const bool idle = connections_.now.load(std::memory_order_relaxed) == 0 && came == came_;
   came_ = came;

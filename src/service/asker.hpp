@@ -175,7 +175,6 @@ class Asker {
   std::uint64_t denied_ = 0;  // not told yet
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
-
   RuleTexts texts_;
   std::size_t rules_ = 0;   // of the last question, so far
   bool has_rules_ = false;  // it is not asked yet

@@ -77,22 +77,14 @@ class Asking {
   }
   // One that is charged whatever there is room for, whose checks the caller fills.
   Question& add_charge(const Outside& outside, std::uint8_t form) {
-    Question& question = asker_.add();
-    question.verb = store::Verb::charge;
-    question.form = form;
-    question.silent = question.by_file = question.explains = false;
-    question.reservation = nullptr;
+    Question& question = add_bare(store::Verb::charge, form);
     question.charge = &question.more_of().charge;
     *question.charge = {.outside = outside, .client = client_};
     return question;
   }
   // One that is reserved for now and held, whose checks the caller fills.
   Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
-    Question& question = asker_.add();
-    question.verb = store::Verb::reserve;
-    question.form = form;
-    question.silent = question.by_file = question.explains = false;
-    question.charge = nullptr;
+    Question& question = add_bare(store::Verb::reserve, form);
     question.reservation = &question.more_of().reservation;
     *question.reservation = {.hold = hold, .client = client_};
     return question;
@@ -161,6 +153,16 @@ class Asking {
   static void on_answer(store::Request& request);
 
  private:
+  // One whose checks and terms the caller fills.
+  Question& add_bare(store::Verb verb, std::uint8_t form) {
+    Question& question = asker_.add();
+    question.verb = verb;
+    question.form = form;
+    question.silent = question.by_file = question.explains = false;
+    question.reservation = nullptr;
+    question.charge = nullptr;
+    return question;
+  }
   static bool renew(store::Request& request);
   void complete(const Ask& ask, Question& question);
   void note(const Question& question);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -65,6 +66,19 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
 // The same of a request that brought its limits: they are called limit, limit-2...
 void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,
                               std::string& fields);
+
+// Calls `take` with the name and the value of each, of lines as they are appended above.
+template <class Take>
+void for_each_field(std::string_view lines, const Take& take) {
+  constexpr std::string_view kColon = ": ";
+  constexpr std::string_view kEnd = "\r\n";
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find(kEnd));
+    const std::size_t colon = line.find(kColon);
+    take(line.substr(0, colon), line.substr(colon + kColon.size()));
+    lines.remove_prefix(line.size() + kEnd.size());
+  }
+}
 
 // What clients are told of one limit.
 struct ShownNumbers {
