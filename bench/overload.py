@@ -128,17 +128,12 @@ def flood(port: int, connections: int, options, seconds: float):
         process.communicate()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 def under_load(redis, number: int, connections: int, options) -> dict:
     """`number` of servers, each flooded by that many connections, for a while."""
     with contextlib.ExitStack() as stack:
         weirs, admins = [], []
-        for _ in range(number):
-            admins.append(f"127.0.0.1:{free_port()}")
+        for port in servers.free_ports(number):
+            admins.append(f"127.0.0.1:{port}")
             weirs.append(stack.enter_context(servers.weir(
                 servers.cores()[1], "--store", f"redis://127.0.0.1:{redis.port}?prefix=", "--admin", admins[-1],
                 *options.weir)))
