@@ -19,6 +19,7 @@ void add_lint(CLI::App& app, int& result);
 void add_test(CLI::App& app, int& result);
 void add_explain(CLI::App& app, int& result);
 void add_diff(CLI::App& app, int& result);
+void add_audit(CLI::App& app, int& result);
 // These two write what the whole program's table of options says: added last.
 void add_completion(CLI::App& app, int& result);
 void add_manual(CLI::App& app, int& result);

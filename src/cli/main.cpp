@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   weir::cli::add_test(app, result);
   weir::cli::add_explain(app, result);
   weir::cli::add_diff(app, result);
+  weir::cli::add_audit(app, result);
   weir::cli::add_completion(app, result);
   weir::cli::add_manual(app, result);
   try {

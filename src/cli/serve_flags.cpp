@@ -266,6 +266,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
+  file("--audit", s.audit, "write what operators change here, each line with the hash of the last");
+  app.add_flag("--audit-required", s.audit_required, "change nothing that cannot be written there");
   app.add_flag("--allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
@@ -316,6 +318,8 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   if (settings.rls_config.empty() && !settings.rls_xds &&
       (settings.rls_merge_domains || app.count("--rls-algorithm") > 0))
     throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config or rls-xds");
+  if (settings.audit_required && settings.audit.empty())
+    throw std::runtime_error("audit-required needs audit");
   judge_store(flags, app, settings);
   if (!settings.store) need_a_store(app);
   return settings;

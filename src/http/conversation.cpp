@@ -46,6 +46,10 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   if (exchange_) {
     if (deferred_.answered()) {
       deferred_.write(exchange_->reply);
+      if (recorded_) {
+        run_recorded(*exchange_, when);
+        if (!settle(*exchange_)) return 0;
+      }
     } else {
       settle(*exchange_);
     }
@@ -98,6 +102,10 @@ void Conversation::take(std::string& out, net::Arrival when) {
   exchange->asking = &asking_;
   exchange->deferred = &deferred_;
   exchange->actor = &actor_;
+  if (route->change != nullptr && records_first(message, *route, *exchange)) {
+    exchange_ = std::move(exchange);
+    return;
+  }
   asking_.begin({when.arrived, when.now});
   route->run(message, *exchange);
   trusted_ = trusted_ || exchange->trusted;
@@ -107,6 +115,33 @@ void Conversation::take(std::string& out, net::Arrival when) {
   }
   write(exchange->reply, out);
   loop_.put_back(std::move(exchange));
+}
+
+// What is changed is written down first: true, that is under way.
+bool Conversation::records_first(const Message& message, const Handler& route, Exchange& exchange) {
+  steering::Change change = route.change(message, exchange);
+  if (!service_.records_later || !deferred_.possible()) {
+    service_.record(std::move(change), [](bool) {});
+    return false;
+  }
+  recorded_ = std::make_unique<Recorded>(Recorded{&route, std::string(message.body)});
+  service_.record(std::move(change), [this, answer = deferred_.begin()](bool written) {
+    answer([this, written](Reply&) { recorded_->written = written; });
+  });
+  return true;
+}
+
+void Conversation::run_recorded(Exchange& exchange, net::Arrival when) {
+  const std::unique_ptr<Recorded> recorded = std::move(recorded_);
+  if (!recorded->written)
+    return write_problem(exchange.reply, 503,
+                         "not written: the audit file cannot be written; nothing has changed");
+  asking_.begin({when.arrived, when.now});
+  Message message;
+  message.method = "POST";
+  message.path = recorded->route->path;
+  message.body = recorded->body;
+  recorded->route->run(message, exchange);
 }
 
 // What its head says is enough to refuse it. True: it may run.

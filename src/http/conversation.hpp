@@ -50,6 +50,8 @@ class Conversation final : public net::Conversation {
 
  private:
   void take(std::string& out, net::Arrival when);
+  bool records_first(const Message& message, const Handler& route, Exchange& exchange);
+  void run_recorded(Exchange& exchange, net::Arrival when);
   bool judge(const Message& message, const Handler*& route, Reply& reply);
   bool judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
@@ -65,6 +67,13 @@ class Conversation final : public net::Conversation {
   DeferredAnswer deferred_;
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
+  // What runs once the audit has written it down, or is refused as that could not be.
+  struct Recorded {
+    const Handler* route;
+    std::string body;
+    bool written = false;
+  };
+  std::unique_ptr<Recorded> recorded_;
   const Handler* last_ = nullptr;
   Framing framing_;  // of the request that is being answered
   bool told_to_continue_ = false;

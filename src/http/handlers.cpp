@@ -4,6 +4,7 @@
 #include <array>
 
 #include "http/answer.hpp"
+#include "http/audit_routes.hpp"
 #include "http/gate.hpp"
 #include "http/json.hpp"
 #include "http/open_api.hpp"
@@ -32,11 +33,13 @@ void run_open_api(const Message&, Exchange& exchange) {
 using steering::Role;
 
 constexpr std::string_view kPost = "POST, OPTIONS";
+constexpr std::string_view kGet = "GET, HEAD, OPTIONS";
 constexpr std::array kRoutes{
     Handler{"/v1/check", false, kPost, Role::decide, true, &run_api<RequestKind::check>},
     Handler{"/v1/look", false, kPost, Role::decide, true, &run_api<RequestKind::look>},
     Handler{"/v1/explain", false, kPost, Role::operate, true, &run_api<RequestKind::explain>},
-    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>},
+    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>,
+            &change_of_reset},
     Handler{"/v1/reserve", false, kPost, Role::decide, true, &run_api<RequestKind::reserve>},
     Handler{"/v1/acquire", false, kPost, Role::decide, true, &run_api<RequestKind::acquire>},
     Handler{"/v1/cancel", false, kPost, Role::decide, true, &run_api<RequestKind::cancel>},
@@ -45,8 +48,9 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
-    Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
+    Handler{"/openapi.json", false, kGet, Role::decide, false, &run_open_api},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "http/exchange.hpp"
 #include "http/message.hpp"
 #include "steering/actor.hpp"
+#include "steering/change.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -23,6 +24,8 @@ struct Handler {
   bool takes_json = false;  // what is posted, and nothing else
   // Adds questions and sets `answer`, or writes the reply. The message is whole, and gone after the call.
   void (*run)(const Message& message, Exchange& exchange);
+  // What it is about to change, which is written down before it runs; null: nothing, or it sees to that itself.
+  steering::Change (*change)(const Message& message, Exchange& exchange) = nullptr;
 
   bool open() const { return methods.empty(); }
   bool takes(std::string_view method) const;

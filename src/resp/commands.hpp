@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,7 @@ enum class Flags : std::uint8_t {
   unlisted = 4,      // only a better error than `unknown command`
   not_in_multi = 8,  // MULTI refuses it
   waits = 16,        // its answer may come long after it
+  audited = 32,      // it is written down before it runs, where change_of() says what it changes
 };
 constexpr Flags operator|(Flags a, Flags b) {
   return static_cast<Flags>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -136,6 +138,12 @@ void run_lastsave(RunningCommand& call);
 void run_bgsave(RunningCommand& call);
 // time_commands.cpp
 void run_weir_time(RunningCommand& call);
+constexpr std::string_view kNotWritten =
+    "ERR not written: the audit file cannot be written; nothing has changed";
+// audit_command.cpp
+// What the command is about to change, where an audit has to say so.
+std::optional<steering::Change> change_of(const Command& command, const RunningCommand& call);
+void run_audit(RunningCommand& call);
 // slow_log_command.cpp
 void run_slowlog(RunningCommand& call);
 // transaction_commands.cpp

@@ -73,6 +73,10 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
   }
   if (!settle(out)) return false;
   last_ = command;
+  if (command != nullptr && has(command->flags, Flags::audited)) {
+    RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
+    if (!transaction_.open() && records_first(*command, call)) return false;
+  }
   execute(command, bytes, out);
   return true;
 }
@@ -81,6 +85,24 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
   if (has(command.flags, Flags::waits)) pipeline_.asking().let_wait(!transaction_.running());
   return command.ask != nullptr && command.takes(words.size()) && command.ask(pipeline_, words, silent);
+}
+
+// What is changed is written down first: true, that is under way, and the command is to be taken again.
+bool Conversation::records_first(const Command& command, RunningCommand& call) {
+  if (written_ != Written::no || !caller_.authenticated || !command.takes(call.words.size())) return false;
+  std::optional<steering::Change> change = change_of(command, call);
+  if (!change) return false;
+  if (!service_.records_later || !deferred_.possible()) {
+    service_.record(*std::move(change), [](bool) {});
+    return false;
+  }
+  deferred_.ask<bool>(
+      false,
+      [this, &change](std::function<void(bool)> told) {
+        service_.record(*std::move(change), std::move(told));
+      },
+      [this](Writer&, bool written) { written_ = written ? Written::yes : Written::refused; });
+  return true;
 }
 
 void Conversation::execute(const Command* command, std::string_view bytes, std::string& out) {
@@ -125,6 +147,7 @@ void Conversation::queue(const Command& command, std::string_view bytes, Running
 // A decision comes here when it could not be gathered.
 void Conversation::run(const Command& command, RunningCommand& call) {
   if (command.ask != nullptr) return pipeline_.answer(call.reply());
+  if (std::exchange(written_, Written::no) == Written::refused) return call.fail(kNotWritten);
   const std::chrono::nanoseconds began = service_.now();
   command.run(call);
   slow_ = slow_ || call.slow;
@@ -158,6 +181,7 @@ void Conversation::run_transaction(std::string& out) {
     if (!settle(out)) return;
     const std::size_t before = out.size();
     RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
+    if (has(command.flags, Flags::audited) && records_first(command, call)) return;
     run(command, call);
     if (transaction_.silent()) out.resize(before);
     transaction_.advance();

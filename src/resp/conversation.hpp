@@ -57,6 +57,7 @@ class Conversation final : public net::Conversation {
   bool take(std::string_view bytes, std::string& out);
   bool gather(const Command& command, Arguments words, bool silent);
   bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
+  bool records_first(const Command& command, RunningCommand& call);
   void execute(const Command* command, std::string_view bytes, std::string& out);
   void queue(const Command& command, std::string_view bytes, RunningCommand& call);
   void run(const Command& command, RunningCommand& call);
@@ -73,6 +74,9 @@ class Conversation final : public net::Conversation {
   const Command* last_ = nullptr;            // that was run or gathered; null: none, or an unknown one
   std::chrono::nanoseconds waits_since_{0};  // for answers; 0: it waits for none
   std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words
+  // The next command is in the audit, or could not be written there and must not run.
+  enum class Written : std::uint8_t { no, yes, refused };
+  Written written_ = Written::no;
   bool busy_ = false;
   bool slow_ = false;  // what has just run took long: the other connections are next
 };

@@ -20,6 +20,7 @@
 #include "net/dispatcher.hpp"
 #include "server/admin.hpp"
 #include "server/aside.hpp"
+#include "server/audit_log.hpp"
 #include "server/certificates.hpp"
 #include "server/every.hpp"
 #include "server/limits_file.hpp"
@@ -117,6 +118,11 @@ class Server::Impl {
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);
+    service_.record = [this](steering::Change change, std::function<void(bool)> done) {
+      audit_.record(std::move(change), std::move(done));
+    };
+    service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
+    service_.records_later = audit_.waits();
     service_.limits = open_limits(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
@@ -236,6 +242,7 @@ class Server::Impl {
 
   void reload() {
     manager_->reloading();
+    audit_.reopen();
     for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
       if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
@@ -289,6 +296,7 @@ class Server::Impl {
   net::Timers& main_timers() { return *workers_.front()->loop().timers; }
 
   void add_rows() {
+    audit_.add_rows(service_.metrics);
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
@@ -443,6 +451,10 @@ class Server::Impl {
   store::EmbeddedStore embedded_;
   std::unique_ptr<redis::ProcessMemory> memory_;  // with a store
   service::Service service_;
+  AuditLog audit_{{.path = settings_.audit,
+                   .required = settings_.audit_required,
+                   .wall_clock = service_.options().wall_clock,
+                   .warn = [](const std::string& line) { spdlog::error("{}", line); }}};
   StoreStatus store_status_{settings_.store_text, settings_.threads};
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};

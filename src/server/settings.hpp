@@ -123,6 +123,10 @@ struct Settings {
   std::string snapshot;
   std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};
   bool ignore_bad_snapshot = false;
+
+  std::string audit;            // the file of what operators change; empty: it is kept in memory alone
+  bool audit_required = false;  // what cannot be written there must not happen
+  std::vector<std::string> events;  // where they go: files, unix:PATH, URLs
 };
 
 }  // namespace weir::server

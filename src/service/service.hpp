@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/clock_function.hpp"
 #include "core/notices.hpp"
@@ -98,6 +99,11 @@ class Service {
   // and must not happen. Any thread; `done` is called once, by any, at once or later.
   std::function<void(steering::Change change, std::function<void(bool written)> done)> record =
       [](const steering::Change&, const std::function<void(bool)>& done) { done(true); };
+  bool records_later = false;  // record() answers when it is written; else at once
+  // What it has written, the newest first.
+  std::function<std::vector<std::string>(std::size_t most)> recorded = [](std::size_t) {
+    return std::vector<std::string>();
+  };
   // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
   std::function<void(const steering::Event&)> tell = [](const steering::Event&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.

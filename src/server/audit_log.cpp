@@ -1,0 +1,300 @@
+#include "server/audit_log.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "steering/audit_line.hpp"
+
+namespace weir::inline v0_1::server {
+namespace {
+
+constexpr std::chrono::seconds kSecond{1};
+constexpr std::size_t kMostTorn = 4096;
+constexpr std::size_t kMostUsers = 1024;
+// The last line of a file is looked for in so much of its end; a line is shorter.
+constexpr std::int64_t kLongest = std::int64_t{1} << 20;
+
+std::string why() { return std::generic_category().message(errno); }
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw std::runtime_error("audit: '" + path + "': " + what);
+}
+
+std::string read_end(int file, std::int64_t size) {
+  const std::int64_t from = std::max<std::int64_t>(0, size - kLongest);
+  std::string text(static_cast<std::size_t>(size - from), '\0');
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t n = pread(file, text.data() + got, text.size() - got, from + static_cast<std::int64_t>(got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  text.resize(got);
+  return text;
+}
+
+// Of whole lines, without its end.
+std::string last_line(std::string_view text) {
+  if (text.empty()) return {};
+  text.remove_suffix(1);
+  const std::size_t before = text.rfind('\n');
+  return std::string(before == std::string_view::npos ? text : text.substr(before + 1));
+}
+
+}  // namespace
+
+AuditLog::AuditLog(Options options) : options_(std::move(options)) {
+  if (!options_.path.empty()) open_file();
+  thread_ = std::thread([this] { run(); });
+}
+
+AuditLog::~AuditLog() {
+  {
+    const detail::Held lock(mutex_);
+    end_floods(true);
+    ends_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+  if (file_ >= 0) close(file_);
+}
+
+// Throws; what was open stays open then.
+void AuditLog::open_file() {
+  const std::string& path = options_.path;
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  if (file < 0) fail(path, why());
+  struct stat found {};
+  const char* wrong = nullptr;
+  if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode)) {
+    wrong = "not a regular file";
+  } else if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    // It may be our own, opened again without having been moved.
+    struct stat ours {};
+    const bool same = file_ >= 0 && fstat(file_, &ours) == 0 && ours.st_dev == found.st_dev &&
+                      ours.st_ino == found.st_ino;
+    wrong = same ? "" : "another process writes to it";
+  }
+  if (wrong != nullptr) {
+    close(file);
+    if (*wrong == '\0') return;
+    fail(path, wrong);
+  }
+  const std::string end = read_end(file, found.st_size);
+  const std::size_t last = end.rfind('\n');
+  const std::string torn = end.substr(last == std::string::npos ? 0 : last + 1);
+  const std::int64_t whole = found.st_size - static_cast<std::int64_t>(torn.size());
+  const std::string line = last_line(end.substr(0, end.size() - torn.size()));
+  if (found.st_size > 0 && !line.empty() && !steering::is_audit_line(line)) {
+    wrong = "its last line is not one of an audit";
+  } else if (line.empty() && whole > 0) {
+    wrong = "its last line is longer than 1 MiB, so it is not an audit";
+  } else if (!torn.empty() && ftruncate(file, whole) != 0) {
+    wrong = "its last line is torn, and cannot be cut off";
+  }
+  if (wrong != nullptr) {
+    close(file);
+    fail(path, wrong);
+  }
+  if (!line.empty()) {
+    const detail::Held lock(mutex_);
+    if (head_.empty()) head_ = steering::hash_of(line);
+  }
+  if (file_ >= 0) close(file_);
+  file_ = file;
+  size_ = whole;
+  begin_file(torn.substr(0, kMostTorn));
+}
+
+void AuditLog::begin_file(const std::string& torn) {
+  std::string previous;
+  {
+    const detail::Held lock(mutex_);
+    previous = head_;
+  }
+  std::string line = steering::begin_line(options_.wall_clock(), previous, torn);
+  if (!put(line + "\n")) fail(options_.path, why());
+  const detail::Held lock(mutex_);
+  std::string head = steering::hash_of(line);
+  keep(std::move(line), std::move(head));
+}
+
+// All of it, on the disk; or none, and errno says why.
+bool AuditLog::put(const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(file_, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    written += static_cast<std::size_t>(n);
+  }
+  if (written == text.size() && fdatasync(file_) == 0) {
+    size_ += static_cast<std::int64_t>(text.size());
+    return true;
+  }
+  const int error = errno;
+  if (ftruncate(file_, size_) != 0) {
+    // The next start finds a torn line.
+  }
+  errno = error;
+  return false;
+}
+
+void AuditLog::keep(std::string line, std::string head) {
+  head_ = std::move(head);
+  lines_.fetch_add(1, std::memory_order_relaxed);
+  kept_.push_back(std::move(line));
+  if (kept_.size() > kMostKept) kept_.pop_front();
+}
+
+void AuditLog::record(steering::Change change, std::function<void(bool)> done) {
+  bool at_once = true;
+  bool written = true;
+  {
+    const detail::Held lock(mutex_);
+    if (joins_flood(change)) {
+      // Told when its second has ended.
+    } else if (waiting_.size() >= kMostWaiting || ends_) {
+      errors_.fetch_add(1, std::memory_order_relaxed);
+      written = !options_.required;
+    } else {
+      at_once = !waits();
+      waiting_.push_back({std::move(change), 1, at_once ? nullptr : std::move(done)});
+    }
+    changed_.notify_one();
+  }
+  if (at_once) done(written);
+}
+
+bool AuditLog::joins_flood(const steering::Change& change) {
+  if (change.verb != "RESET" && change.verb != "DEL") return false;
+  const std::chrono::nanoseconds now = options_.wall_clock();
+  if (floods_.size() >= kMostUsers && !floods_.contains(change.by.user)) end_floods(true);
+  Flood& flood = floods_[change.by.user];
+  if (now - flood.began >= kSecond || now < flood.began) {
+    if (flood.rest.count > 0) waiting_.push_back(std::move(flood.rest));
+    flood = {.began = now, .times = 0, .rest = {.change = {}, .count = 0, .done = {}}};
+  }
+  if (++flood.times <= kAlone) return false;
+  if (flood.rest.count++ == 0) flood.rest.change = {.by = change.by, .verb = change.verb};
+  // They are of several keys, and perhaps of several limits.
+  if (flood.rest.change.verb != change.verb) flood.rest.change.verb = "RESET";
+  return true;
+}
+
+// Those whose second has ended become lines.
+void AuditLog::end_floods(bool all) {
+  const std::chrono::nanoseconds now = options_.wall_clock();
+  for (auto each = floods_.begin(); each != floods_.end();) {
+    Flood& flood = each->second;
+    if (!all && now - flood.began < kSecond && now >= flood.began) {
+      ++each;
+      continue;
+    }
+    if (flood.rest.count > 0) waiting_.push_back(std::move(flood.rest));
+    each = floods_.erase(each);
+  }
+}
+
+void AuditLog::reopen() {
+  const detail::Held lock(mutex_);
+  reopens_ = waits();
+  changed_.notify_one();
+}
+
+void AuditLog::run() {
+  while (true) {
+    std::deque<Waiting> batch;
+    bool reopens = false;
+    {
+      const detail::Held lock(mutex_);
+      while (waiting_.empty() && !reopens_ && !ends_) {
+        if (floods_.empty()) {
+          changed_.wait(mutex_);
+        } else {
+          changed_.wait_until(mutex_, std::chrono::steady_clock::now() + std::chrono::milliseconds{200});
+          end_floods(false);
+        }
+      }
+      batch.swap(waiting_);
+      reopens = std::exchange(reopens_, false);
+      if (batch.empty() && !reopens) return;
+    }
+    write(std::move(batch));
+    if (!reopens) continue;
+    try {
+      open_file();
+    } catch (const std::exception& error) {
+      errors_.fetch_add(1, std::memory_order_relaxed);
+      options_.warn(std::string(error.what()) + "; the file that was open goes on");
+    }
+  }
+}
+
+void AuditLog::write(std::deque<Waiting> batch) {
+  std::string head;
+  {
+    const detail::Held lock(mutex_);
+    head = head_;
+  }
+  std::vector<std::pair<std::string, std::string>> lines;  // with their hashes
+  std::string text;
+  for (const Waiting& each : batch) {
+    std::string line = steering::audit_line(each.change, each.count, options_.wall_clock(), head);
+    head = steering::hash_of(line);
+    text += line + "\n";
+    lines.emplace_back(std::move(line), head);
+  }
+  const bool written = text.empty() || !waits() || put(text);
+  if (!written) {
+    errors_.fetch_add(lines.size(), std::memory_order_relaxed);
+    const std::string reason = why();
+    options_.warn("audit: '" + options_.path + "': " + reason + "; " +
+                  (options_.required ? "refused" : "not written") + ": " + lines.front().first +
+                  (lines.size() > 1 ? " and " + std::to_string(lines.size() - 1) + " more" : ""));
+  } else {
+    const detail::Held lock(mutex_);
+    for (auto& [line, hash] : lines) keep(std::move(line), std::move(hash));
+  }
+  for (const Waiting& each : batch) {
+    if (each.done) each.done(written || !options_.required);
+  }
+}
+
+std::vector<std::string> AuditLog::latest(std::size_t most) const {
+  const detail::Held lock(mutex_);
+  const std::size_t count = std::min(most, kept_.size());
+  return {kept_.rbegin(), kept_.rbegin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void AuditLog::add_rows(service::Metrics& metrics) const {
+  using Type = service::Metric::Type;
+  using Value = service::Metric::Value;
+  using service::Section;
+  metrics.add({Section::server, Type::text, "audit_head", "The hash of the audit's last line", [this] {
+                 const detail::Held lock(mutex_);
+                 return head_.empty() ? Value{} : Value{head_};
+               }});
+  metrics.add({Section::server, Type::counter, "audit_lines", "Lines of the audit since the start",
+               [this] { return Value{lines_.load(std::memory_order_relaxed)}; }, false, "weir_audit_lines_total"});
+  metrics.add({Section::server, Type::counter, "audit_errors", "Changes that the audit could not write",
+               [this] { return Value{errors_.load(std::memory_order_relaxed)}; }, false, "weir_audit_errors_total"});
+  metrics.add([this](service::Exposition& to) {
+    const detail::Held lock(mutex_);
+    if (head_.empty()) return;
+    to.family(service::Exposition::Kind::info, "weir_audit_info", "The hash of the audit's last line");
+    to.sample({{"head", head_}}, std::uint64_t{1});
+  });
+}
+
+}  // namespace weir::server
