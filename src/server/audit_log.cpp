@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
+#include "server/last_error.hpp"
 #include "steering/audit_line.hpp"
 
 namespace weir::inline v0_1::server {
@@ -23,8 +23,6 @@ constexpr std::size_t kMostUsers = 1024;
 // The last line of a file is looked for in so much of its end; a line is shorter.
 constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 
-std::string why() { return std::generic_category().message(errno); }
-
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw std::runtime_error("audit: '" + path + "': " + what);
 }
@@ -34,7 +32,8 @@ std::string read_end(int file, std::int64_t size) {
   std::string text(static_cast<std::size_t>(size - from), '\0');
   std::size_t got = 0;
   while (got < text.size()) {
-    const ssize_t n = pread(file, text.data() + got, text.size() - got, from + static_cast<std::int64_t>(got));
+    const ssize_t n =
+        pread(file, text.data() + got, text.size() - got, from + static_cast<std::int64_t>(got));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     got += static_cast<std::size_t>(n);
@@ -73,16 +72,16 @@ AuditLog::~AuditLog() {
 void AuditLog::open_file() {
   const std::string& path = options_.path;
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
-  if (file < 0) fail(path, why());
-  struct stat found {};
+  if (file < 0) fail(path, last_error());
+  struct stat found{};
   const char* wrong = nullptr;
   if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode)) {
     wrong = "not a regular file";
   } else if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     // It may be our own, opened again without having been moved.
-    struct stat ours {};
-    const bool same = file_ >= 0 && fstat(file_, &ours) == 0 && ours.st_dev == found.st_dev &&
-                      ours.st_ino == found.st_ino;
+    struct stat ours{};
+    const bool same =
+        file_ >= 0 && fstat(file_, &ours) == 0 && ours.st_dev == found.st_dev && ours.st_ino == found.st_ino;
     wrong = same ? "" : "another process writes to it";
   }
   if (wrong != nullptr) {
@@ -123,7 +122,7 @@ void AuditLog::begin_file(const std::string& torn) {
     previous = head_;
   }
   std::string line = steering::begin_line(options_.wall_clock(), previous, torn);
-  if (!put(line + "\n")) fail(options_.path, why());
+  if (!put(line + "\n")) fail(options_.path, last_error());
   const detail::Held lock(mutex_);
   std::string head = steering::hash_of(line);
   keep(std::move(line), std::move(head));
@@ -258,7 +257,7 @@ void AuditLog::write(std::deque<Waiting> batch) {
   const bool written = text.empty() || !waits() || put(text);
   if (!written) {
     errors_.fetch_add(lines.size(), std::memory_order_relaxed);
-    const std::string reason = why();
+    const std::string reason = last_error();
     options_.warn("audit: '" + options_.path + "': " + reason + "; " +
                   (options_.required ? "refused" : "not written") + ": " + lines.front().first +
                   (lines.size() > 1 ? " and " + std::to_string(lines.size() - 1) + " more" : ""));
@@ -286,9 +285,11 @@ void AuditLog::add_rows(service::Metrics& metrics) const {
                  return head_.empty() ? Value{} : Value{head_};
                }});
   metrics.add({Section::server, Type::counter, "audit_lines", "Lines of the audit since the start",
-               [this] { return Value{lines_.load(std::memory_order_relaxed)}; }, false, "weir_audit_lines_total"});
+               [this] { return Value{lines_.load(std::memory_order_relaxed)}; }, false,
+               "weir_audit_lines_total"});
   metrics.add({Section::server, Type::counter, "audit_errors", "Changes that the audit could not write",
-               [this] { return Value{errors_.load(std::memory_order_relaxed)}; }, false, "weir_audit_errors_total"});
+               [this] { return Value{errors_.load(std::memory_order_relaxed)}; }, false,
+               "weir_audit_errors_total"});
   metrics.add([this](service::Exposition& to) {
     const detail::Held lock(mutex_);
     if (head_.empty()) return;

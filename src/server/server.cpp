@@ -3,7 +3,9 @@
 #include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <exception>
@@ -22,7 +24,9 @@
 #include "server/aside.hpp"
 #include "server/audit_log.hpp"
 #include "server/certificates.hpp"
+#include "server/event_sinks.hpp"
 #include "server/every.hpp"
+#include "server/file_changes.hpp"
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
 #include "server/listeners.hpp"
@@ -106,6 +110,12 @@ service::ServiceOptions options_from(const Settings& settings) {
   return options;
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -123,12 +133,19 @@ class Server::Impl {
     };
     service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
     service_.records_later = audit_.waits();
+    service_.tell = [this](const steering::Event& event) { events_.tell(event); };
+    service_.wants_events = events_.any();
+    store_status_.on_turn = [this](const std::string& why) {
+      using What = steering::Event::What;
+      events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
+    };
     service_.limits = open_limits(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
       service_.descriptors = std::move(xds);
     }
+    tell_changes(service_);
     if (settings_.ratelimit) settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
@@ -243,6 +260,7 @@ class Server::Impl {
   void reload() {
     manager_->reloading();
     audit_.reopen();
+    events_.reopen();
     for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
       if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
@@ -297,6 +315,7 @@ class Server::Impl {
 
   void add_rows() {
     audit_.add_rows(service_.metrics);
+    events_.add_rows(service_.metrics);
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
@@ -455,6 +474,12 @@ class Server::Impl {
                    .required = settings_.audit_required,
                    .wall_clock = service_.options().wall_clock,
                    .warn = [](const std::string& line) { spdlog::error("{}", line); }}};
+  EventSinks events_{{.places = settings_.events,
+                      .server = host_name(),
+                      .wall_clock = service_.options().wall_clock,
+                      .log = [](bool warns, const std::string& line) {
+                        warns ? spdlog::warn("{}", line) : spdlog::info("{}", line);
+                      }}};
   StoreStatus store_status_{settings_.store_text, settings_.threads};
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};

@@ -53,6 +53,7 @@ std::optional<StoreStatus::Message> StoreStatus::note_ready(nanoseconds now) {
   if (!ready_since_) ready_since_ = now;
   if (told_.state == State::ready || (warned_at_ && now < *ready_since_ + kReadyFor)) return std::nullopt;
   told_ = {.state = State::ready};
+  if (std::exchange(failed_, false)) on_turn("");
   return Message{false, "store " + store_ + ": ready"};
 }
 
@@ -66,6 +67,7 @@ std::optional<StoreStatus::Message> StoreStatus::note_trouble(const View& troubl
   told_ = trouble;
   warned_at_ = now;
   const std::string what = std::string(name_of(trouble.state)) + ": " + trouble.why;
+  if (!std::exchange(failed_, true)) on_turn(what);
   return Message{true,
                  "store " + store_ + ": " + (again ? "still " : "") + what + "; --on-store-error decides" +
                      (again ? ", " + std::to_string(since) + " requests since this was last said" : "")};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ class StoreStatus {
   };
 
   StoreStatus(std::string store, std::size_t loops);
+
+  // Called when the store ceases to decide, with why, and when it decides again, without; set before the
+  // first loop notes anything. It must not call this.
+  std::function<void(const std::string& why)> on_turn = [](const std::string&) {};
 
   // That of the worst loop.
   View worst() const;
@@ -61,6 +66,7 @@ class StoreStatus {
   View told_ WEIR_GUARDED_BY(mutex_){};                           // what the log's last line says
   std::optional<nanoseconds> warned_at_ WEIR_GUARDED_BY(mutex_);  // the last line of trouble
   std::optional<nanoseconds> ready_since_ WEIR_GUARDED_BY(mutex_);
+  bool failed_ WEIR_GUARDED_BY(mutex_) = false;                 // which was told
   std::uint64_t not_decided_then_ WEIR_GUARDED_BY(mutex_) = 0;  // at the last line
   std::string eviction_ WEIR_GUARDED_BY(mutex_) = "noeviction";
   bool redis_cell_told_ WEIR_GUARDED_BY(mutex_) = false;

@@ -54,6 +54,7 @@ std::vector<std::string> FilesInForce::reload_alone() {
     reloads_.fetch_add(1, std::memory_order_relaxed);
   }
   log_(false, what_ + ": '" + path_ + "' is in force: " + compiled.counts);
+  if (before) on_change(before, compiled.made);
   const detail::Held lock(mutex_);
   hash_.clear();
   core::append_hex(core::sha256(compiled.text), hash_);
@@ -70,6 +71,7 @@ void FilesInForce::keep_what_was(const std::vector<std::string>& errors) {
     for (const std::string& each : errors) log_(true, each);
     log_(true, what_ + ": '" + path_ + "' has errors; " +
                    (in_force() ? "what was read before stays in force" : "nothing is in force yet"));
+    on_refused(errors);
   }
   const detail::Held lock(mutex_);
   last_error_ = errors.front();

@@ -33,6 +33,12 @@ class FilesInForce {
   enum class Reading : std::uint8_t { check, reload };
   using OnRead = std::function<void(const std::vector<std::string>& errors)>;
 
+  // Called when files that were read again came in force, and when they could not be used; set before any
+  // thread reads them. What was in force before is no null.
+  std::function<void(const std::shared_ptr<const void>& before, const std::shared_ptr<const void>& now)>
+      on_change = [](const auto&, const auto&) {};
+  std::function<void(const std::vector<std::string>& errors)> on_refused = [](const auto&) {};
+
   // Reads the files; what is wrong with them, in lines, and then what was in force before stays.
   std::vector<std::string> reload();
   // What is wrong with the files on disk, in lines.

@@ -105,6 +105,7 @@ class Service {
     return std::vector<std::string>();
   };
   // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
+  bool wants_events = false;  // somebody is told
   std::function<void(const steering::Event&)> tell = [](const steering::Event&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
