@@ -266,7 +266,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
-  file("--audit", s.audit, "write what operators change here, each line with the hash of the last");
+  file("--audit", s.audit, "write what operators change here, as a chain of hashes");
   app.add_flag("--audit-required", s.audit_required, "change nothing that cannot be written there");
   app.add_option("--events", s.events, "tell these of denials, bans, failures; unix:PATH and URLs too")
       ->type_name("FILE");

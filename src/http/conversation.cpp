@@ -119,13 +119,14 @@ void Conversation::take(std::string& out, net::Arrival when) {
 
 // What is changed is written down first: true, that is under way.
 bool Conversation::records_first(const Message& message, const Handler& route, Exchange& exchange) {
-  steering::Change change = route.change(message, exchange);
+  std::optional<steering::OperatorChange> change = route.change(message, exchange);
+  if (!change) return false;
   if (!service_.records_later || !deferred_.possible()) {
-    service_.record(std::move(change), [](bool) {});
+    service_.record(*std::move(change), [](bool) {});
     return false;
   }
   recorded_ = std::make_unique<Recorded>(Recorded{&route, std::string(message.body)});
-  service_.record(std::move(change), [this, answer = deferred_.begin()](bool written) {
+  service_.record(*std::move(change), [this, answer = deferred_.begin()](bool written) {
     answer([this, written](Reply&) { recorded_->written = written; });
   });
   return true;

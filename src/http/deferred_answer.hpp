@@ -1,5 +1,5 @@
 // An answer that needs another thread: one that reads a file, writes one, or asks the store for something
-// that is no decision.
+// other than a decision.
 //
 // One connection's, on the thread of its loop. Destroying it forgets what was asked.
 #pragma once

@@ -4,6 +4,7 @@
 // of what is judged before it runs (conversation.cpp).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -24,8 +25,9 @@ struct Handler {
   bool takes_json = false;  // what is posted, and nothing else
   // Adds questions and sets `answer`, or writes the reply. The message is whole, and gone after the call.
   void (*run)(const Message& message, Exchange& exchange);
-  // What it is about to change, which is written down before it runs; null: nothing, or it sees to that itself.
-  steering::Change (*change)(const Message& message, Exchange& exchange) = nullptr;
+  // What it is about to change, which is written down before it runs, if anything; null: it sees to that
+  // itself.
+  std::optional<steering::OperatorChange> (*change)(const Message& message, Exchange& exchange) = nullptr;
 
   bool open() const { return methods.empty(); }
   bool takes(std::string_view method) const;

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kMostKeys = 16;  // in a line
 
-void take_keys(Arguments keys, steering::Change& change) {
+void take_keys(Arguments keys, steering::OperatorChange& change) {
   for (const std::string_view each : keys.first(std::min(keys.size(), kMostKeys)))
     change.when.emplace_back("key", service::cut({&each, 1}).front());
   if (keys.size() > kMostKeys) change.after = "and " + std::to_string(keys.size() - kMostKeys) + " keys more";
 }
 
 // Of WEIR.RESET AS [LIMIT name] attr=value ...; false: it will be refused.
-bool take_attributes(Arguments words, Pipeline& pipeline, steering::Change& change) {
+bool take_attributes(Arguments words, Pipeline& pipeline, steering::OperatorChange& change) {
   if (words.size() > 1 && lower(words[0]) == "limit") {
     change.limit = words[1];
     words = words.subspan(2);
@@ -38,9 +38,9 @@ bool take_attributes(Arguments words, Pipeline& pipeline, steering::Change& chan
 
 }  // namespace
 
-std::optional<steering::Change> change_of(const Command& command, const RunningCommand& call) {
+std::optional<steering::OperatorChange> change_of(const Command& command, const RunningCommand& call) {
   const Arguments words = call.words;
-  steering::Change change{.by = call.caller.actor, .verb = std::string(command.name)};
+  steering::OperatorChange change{.by = call.caller.actor, .verb = std::string(command.name)};
   if (change.verb.starts_with("WEIR.")) change.verb.erase(0, 5);
   if (command.run == run_del) {
     take_keys(words.subspan(1), change);
@@ -65,10 +65,12 @@ void run_audit(RunningCommand& call) {
   constexpr std::int64_t kMost = 1024;
   std::int64_t count = 10;
   if (call.words.size() != 1) {
-    if (lower(call.words[1]) != "count") return call.fail("ERR unknown option '" + std::string(call.words[1].substr(0, 32)) + "'; known: COUNT");
+    if (lower(call.words[1]) != "count")
+      return call.fail("ERR unknown option '" + std::string(call.words[1].substr(0, 32)) + "'; known: COUNT");
     if (call.words.size() != 3) return call.fail_arity("weir.audit");
     const auto given = core::parse_integer(call.words[2]);
-    if (!given || *given < 1 || *given > kMost) return call.fail(not_in_range("COUNT", call.words[2], 1, kMost));
+    if (!given || *given < 1 || *given > kMost)
+      return call.fail(not_in_range("COUNT", call.words[2], 1, kMost));
     count = *given;
   }
   const std::vector<std::string> lines = call.service.recorded(static_cast<std::size_t>(count));

@@ -142,7 +142,7 @@ constexpr std::string_view kNotWritten =
     "ERR not written: the audit file cannot be written; nothing has changed";
 // audit_command.cpp
 // What the command is about to change, where an audit has to say so.
-std::optional<steering::Change> change_of(const Command& command, const RunningCommand& call);
+std::optional<steering::OperatorChange> change_of(const Command& command, const RunningCommand& call);
 void run_audit(RunningCommand& call);
 // slow_log_command.cpp
 void run_slowlog(RunningCommand& call);

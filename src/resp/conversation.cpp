@@ -90,7 +90,7 @@ bool Conversation::gather(const Command& command, Arguments words, bool silent) 
 // What is changed is written down first: true, that is under way, and the command is to be taken again.
 bool Conversation::records_first(const Command& command, RunningCommand& call) {
   if (written_ != Written::no || !caller_.authenticated || !command.takes(call.words.size())) return false;
-  std::optional<steering::Change> change = change_of(command, call);
+  std::optional<steering::OperatorChange> change = change_of(command, call);
   if (!change) return false;
   if (!service_.records_later || !deferred_.possible()) {
     service_.record(*std::move(change), [](bool) {});

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kSecond{1};
 constexpr std::size_t kMostTorn = 4096;
 constexpr std::size_t kMostUsers = 1024;
-// The last line of a file is looked for in so much of its end; a line is shorter.
+// Of a file that is read from its end; a line is shorter.
 constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
@@ -156,7 +156,7 @@ void AuditLog::keep(std::string line, std::string head) {
   if (kept_.size() > kMostKept) kept_.pop_front();
 }
 
-void AuditLog::record(steering::Change change, std::function<void(bool)> done) {
+void AuditLog::record(steering::OperatorChange change, std::function<void(bool)> done) {
   bool at_once = true;
   bool written = true;
   {
@@ -175,7 +175,7 @@ void AuditLog::record(steering::Change change, std::function<void(bool)> done) {
   if (at_once) done(written);
 }
 
-bool AuditLog::joins_flood(const steering::Change& change) {
+bool AuditLog::joins_flood(const steering::OperatorChange& change) {
   if (change.verb != "RESET" && change.verb != "DEL") return false;
   const std::chrono::nanoseconds now = options_.wall_clock();
   if (floods_.size() >= kMostUsers && !floods_.contains(change.by.user)) end_floods(true);

@@ -1,8 +1,8 @@
-// Who has changed what: lines in a file, written and synced by a thread of its own before a change is answered, and
-// the latest of them in memory.
+// The changes that operators make: lines in a file, written and synced by a thread of its own before a change
+// is answered, and the latest of them in memory.
 //
-// The lines are a chain (steering/audit_line.hpp). More than ten RESET or DEL of one user in a second are told by
-// one line with their number, once the second has ended; those wait for nothing.
+// The lines are a chain (steering/audit_line.hpp). More than ten RESET or DEL of one user in a second are
+// told by one line with their number, once the second has ended; those wait for nothing.
 //
 // Any thread. Not for: events, which may be dropped (event_sinks.hpp).
 #pragma once
@@ -37,7 +37,8 @@ class AuditLog {
     std::function<void(const std::string&)> warn = [](const std::string&) {};
   };
 
-  // Throws std::runtime_error when the file cannot be opened, is no regular file, or another process writes it.
+  // Throws std::runtime_error when the file cannot be opened, is not a regular file, or is written to by
+  // another process.
   explicit AuditLog(Options options);
   // What waits is written first.
   ~AuditLog();
@@ -45,7 +46,7 @@ class AuditLog {
   AuditLog& operator=(const AuditLog&) = delete;
 
   // `done` is called once, at once or by the thread of this: false, and the change must not happen.
-  void record(steering::Change change, std::function<void(bool written)> done);
+  void record(steering::OperatorChange change, std::function<void(bool written)> done);
   // Opens the file again, as it may have been moved away. Returns at once.
   void reopen();
 
@@ -55,7 +56,7 @@ class AuditLog {
 
  private:
   struct Waiting {
-    steering::Change change;
+    steering::OperatorChange change;
     std::uint64_t count = 1;
     std::function<void(bool)> done;
   };
@@ -66,7 +67,7 @@ class AuditLog {
     Waiting rest{.change = {}, .count = 0, .done = {}};
   };
 
-  bool joins_flood(const steering::Change& change) WEIR_REQUIRES(mutex_);
+  bool joins_flood(const steering::OperatorChange& change) WEIR_REQUIRES(mutex_);
   void end_floods(bool all) WEIR_REQUIRES(mutex_);
   void run();
   void write(std::deque<Waiting> batch);
@@ -84,8 +85,8 @@ class AuditLog {
   std::string head_ WEIR_GUARDED_BY(mutex_);
   bool reopens_ WEIR_GUARDED_BY(mutex_) = false;
   bool ends_ WEIR_GUARDED_BY(mutex_) = false;
-  int file_ = -1;           // of the thread, once it runs, as is the next
-  std::int64_t size_ = 0;   // of it, up to the end of the last whole line
+  int file_ = -1;          // of the thread, once it runs, as is the next
+  std::int64_t size_ = 0;  // of it, up to the end of the last whole line
   std::atomic<std::uint64_t> lines_{0};
   std::atomic<std::uint64_t> errors_{0};
   std::thread thread_;

@@ -33,10 +33,11 @@ class AuditLogTest : public ::testing::Test {
             .wall_clock = [this] { return now_; },
             .warn = [this](const std::string& line) { warned_ += line + "\n"; }};
   }
-  static steering::Change change(std::string verb, std::string user = "ann") {
-    return {.by = {.user = std::move(user)}, .verb = std::move(verb), .limit = "user", .when = {{"user", "42"}}};
+  static steering::OperatorChange change(std::string verb, std::string user = "ann") {
+    return {
+        .by = {.user = std::move(user)}, .verb = std::move(verb), .limit = "user", .when = {{"user", "42"}}};
   }
-  static bool record(AuditLog& log, steering::Change change) {
+  static bool record(AuditLog& log, steering::OperatorChange change) {
     std::promise<bool> written;
     log.record(std::move(change), [&written](bool yes) { written.set_value(yes); });
     return written.get_future().get();
@@ -78,7 +79,8 @@ TEST_F(AuditLogTest, a_line_is_in_the_file_when_it_is_told_that_it_is_written) {
   AuditLog log(options());
   ASSERT_TRUE(record(log, change("BAN")));
   ASSERT_EQ(lines_of(path_).size(), 2);
-  EXPECT_NE(lines_of(path_)[1].find(R"("verb":"BAN","limit":"user","when":{"user":"42"})"), std::string::npos);
+  EXPECT_NE(lines_of(path_)[1].find(R"("verb":"BAN","limit":"user","when":{"user":"42"})"),
+            std::string::npos);
   EXPECT_EQ(log.latest(1), std::vector<std::string>{lines_of(path_)[1]});
   EXPECT_EQ(log.latest(9).size(), 2);
 }
@@ -119,7 +121,7 @@ TEST_F(AuditLogTest, half_a_line_is_kept_in_the_next_first_line) {
   EXPECT_NE(lines_of(path_)[2].find(R"("torn":"{\u0022time\u0022:\u00222026-")"), std::string::npos);
 }
 
-TEST_F(AuditLogTest, what_is_no_audit_is_not_written_to) {
+TEST_F(AuditLogTest, another_file_is_not_written_to) {
   std::ofstream(path_) << "hello\n";
   EXPECT_EQ(fault(), said("its last line is not one of an audit"));
   EXPECT_EQ(lines_of(path_), std::vector<std::string>{"hello"});
@@ -152,7 +154,8 @@ TEST_F(AuditLogTest, a_flood_of_resets_is_a_line_with_their_number) {
   EXPECT_EQ(lines.size(), 1 + 10 + 10 + 1 + 1 + 2);
   std::size_t told = 0;
   for (const std::string& each : lines) {
-    const bool is_count = each.find(R"("count":90)") != std::string::npos || each.find(R"("count":2)") != std::string::npos;
+    const bool is_count =
+        each.find(R"("count":90)") != std::string::npos || each.find(R"("count":2)") != std::string::npos;
     told += is_count ? 1 : 0;
   }
   EXPECT_EQ(told, 2);
@@ -199,7 +202,7 @@ TEST_F(AuditLogTest, in_memory_it_keeps_the_latest_and_nobody_waits) {
   AuditLog log(in_memory);
   EXPECT_FALSE(log.waits());
   for (std::size_t i = 0; i < AuditLog::kMostKept + 100; ++i) {
-    steering::Change each = change("BAN");
+    steering::OperatorChange each = change("BAN");
     each.number = i + 1;
     bool told = false;
     log.record(std::move(each), [&told](bool written) { told = written; });

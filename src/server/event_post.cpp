@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-using Request = beast::http::request<beast::http::string_body>;
+using PostRequest = beast::http::request<beast::http::string_body>;
 using asio::use_awaitable;
 
 // An answer is read for its status alone.
@@ -30,7 +30,7 @@ constexpr std::size_t kMostAnswer = std::size_t{64} << 10;
 constexpr std::chrono::seconds kAtTheEnd{1};
 
 template <class Stream>
-asio::awaitable<unsigned> exchange(Stream& stream, const Request& request) {
+asio::awaitable<unsigned> exchange(Stream& stream, const PostRequest& request) {
   co_await beast::http::async_write(stream, request, use_awaitable);
   beast::flat_buffer buffer;
   beast::http::response_parser<beast::http::string_body> answer;
@@ -45,7 +45,7 @@ struct Place {
   bool tls;
 };
 
-asio::awaitable<unsigned> post(asio::io_context& context, Place place, const Request& request) {
+asio::awaitable<unsigned> post(asio::io_context& context, Place place, const PostRequest& request) {
   asio::ip::tcp::resolver resolver(context);
   const auto found = co_await resolver.async_resolve(place.host, place.port, use_awaitable);
   if (!place.tls) {
@@ -100,7 +100,7 @@ EventPost::EventPost(const std::string& url) {
 }
 
 std::string EventPost::send(const std::string& lines) {
-  Request request(beast::http::verb::post, target_, 11);
+  PostRequest request(beast::http::verb::post, target_, 11);
   request.set(beast::http::field::host, authority_);
   request.set(beast::http::field::user_agent, "weir/" WEIR_VERSION);
   request.set(beast::http::field::content_type, "application/x-ndjson");

@@ -13,7 +13,7 @@ class EventPost {
  public:
   static constexpr std::chrono::seconds kLongest{5};
 
-  // Throws std::runtime_error when it is no URL that can be posted to.
+  // Throws std::runtime_error when the URL cannot be posted to.
   explicit EventPost(const std::string& url);
 
   // Empty: it was answered with a status of 200 to 299; else why not.

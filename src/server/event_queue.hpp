@@ -1,4 +1,4 @@
-// Events that wait for one place to be delivered to: at most so many bytes. Beyond that the oldest go, and
+// Events that wait for one place to be delivered to: at most 1 MiB of them. Beyond that the oldest go, and
 // the next that is taken begins with how many they were.
 //
 // Any thread adds, one takes.

@@ -22,12 +22,12 @@ namespace {
 constexpr int kPatience = 5'000;  // ms, for a reader that takes nothing
 
 // A descriptor of its own, which is never waited for without end.
-class Descriptor {
+class OpenDescriptor {
  public:
-  ~Descriptor() { reset(); }
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  ~OpenDescriptor() { reset(); }
+  OpenDescriptor() = default;
+  OpenDescriptor(const OpenDescriptor&) = delete;
+  OpenDescriptor& operator=(const OpenDescriptor&) = delete;
   void reset(int to = -1) {
     if (number_ >= 0) close(number_);
     number_ = to;
@@ -86,7 +86,7 @@ class FileSink final : public EventSink {
 
  private:
   const std::string path_;
-  Descriptor file_;
+  OpenDescriptor file_;
   std::atomic<bool> moved_{false};
 };
 
@@ -134,7 +134,7 @@ class SocketSink final : public EventSink {
   }
 
   const std::string path_;
-  Descriptor socket_;
+  OpenDescriptor socket_;
   bool datagrams_ = false;
 };
 

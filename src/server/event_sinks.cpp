@@ -22,7 +22,7 @@ struct EventSinks::Place {
   Place(std::unique_ptr<EventSink> its_sink, const EventSinks& all)
       : sink(std::move(its_sink)),
         queue([&all](std::uint64_t lines) {
-          return all.line_of({.what = steering::Event::What::dropped, .count = lines});
+          return all.line_of({.what = steering::OperatorEvent::What::dropped, .count = lines});
         }),
         log(all.options_.log),
         thread([this] { run(); }) {}
@@ -65,11 +65,11 @@ EventSinks::~EventSinks() {
   for (const auto& each : places_) each->thread.join();
 }
 
-std::string EventSinks::line_of(const steering::Event& event) const {
+std::string EventSinks::line_of(const steering::OperatorEvent& event) const {
   return steering::event_line(event, options_.wall_clock(), options_.server);
 }
 
-void EventSinks::tell(const steering::Event& event) {
+void EventSinks::tell(const steering::OperatorEvent& event) {
   if (places_.empty()) return;
   told_.fetch_add(1, std::memory_order_relaxed);
   const std::string line = line_of(event);
@@ -84,7 +84,6 @@ void EventSinks::add_rows(service::Metrics& metrics) const {
   using Type = service::Metric::Type;
   using Value = service::Metric::Value;
   using service::Section;
-  if (places_.empty()) return;
   metrics.add({Section::stats, Type::counter, "events", "Events that were told",
                [this] { return Value{told_.load(std::memory_order_relaxed)}; }, false, "weir_events_total"});
   metrics.add({Section::stats, Type::counter, "events_dropped",

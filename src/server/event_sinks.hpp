@@ -26,7 +26,7 @@ class EventSinks {
     std::function<void(bool warns, const std::string&)> log = [](bool, const std::string&) {};
   };
 
-  // Throws std::runtime_error when a place is none.
+  // Throws std::runtime_error when a place cannot be one.
   explicit EventSinks(Options options);
   // What waits is delivered once more, as far as that takes no time.
   ~EventSinks();
@@ -34,14 +34,14 @@ class EventSinks {
   EventSinks& operator=(const EventSinks&) = delete;
 
   bool any() const { return !places_.empty(); }
-  void tell(const steering::Event& event);
+  void tell(const steering::OperatorEvent& event);
   void reopen();  // files
   void add_rows(service::Metrics& metrics) const;
 
  private:
   struct Place;
 
-  std::string line_of(const steering::Event& event) const;
+  std::string line_of(const steering::OperatorEvent& event) const;
 
   const Options options_;
   std::vector<std::unique_ptr<Place>> places_;

@@ -20,7 +20,7 @@ namespace weir::inline v0_1::server {
 namespace {
 
 using boost::asio::ip::tcp;
-using What = steering::Event::What;
+using What = steering::OperatorEvent::What;
 
 class EventSinksTest : public ::testing::Test {
  protected:
@@ -54,7 +54,7 @@ class EventSinksTest : public ::testing::Test {
 constexpr const char* kBanned =
     "{\"time\":\"1970-01-01T00:00:00.000Z\",\"event\":\"banned\",\"server\":\"a\",\"limit\":\"user\","
     "\"key\":\"user=42\"}\n";
-const steering::Event kEvent{.what = What::banned, .limit = "user", .key = "user=42"};
+const steering::OperatorEvent kEvent{.what = What::banned, .limit = "user", .key = "user=42"};
 
 TEST_F(EventSinksTest, a_file_is_appended_to_and_opened_again) {
   const auto path = folder_ / "events";
@@ -114,13 +114,13 @@ TEST_F(EventSinksTest, one_that_takes_nothing_holds_up_nobody) {
   const auto path = folder_ / "events";
   EventSinks sinks(to({"http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()),
                        "unix:" + (folder_ / "none").string(), path.string()}));
-  steering::Event event = kEvent;
+  steering::OperatorEvent event = kEvent;
   event.key = std::string(1000, 'x');
   for (int i = 0; i < 3000; ++i) sinks.tell(event);
   while (std::filesystem::file_size(path) < 3'000'000 && !std::filesystem::is_empty(path)) usleep(1000);
 }
 
-TEST_F(EventSinksTest, a_place_that_is_none_is_refused) {
+TEST_F(EventSinksTest, what_cannot_be_a_place_is_refused) {
   EXPECT_EQ(fault("ftp://x/y"),
             "events: 'ftp://' is unknown: a file, unix:PATH, http://... or https://... was expected");
   EXPECT_EQ(fault("http://"), "events: http://: this is not http://HOST[:PORT]/PATH");

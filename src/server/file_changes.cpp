@@ -26,14 +26,15 @@ std::string lines_of(const std::vector<limits::Difference>& differences) {
   return text;
 }
 
-steering::Change reload() { return {.by = {.user = "file", .protocol = "file"}, .verb = "RELOAD"}; }
+steering::OperatorChange reload() { return {.by = {.user = "file", .protocol = "file"}, .verb = "RELOAD"}; }
 
 // One that cannot be used is read again each minute.
 auto tell_refused(service::Service& service) {
   return [&service, told = std::make_shared<std::string>()](const std::vector<std::string>& errors) {
     if (std::exchange(*told, errors.front()) == errors.front()) return;
-    service.tell(
-        {.what = steering::Event::What::file_refused, .reason = errors.front(), .count = errors.size()});
+    service.tell({.what = steering::OperatorEvent::What::file_refused,
+                  .reason = errors.front(),
+                  .count = errors.size()});
   };
 }
 
@@ -46,7 +47,7 @@ void tell_changes(service::Service& service) {
       const auto file_of = [](const auto& made) -> const limits::File& {
         return std::static_pointer_cast<const limits::Set>(made)->file();
       };
-      steering::Change change = reload();
+      steering::OperatorChange change = reload();
       change.after = lines_of(limits::differences(file_of(before), file_of(now)));
       service.record(std::move(change), [](bool) {});
     };
@@ -54,7 +55,7 @@ void tell_changes(service::Service& service) {
   if (!service.descriptors) return;
   service.descriptors->on_refused = tell_refused(service);
   service.descriptors->on_change = [&service](const auto&, const auto&) {
-    steering::Change change = reload();
+    steering::OperatorChange change = reload();
     change.after = "Envoy's rate limits";
     service.record(std::move(change), [](bool) {});
   };

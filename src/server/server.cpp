@@ -128,15 +128,15 @@ class Server::Impl {
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);
-    service_.record = [this](steering::Change change, std::function<void(bool)> done) {
+    service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
       audit_.record(std::move(change), std::move(done));
     };
     service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
     service_.records_later = audit_.waits();
-    service_.tell = [this](const steering::Event& event) { events_.tell(event); };
+    service_.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
     service_.wants_events = events_.any();
     store_status_.on_turn = [this](const std::string& why) {
-      using What = steering::Event::What;
+      using What = steering::OperatorEvent::What;
       events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
     };
     service_.limits = open_limits(settings_, service_);

@@ -34,7 +34,7 @@ class FilesInForce {
   using OnRead = std::function<void(const std::vector<std::string>& errors)>;
 
   // Called when files that were read again came in force, and when they could not be used; set before any
-  // thread reads them. What was in force before is no null.
+  // thread reads them. Something was in force before.
   std::function<void(const std::shared_ptr<const void>& before, const std::shared_ptr<const void>& now)>
       on_change = [](const auto&, const auto&) {};
   std::function<void(const std::vector<std::string>& errors)> on_refused = [](const auto&) {};

@@ -97,8 +97,8 @@ class Service {
   SlowLog slow_log;
   // Writes down what an operator is about to change, before it is in force; false: it could not be written,
   // and must not happen. Any thread; `done` is called once, by any, at once or later.
-  std::function<void(steering::Change change, std::function<void(bool written)> done)> record =
-      [](const steering::Change&, const std::function<void(bool)>& done) { done(true); };
+  std::function<void(steering::OperatorChange change, std::function<void(bool written)> done)> record =
+      [](const steering::OperatorChange&, const std::function<void(bool)>& done) { done(true); };
   bool records_later = false;  // record() answers when it is written; else at once
   // What it has written, the newest first.
   std::function<std::vector<std::string>(std::size_t most)> recorded = [](std::size_t) {
@@ -106,7 +106,7 @@ class Service {
   };
   // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
   bool wants_events = false;  // somebody is told
-  std::function<void(const steering::Event&)> tell = [](const steering::Event&) {};
+  std::function<void(const steering::OperatorEvent&)> tell = [](const steering::OperatorEvent&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.

@@ -20,8 +20,8 @@ bool is_hash(std::string_view text) {
          });
 }
 
-// What the line says of the one before it: a hash, or nothing where it is the first of all. Null: it does not end
-// as a line of an audit does.
+// What the line says of the one before it: a hash, or nothing where it is the first of all. Null: it does not
+// end as a line of an audit does.
 std::optional<std::string_view> previous_of(std::string_view line) {
   if (!line.ends_with(kAfterHash)) return std::nullopt;
   line.remove_suffix(kAfterHash.size());
@@ -33,7 +33,7 @@ std::optional<std::string_view> previous_of(std::string_view line) {
 
 }  // namespace
 
-std::string audit_line(const Change& change, std::uint64_t count, std::chrono::nanoseconds now,
+std::string audit_line(const OperatorChange& change, std::uint64_t count, std::chrono::nanoseconds now,
                        std::string_view previous) {
   std::string line;
   core::JsonWriter json(line);

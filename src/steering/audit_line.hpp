@@ -1,5 +1,6 @@
-// The lines of an audit: each is one change, as JSON, and ends in the SHA-256 of the line before it, so that what
-// is cut, reordered or edited is found. What is cut at the end is found only by a hash that was kept elsewhere.
+// The lines of an audit: each is one change, as JSON, and ends in the SHA-256 of the line before it, so that
+// what is cut, reordered or edited is found. What is cut at the end is found only by a hash that was kept
+// elsewhere.
 //
 // Pure, any thread. Not for: files (server/audit_log.hpp).
 #pragma once
@@ -14,11 +15,12 @@
 
 namespace weir::inline v0_1::steering {
 
-// Without its end. `count`: that many changes of one user are told by this line; 1: it is one. `now` is of the
-// wall clock. `previous`: hash_of() the line before.
-std::string audit_line(const Change& change, std::uint64_t count, std::chrono::nanoseconds now,
+// Without its end. `count`: that many changes of one user are told by this line; 1: it is one. `now` is of
+// the wall clock. `previous`: hash_of() the line before.
+std::string audit_line(const OperatorChange& change, std::uint64_t count, std::chrono::nanoseconds now,
                        std::string_view previous);
-// The first of each file and each start. `torn`: half a line that the file ended in; it is no part of the chain.
+// The first of each file and each start. `torn`: half a line that the file ended in; it is not a part of the
+// chain.
 std::string begin_line(std::chrono::nanoseconds now, std::string_view previous, std::string_view torn);
 
 bool is_audit_line(std::string_view line);

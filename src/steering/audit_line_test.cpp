@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-Change ban(std::string reason) {
+OperatorChange ban(std::string reason) {
   return {.by = {.user = "ann", .role = Role::operate, .address = "10.0.0.7", .protocol = "resp"},
           .verb = "BAN",
           .limit = "user",
@@ -38,10 +38,11 @@ std::pair<std::size_t, std::string> check(const std::vector<std::string>& lines)
 }
 
 TEST(AuditLine, says_who_changed_what) {
-  EXPECT_EQ(audit_line(ban("scraping"), 1, seconds{0}, "abc"),
-            R"({"time":"1970-01-01T00:00:00.000Z","user":"ann","role":"operate","address":"10.0.0.7",)"
-            R"("protocol":"resp","verb":"BAN","limit":"user","when":{"user":"42","path":"/a\u0022b"},"before":null,)"
-            R"("after":"until 2026-12-01T00:00:00.000Z","reason":"scraping","number":7,"previous":"abc"})");
+  EXPECT_EQ(
+      audit_line(ban("scraping"), 1, seconds{0}, "abc"),
+      R"({"time":"1970-01-01T00:00:00.000Z","user":"ann","role":"operate","address":"10.0.0.7",)"
+      R"("protocol":"resp","verb":"BAN","limit":"user","when":{"user":"42","path":"/a\u0022b"},"before":null,)"
+      R"("after":"until 2026-12-01T00:00:00.000Z","reason":"scraping","number":7,"previous":"abc"})");
   EXPECT_NE(audit_line(ban(""), 12, seconds{0}, "").find(R"("reason":null,"number":7,"count":12,)"),
             std::string::npos);
 }
@@ -69,12 +70,14 @@ TEST(AuditChain, finds_lines_that_are_cut_or_reordered) {
   for (std::size_t i = 1; i + 1 < good.size(); ++i) {
     std::vector<std::string> cut = good;
     cut.erase(cut.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_EQ(check(cut), std::pair(i + 1, std::string("the line before has been changed, or lines are missing")));
+    EXPECT_EQ(check(cut),
+              std::pair(i + 1, std::string("the line before has been changed, or lines are missing")));
     std::vector<std::string> swapped = good;
     std::swap(swapped[i], swapped[i + 1]);
     EXPECT_EQ(check(swapped).first, i + 1);
   }
-  EXPECT_EQ(check({good.begin() + 1, good.end()}), std::pair(std::size_t{1}, std::string("the file has lost its first line")));
+  EXPECT_EQ(check({good.begin() + 1, good.end()}),
+            std::pair(std::size_t{1}, std::string("the file has lost its first line")));
   EXPECT_EQ(check({"hello"}), std::pair(std::size_t{1}, std::string("this is not a line of an audit")));
 }
 

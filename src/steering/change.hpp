@@ -1,6 +1,6 @@
 // What an operator changes, as the audit has it.
 //
-// A plain value, any thread. Not for: writing it down (audit.hpp).
+// A plain value, any thread. Not for: writing it down (server/audit_log.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weir::inline v0_1::steering {
 
-struct Change {
+struct OperatorChange {
   Actor by;
   std::string verb;  // upper case, without "WEIR.": "BAN"
   std::string limit{};

@@ -1,6 +1,6 @@
 // Something that people want to be told of when it happens.
 //
-// A plain value, any thread. Not for: delivering it (events.hpp).
+// A plain value, any thread. Not for: delivering it (server/event_sinks.hpp).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace weir::inline v0_1::steering {
 
-struct Event {
+struct OperatorEvent {
   enum class What : std::uint8_t {
     denied,        // a key, for the first time in a period
     near,          // the same: less than a fifth is left
@@ -39,6 +39,8 @@ struct Event {
   std::uint64_t count = 0;
 };
 
-constexpr std::string_view name_of(Event::What what) { return Event::kNames[static_cast<std::size_t>(what)]; }
+constexpr std::string_view name_of(OperatorEvent::What what) {
+  return OperatorEvent::kNames[static_cast<std::size_t>(what)];
+}
 
 }  // namespace weir::steering

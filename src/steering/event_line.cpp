@@ -5,7 +5,7 @@
 
 namespace weir::inline v0_1::steering {
 
-std::string event_line(const Event& event, std::chrono::nanoseconds now, std::string_view server) {
+std::string event_line(const OperatorEvent& event, std::chrono::nanoseconds now, std::string_view server) {
   std::string line;
   core::JsonWriter json(line);
   json.begin_object();

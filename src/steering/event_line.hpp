@@ -12,6 +12,6 @@
 namespace weir::inline v0_1::steering {
 
 // With its end. `now` is of the wall clock; `server` is the name of this one.
-std::string event_line(const Event& event, std::chrono::nanoseconds now, std::string_view server);
+std::string event_line(const OperatorEvent& event, std::chrono::nanoseconds now, std::string_view server);
 
 }  // namespace weir::steering
