@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -175,6 +176,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("HOST:PORT");
   app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
+  app.add_option("--admin-name", s.admin_names, "a host name by which browsers reach it; may be repeated")
+      ->type_name("NAME");
   app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
   const auto size = [&app](const char* name, std::string& text, const char* what) {
@@ -293,6 +296,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   for (const std::string& text : flags.admin) {
     if (!text.empty()) settings.admin.push_back(parse_address("admin", text));
+  }
+  for (std::string& each : settings.admin_names) {
+    for (char& c : each) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);

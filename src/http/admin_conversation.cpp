@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/address.hpp"
+#include "core/printable.hpp"
 #include "http/authorization.hpp"
+#include "http/handlers.hpp"
 #include "http/problem.hpp"
 
 namespace weir::inline v0_1::http {
@@ -31,6 +34,25 @@ std::string here_are(const AdminPages& pages) {
   return text;
 }
 
+// What is answered by a loop that decides; the gate is not: what calls it passes on what its own clients
+// send.
+bool is_forwarded(const Message& message) {
+  const Handler* const route = find_route(message.path);
+  return route != nullptr ? !route->open() : message.path.starts_with("/v1/");
+}
+
+// localhost, an address, or one of the names; with a port or without. No name leads to an address by itself.
+bool is_our_host(std::string_view host, const net::Peer& peer, const std::vector<std::string>& names) {
+  if (peer.address == "unix") return true;
+  const std::size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
+  std::string name(host.substr(0, has_port ? colon : host.size()));
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return lower(c); });
+  if (name == "localhost" || std::find(names.begin(), names.end(), name) != names.end()) return true;
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  return core::parse_address(name).has_value();
+}
+
 }  // namespace
 
 AdminPage metrics_page(std::string path, service::Service& service, const Readiness& readiness) {
@@ -56,14 +78,31 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness) {
           {"/readyz", told(readiness.why_not)}};
 }
 
-AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room,
-                                     net::Peer peer)
-    : service_(service), pages_(pages), room_(room), peer_(std::move(peer)) {}
+AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api,
+                                     FieldRoom& room, net::Peer peer, std::function<void()> resume)
+    : service_(service),
+      pages_(pages),
+      api_(api),
+      room_(room),
+      peer_(std::move(peer)),
+      resume_(std::move(resume)) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
+  if (waits_) return 0;
   busy_ = late_ = false;
+  if (const auto forwarded = std::exchange(forwarded_, nullptr)) {
+    out += forwarded->reply;
+    late_ = forwarded->late;
+    closing_ = forwarded->closes;
+    if (closing_) return input.size();
+    if (late_) {
+      busy_ = true;
+      return 0;
+    }
+  }
   const RequestParser::Status status = parser_.next(input, room_);
-  if (status == RequestParser::Status::incomplete) return 0;
+  if (status == RequestParser::Status::incomplete || (status == RequestParser::Status::head && has_head_))
+    return 0;
   Reply reply;
   if (status == RequestParser::Status::refused) {
     write_problem(reply, parser_.refusal().status, parser_.refusal().detail);
@@ -74,7 +113,15 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   const Message& message = parser_.message();
   // Nothing here takes a body, so none is waited for.
   const bool whole = status == RequestParser::Status::whole;
-  answer(message, reply);
+  has_head_ = false;
+  const bool is_api = api_.forward && is_forwarded(message);
+  if (is_api && judge_page(message, reply)) {
+    has_head_ = !whole;
+    if (!whole) return 0;
+    forward(input.substr(0, parser_.consumed()));
+    return parser_.consumed();
+  }
+  if (!is_api) answer(message, reply);
   write(reply,
         {.minor = message.minor, .keep_alive = message.keep_alive && whole, .head = message.method == "HEAD"},
         out);
@@ -82,6 +129,47 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   // The next one in a turn of its own: a scrape is long.
   busy_ = late_ || parser_.consumed() < input.size();
   return parser_.consumed();
+}
+
+// A page of another site must not ask, in whatever way its browser may be led here: by its Origin, or, where
+// nobody has to show who they are, by a name that was made to lead to this address.
+bool AdminConversation::judge_page(const Message& message, Reply& reply) const {
+  const std::string_view host = message.value("Host");
+  const Field* const origin = message.find("Origin");
+  const bool is_ours = is_our_host(host, peer_, api_.names);
+  if (origin == nullptr) {
+    if (is_ours || host.empty() || asks_who(service_)) return true;
+    write_problem(
+        reply, 403,
+        "the name '" + core::printable(host.substr(0, 64)) +
+            "' is not known to lead here: use an address or localhost, or start weir with --admin-name");
+    return false;
+  }
+  const bool same_host =
+      origin->value == "http://" + std::string(host) || origin->value == "https://" + std::string(host);
+  if (same_host && is_ours) return true;
+  write_problem(reply, 403,
+                same_host
+                    ? "a page at '" + core::printable(host.substr(0, 64)) +
+                          "' may ask only where --admin-name is that name"
+                    : "a request with Origin comes from a web page, and this one is not of this listener");
+  return false;
+}
+
+// Answered by another loop, and then by the next call of feed().
+void AdminConversation::forward(std::string_view request) {
+  waits_ = true;
+  forwarded_ = std::make_shared<Forwarded>();
+  api_.forward(std::string(request), peer_,
+               [this, &api = api_, weak = std::weak_ptr<Forwarded>(forwarded_)](Forwarded answer) {
+                 api.post([this, weak, answer = std::move(answer)]() mutable {
+                   const auto forwarded = weak.lock();
+                   if (forwarded == nullptr) return;
+                   *forwarded = std::move(answer);
+                   waits_ = false;
+                   resume_();
+                 });
+               });
 }
 
 void AdminConversation::answer(const Message& message, Reply& reply) {

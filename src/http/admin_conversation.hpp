@@ -4,16 +4,20 @@
 //   GET /metrics   Prometheus' text, or OpenMetrics where Accept asks for it
 //   GET /healthz   200 as long as the program runs and its event loops answer, else 503 and which does not
 //   GET /readyz    200 when it is to be sent requests, else 503 and why
+//   /v1/...        what operators ask and change, by a loop that decides
 //
 // One thread, that of its loop, which decides nothing. Not for: deciding (conversation.hpp).
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "http/deferred_answer.hpp"
+#include "http/forwards.hpp"
 #include "http/parser.hpp"
 #include "http/writer.hpp"
 #include "net/conversation.hpp"
@@ -36,6 +40,14 @@ struct Readiness {
   std::function<std::string()> why_ill;  // empty: it is alive
 };
 
+// What else a listener of pages answers: the paths of /v1, by a loop that decides.
+struct AdminApi {
+  Forward forward{};            // empty: nothing
+  DeferredAnswer::Post post{};  // calls it in a later turn of the listener's loop; any thread
+  // Hosts by which the listener is reached, in lower case, besides its addresses and localhost.
+  std::vector<std::string> names{};
+};
+
 // What they view must outlive them.
 AdminPage metrics_page(std::string path, service::Service& service, const Readiness& readiness);
 // Those above.
@@ -44,11 +56,12 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness);
 class AdminConversation final : public net::Conversation {
  public:
   // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
-  AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room, net::Peer peer);
+  AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api, FieldRoom& room,
+                    net::Peer peer, std::function<void()> resume);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return false; }
-  bool busy() const override { return busy_; }
+  bool waiting() const override { return waits_; }
+  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -59,13 +72,20 @@ class AdminConversation final : public net::Conversation {
 
  private:
   void answer(const Message& message, Reply& reply);
+  bool judge_page(const Message& message, Reply& reply) const;
+  void forward(std::string_view request);
   bool judge_caller(const Message& message, Reply& reply);
   void write(const Reply& reply, const Framing& framing, std::string& out);
 
   service::Service& service_;
   const AdminPages& pages_;
+  const AdminApi& api_;
   FieldRoom& room_;
   net::Peer peer_;
+  std::function<void()> resume_;
+  std::shared_ptr<Forwarded> forwarded_;  // asked for, and answered unless it waits
+  bool waits_ = false;
+  bool has_head_ = false;  // of a request that is to be forwarded when it is whole
   RequestParser parser_;
   bool has_asked_ = false;
   bool known_ = false;  // it has shown right credentials

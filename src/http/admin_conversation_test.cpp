@@ -13,10 +13,11 @@ struct Talk {
 
   // The status, and after a blank the body, of the answer to a request; all of it is taken.
   std::string ask(const std::string& request) {
-    AdminConversation conversation(service, pages, room, peer);
+    AdminConversation conversation(service, pages, api, room, peer, [] {});
     std::string out;
     const std::size_t used = conversation.feed(request, out, {});
     if (used == 0) return "(waits)";
+    if (conversation.waiting()) return "(forwarded)";
     late = conversation.late();
     const std::size_t head = out.find("\r\n\r\n");
     fields = out.substr(0, head);
@@ -34,6 +35,7 @@ struct Talk {
   std::string why_ill;
   Readiness readiness{[this] { return started; }, [this] { return why; }, [this] { return why_ill; }};
   AdminPages pages = admin_pages(service, readiness);
+  AdminApi api{};
   FieldRoom room{};
   std::string fields;
   bool late = false;
@@ -41,7 +43,7 @@ struct Talk {
 
 TEST(AdminConversation, silence_and_half_a_request_are_not_trusted) {
   Talk talk(true);
-  AdminConversation conversation(talk.service, talk.pages, talk.room, talk.peer);
+  AdminConversation conversation(talk.service, talk.pages, talk.api, talk.room, talk.peer, [] {});
   std::string out;
   EXPECT_FALSE(conversation.trusted());
   conversation.feed("GET /healthz HTTP/1.1\r\n", out, {});
@@ -87,6 +89,83 @@ TEST(AdminConversation, half_a_request_waits_and_a_body_is_not_waited_for) {
   EXPECT_EQ(talk.ask("GET /healthz HTTP/1.1\r\nHost: a\r\n"), "(waits)");
   EXPECT_EQ(talk.ask("GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n"), "200 ok\n");
   EXPECT_NE(talk.fields.find("Connection: close"), std::string::npos);
+}
+
+// A listener whose paths of /v1 are answered by another loop: by the test, when it calls answer().
+struct Forwarding : Talk {
+  explicit Forwarding(service::ServiceOptions options = {}) : Talk(true, std::move(options)) {
+    api.forward = [this](std::string request, const net::Peer&, std::function<void(Forwarded)> done) {
+      forwarded.push_back(std::move(request));
+      answer = std::move(done);
+    };
+    api.post = [this](const std::function<void()>& call) { posted.push_back(call); };
+  }
+  std::string status(const std::string& host, const std::string& more = "") {
+    forwarded.clear();
+    const std::string told = ask("GET /v1/status HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n");
+    return forwarded.empty() ? told.substr(0, 3) : "forwarded";
+  }
+
+  std::vector<std::string> forwarded;
+  std::vector<std::function<void()>> posted;
+  std::function<void(Forwarded)> answer;
+};
+
+TEST(AdminConversation, what_another_loop_answers_is_sent_when_it_has) {
+  Forwarding talk;
+  int resumed = 0;
+  AdminConversation conversation(talk.service, talk.pages, talk.api, talk.room, talk.peer,
+                                 [&] { ++resumed; });
+  const std::string first = "POST /v1/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}";
+  const std::string second = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::string out;
+  EXPECT_EQ(conversation.feed(first.substr(0, first.size() - 2), out, {}), 0);  // its body is to come
+  EXPECT_EQ(conversation.feed(first + second, out, {}), first.size());
+  ASSERT_EQ(talk.forwarded, std::vector<std::string>{first});
+  EXPECT_TRUE(conversation.waiting());
+  EXPECT_EQ(conversation.feed(second, out, {}), 0);
+  talk.answer({.reply = "the answer"});
+  EXPECT_TRUE(conversation.waiting());  // until its own loop has heard of it
+  talk.posted.back()();
+  EXPECT_EQ(resumed, 1);
+  EXPECT_TRUE(conversation.busy());
+  EXPECT_EQ(conversation.feed(second, out, {}), second.size());
+  EXPECT_TRUE(out.starts_with("the answerHTTP/1.1 200 OK\r\n")) << out;
+}
+
+TEST(AdminConversation, an_answer_to_a_connection_that_has_gone_is_nobodys) {
+  Forwarding talk;
+  EXPECT_EQ(talk.status("localhost"), "forwarded");
+  talk.answer({.reply = "the answer"});
+  talk.posted.back()();
+}
+
+TEST(AdminConversation, a_page_of_another_site_may_not_ask) {
+  Forwarding talk;
+  talk.api.names = {"weir.example"};
+  EXPECT_EQ(talk.status("localhost:1"), "forwarded");
+  EXPECT_EQ(talk.status("localhost:1", "Origin: http://localhost:1\r\n"), "forwarded");
+  EXPECT_EQ(talk.status("Weir.Example", "Origin: https://Weir.Example\r\n"), "forwarded");
+  EXPECT_EQ(talk.status("[::1]:1", "Origin: http://[::1]:1\r\n"), "forwarded");
+  EXPECT_EQ(talk.status("192.0.2.7:1", "Origin: http://192.0.2.7:1\r\n"), "forwarded");
+  EXPECT_EQ(talk.status("localhost:1", "Origin: http://localhost:2\r\n"), "403");
+  EXPECT_EQ(talk.status("localhost:1", "Origin: http://evil.example\r\n"), "403");
+  EXPECT_EQ(talk.status("localhost:1", "Origin: null\r\n"), "403");
+  // A name that was made to lead here: its pages ask with their own Origin, or by GET with none.
+  EXPECT_EQ(talk.status("evil.example", "Origin: http://evil.example\r\n"), "403");
+  EXPECT_EQ(talk.status("evil.example"), "403");
+  EXPECT_EQ(talk.status("weir.example"), "forwarded");
+}
+
+TEST(AdminConversation, where_secrets_are_asked_for_any_name_may_lead_here) {
+  Forwarding talk(service::ServiceOptions{.http_token = "secret"});
+  EXPECT_EQ(talk.status("weir.weir.svc"), "forwarded");
+  EXPECT_EQ(talk.status("weir.weir.svc", "Origin: http://weir.weir.svc\r\n"), "403");
+}
+
+TEST(AdminConversation, the_gate_is_not_here) {
+  Forwarding talk;
+  EXPECT_EQ(talk.ask("GET /gate/x HTTP/1.1\r\nHost: localhost\r\n\r\n").substr(0, 3), "404");
 }
 
 }  // namespace

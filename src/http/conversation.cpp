@@ -153,7 +153,7 @@ bool Conversation::judge(const Message& message, const Handler*& route, Reply& r
   };
   last_ = route = find_route(message.path);
   if (route != nullptr && route->open()) return true;
-  if (message.find("Origin") != nullptr)
+  if (!lets_pages_ask_ && message.find("Origin") != nullptr)
     return refuse(403, "a request with Origin comes from a web page, and none may ask");
   if (!judge_caller(message, reply)) return false;
   if (message.method == "OPTIONS" && message.target == "*") {

@@ -34,6 +34,9 @@ class Conversation final : public net::Conversation {
   Conversation(service::Service& service, HttpLoop& loop, net::Peer peer, std::function<void()> resume);
   ~Conversation() override;
 
+  // A request with an Origin is answered: that has been judged.
+  void let_pages_ask() { lets_pages_ask_ = true; }
+
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return asking_.waiting() || deferred_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
@@ -77,6 +80,7 @@ class Conversation final : public net::Conversation {
   const Handler* last_ = nullptr;
   Framing framing_;  // of the request that is being answered
   bool told_to_continue_ = false;
+  bool lets_pages_ask_ = false;
   bool trusted_;
   bool known_ = false;  // it has shown right credentials
   bool late_ = false;

@@ -9,6 +9,7 @@
 #include "http/json.hpp"
 #include "http/open_api.hpp"
 #include "http/prefer.hpp"
+#include "http/status_routes.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -38,8 +39,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/check", false, kPost, Role::decide, true, &run_api<RequestKind::check>},
     Handler{"/v1/look", false, kPost, Role::decide, true, &run_api<RequestKind::look>},
     Handler{"/v1/explain", false, kPost, Role::operate, true, &run_api<RequestKind::explain>},
-    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>,
-            &change_of_reset},
+    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>, &change_of_reset},
     Handler{"/v1/reserve", false, kPost, Role::decide, true, &run_api<RequestKind::reserve>},
     Handler{"/v1/acquire", false, kPost, Role::decide, true, &run_api<RequestKind::acquire>},
     Handler{"/v1/cancel", false, kPost, Role::decide, true, &run_api<RequestKind::cancel>},
@@ -48,6 +48,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{"/v1/status", false, kGet, Role::operate, false, &run_status},
     Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, kGet, Role::decide, false, &run_open_api},

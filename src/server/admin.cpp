@@ -47,15 +47,17 @@ http::AdminPage config_page(const service::Service& service) {
 
 }  // namespace
 
-Admin::Admin(const Settings& settings, service::Service& service, http::Readiness readiness,
-             std::function<std::string()> why_ill)
+Admin::Admin(const Settings& settings, service::Service& service, Links links)
     : service_(service),
-      readiness_(std::move(readiness)),
-      why_ill_(std::move(why_ill)),
+      links_(std::move(links)),
+      api_{.forward = links_.forward,
+           .post = [this](std::function<void()> call) { boost::asio::post(loop_.context, std::move(call)); },
+           .names = settings.admin_names},
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
+      each_second_(*loop_.timers),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
-  const Shown& own = show(http::admin_pages(service_, readiness_));
+  const Shown& own = show(http::admin_pages(service_, links_.readiness), true);
   for (const ListenAddress& wanted : settings.admin) {
     if (wanted.unix_socket.empty())
       check_reach(net::resolve("admin", wanted.tcp.host, wanted.tcp.port), settings);
@@ -72,6 +74,7 @@ Admin::Admin(const Settings& settings, service::Service& service, http::Readines
         [this](const std::string& why) { service_.notices.tell(core::Notice::cannot_accept, {}, why); });
   }
   loop_.start_sweeping();
+  each_second_.start(std::chrono::seconds{1}, links_.each_second);
   thread_ = std::thread([this] { loop_.context.run(); });
 }
 
@@ -82,14 +85,16 @@ Admin::~Admin() {
   loop_.close_sessions();
 }
 
-const Admin::Shown& Admin::show(http::AdminPages pages) {
+const Admin::Shown& Admin::show(http::AdminPages pages, bool has_api) {
   Shown& shown = shown_.emplace_back();
   shown.pages = std::move(pages);
-  shown.protocol = {.converse =
-                        [this, &shown](net::Loop&, const net::Peer& peer, const std::function<void()>&) {
-                          return std::make_unique<http::AdminConversation>(service_, shown.pages, room_,
-                                                                           peer);
-                        },
+  const http::AdminApi& api = has_api ? api_ : no_api_;
+  const auto converse = [this, &shown, &api](net::Loop&, const net::Peer& peer,
+                                             std::function<void()> resume) {
+    return std::make_unique<http::AdminConversation>(service_, shown.pages, api, room_, peer,
+                                                     std::move(resume));
+  };
+  shown.protocol = {.converse = converse,
                     .too_many = http::last_words(503, "too many connections to the admin listener"),
                     .too_large = http::last_words(503, "too many answers that are not taken"),
                     .stalled = http::last_words(408, "half a request for --stall-timeout")};
@@ -106,12 +111,12 @@ void Admin::open(const std::string& flag, const ListenAddress& wanted, const Sho
 }
 
 void Admin::open_ratelimit(const RatelimitPages& wanted) {
-  open("health", wanted.health, show({health_page(why_ill_)}));
-  open("config", wanted.config, show({config_page(service_)}));
+  open("health", wanted.health, show({health_page(links_.why_ill)}, false));
+  open("config", wanted.config, show({config_page(service_)}, false));
   if (!wanted.metrics) return;
-  http::AdminPage metrics = http::metrics_page(wanted.metrics_path, service_, readiness_);
+  http::AdminPage metrics = http::metrics_page(wanted.metrics_path, service_, links_.readiness);
   metrics.asks_who = false;  // by its nature
-  open("metrics", *wanted.metrics, show({std::move(metrics)}));
+  open("metrics", *wanted.metrics, show({std::move(metrics)}, false));
 }
 
 }  // namespace weir::server

@@ -17,6 +17,7 @@
 #include "net/listener.hpp"
 #include "net/loop.hpp"
 #include "net/protocol.hpp"
+#include "server/every.hpp"
 #include "server/settings.hpp"
 #include "service/service.hpp"
 
@@ -26,9 +27,15 @@ class Admin {
  public:
   // Opens the listeners of the settings and answers at once. Throws std::runtime_error with one line that
   // says what and where; beyond this machine it wants a token, a password, or --insecure.
-  // `why_ill` says why envoyproxy/ratelimit's health check fails; empty: it does not. Any thread.
-  Admin(const Settings& settings, service::Service& service, http::Readiness readiness,
-        std::function<std::string()> why_ill);
+  // `links.why_ill` says why envoyproxy/ratelimit's health check fails; empty: it does not. Any thread.
+  // `forward` answers what only a loop that decides can; `each_second` is called so.
+  struct Links {
+    http::Readiness readiness;
+    std::function<std::string()> why_ill;
+    http::Forward forward;
+    std::function<void()> each_second;
+  };
+  Admin(const Settings& settings, service::Service& service, Links links);
   ~Admin();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
@@ -48,17 +55,19 @@ class Admin {
     const Shown* shown;
   };
 
-  const Shown& show(http::AdminPages pages);
+  const Shown& show(http::AdminPages pages, bool has_api);
   void open(const std::string& flag, const ListenAddress& wanted, const Shown& shown);
   void open_ratelimit(const RatelimitPages& wanted);
 
   service::Service& service_;
-  const http::Readiness readiness_;
-  const std::function<std::string()> why_ill_;
+  const Links links_;
+  const http::AdminApi api_;
+  const http::AdminApi no_api_{};
   http::FieldRoom room_{};
   net::LoopCounters connections_;
   std::deque<Shown> shown_;
   net::Loop loop_;
+  Every each_second_;
   net::Dispatcher dispatcher_;
   std::vector<Open> open_;
   std::vector<std::string> addresses_;

@@ -137,8 +137,11 @@ class Server::Impl {
     service_.wants_events = events_.any();
     store_status_.on_turn = [this](const std::string& why) {
       using What = steering::OperatorEvent::What;
+      store_turned_at_.store(service_.wall_now().count(), std::memory_order_relaxed);
       events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
     };
+    service_.series = std::make_unique<service::DecisionSeries>();
+    service_.status = [this] { return status(); };
     service_.limits = open_limits(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
@@ -173,8 +176,7 @@ class Server::Impl {
         });
       };
     if (!settings_.admin.empty() || settings_.ratelimit)
-      admin_ =
-          std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
+      admin_ = std::make_unique<Admin>(settings_, service_, admin_links());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ =
@@ -362,6 +364,42 @@ class Server::Impl {
     to.sample({{"protocol", "admin"}}, admin_->connections());
   }
 
+  Admin::Links admin_links() {
+    return {.readiness = readiness(),
+            .why_ill = [this] { return why_not_healthy(); },
+            .forward =
+                [this](std::string request, net::Peer peer, std::function<void(http::Forwarded)> done) {
+                  workers_.front()->forward(std::move(request), std::move(peer), std::move(done));
+                },
+            .each_second =
+                [this] {
+                  service::DecisionCounts::Total total;
+                  for (const auto& worker : workers_) {
+                    for (const auto* counts :
+                         {&worker->resp_counts(), &worker->http_counts(), &worker->rls_counts()})
+                      counts->add_to(total);
+                  }
+                  service_.series->sample(total);
+                }};
+  }
+
+  service::ServerStatus status() const {
+    service::ServerStatus status{.draining = stage_.load(std::memory_order_acquire) == Stage::draining,
+                                 .connections = connections_.now.load(),
+                                 .waiters = house_.waiting()};
+    if (!settings_.store) return status;
+    const redis::Health::View store = store_status_.worst();
+    status.store = {.up = store.state == redis::Health::State::ready,
+                    .why = store.why,
+                    .since = std::chrono::nanoseconds{store_turned_at_.load(std::memory_order_relaxed)}};
+    for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i) {
+      std::uint64_t times = 0;
+      for (const auto& worker : workers_) times += worker->shared()->counters().failures[i].load();
+      if (times > 0) status.store->causes.emplace_back(redis::kCauseNames[i], times);
+    }
+    return status;
+  }
+
   http::Readiness readiness() {
     return {.started = [this] { return stage_.load(std::memory_order_acquire) != Stage::starting; },
             .why_not = [this] { return why_not_ready(); },
@@ -481,6 +519,7 @@ class Server::Impl {
                         warns ? spdlog::warn("{}", line) : spdlog::info("{}", line);
                       }}};
   StoreStatus store_status_{settings_.store_text, settings_.threads};
+  std::atomic<std::int64_t> store_turned_at_{0};
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
   waiting::House house_{settings_.max_waiters};

@@ -63,7 +63,8 @@ struct Settings {
   std::vector<ListenAddress> http;
   std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
   rls::RlsOptions rls_options;
-  std::vector<ListenAddress> admin;  // metrics and health
+  std::vector<ListenAddress> admin;      // metrics and health
+  std::vector<std::string> admin_names;  // hosts by which its pages may ask, in lower case
   std::optional<RatelimitPages> ratelimit;
   bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
@@ -124,8 +125,8 @@ struct Settings {
   std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};
   bool ignore_bad_snapshot = false;
 
-  std::string audit;            // the file of what operators change; empty: it is kept in memory alone
-  bool audit_required = false;  // what cannot be written there must not happen
+  std::string audit;                // the file of what operators change; empty: it is kept in memory alone
+  bool audit_required = false;      // what cannot be written there must not happen
   std::vector<std::string> events;  // where they go: files, unix:PATH, URLs
 };
 

@@ -73,6 +73,13 @@ std::unique_ptr<net::Conversation> Worker::converse_rls(const net::Peer& peer, s
   return std::make_unique<rls::Conversation>(service_, rls_, peer, std::move(resume));
 }
 
+void Worker::forward(std::string request, net::Peer peer, std::function<void(http::Forwarded)> done) {
+  boost::asio::post(loop_.context, [this, request = std::move(request), peer = std::move(peer),
+                                    done = std::move(done)]() mutable {
+    loop_.turn([&] { forwards_.begin(std::move(request), std::move(peer), std::move(done)); });
+  });
+}
+
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }
 
 // Asio's timers go by a timerfd, whose slack is 50 us however long they run; that of epoll's timeouts grows

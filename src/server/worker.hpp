@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "http/exchange.hpp"
+#include "http/forwards.hpp"
 #include "net/conversation.hpp"
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
@@ -55,6 +56,10 @@ class Worker {
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_rls(const net::Peer& peer, std::function<void()> resume);
 
+  // Any thread: answers a request over HTTP that another loop has read; `done` is called by this worker's
+  // thread.
+  void forward(std::string request, net::Peer peer, std::function<void(http::Forwarded)> done);
+
   void run();    // returns after let_end() or make_end()
   void start();  // what run() does first; then the loop's context is to be run
   // Of virtual time: goes from one moment at which something falls due to the next.
@@ -85,6 +90,7 @@ class Worker {
   rls::RlsLoop rls_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
+  http::Forwards forwards_{service_, room_};
   const std::unique_ptr<net::Timer> next_moment_ = loop_.timers->make([this] { advance(); });
   const std::unique_ptr<net::Timer> next_end_ = loop_.timers->make([this] { end_holds(); });
   const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });

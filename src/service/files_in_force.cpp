@@ -58,7 +58,7 @@ std::vector<std::string> FilesInForce::reload_alone() {
   const detail::Held lock(mutex_);
   hash_.clear();
   core::append_hex(core::sha256(compiled.text), hash_);
-  last_error_.clear();
+  last_errors_.clear();
   loaded_at_ = std::chrono::floor<std::chrono::seconds>(now().time_since_epoch());
   set_ = std::move(compiled.made);
   version_.fetch_add(1, std::memory_order_release);
@@ -74,13 +74,18 @@ void FilesInForce::keep_what_was(const std::vector<std::string>& errors) {
     on_refused(errors);
   }
   const detail::Held lock(mutex_);
-  last_error_ = errors.front();
+  last_errors_ = errors;
   failed_at_ = now().time_since_epoch();
+}
+
+FilesInForce::Account FilesInForce::account() const {
+  const detail::Held lock(mutex_);
+  return {path_, hash_, loaded_at_, failed_at_, last_errors_};
 }
 
 bool FilesInForce::is_overdue() const {
   const detail::Held lock(mutex_);
-  return !last_error_.empty() && now().time_since_epoch() - failed_at_ >= kSayAgain;
+  return !last_errors_.empty() && now().time_since_epoch() - failed_at_ >= kSayAgain;
 }
 
 std::shared_ptr<const void> FilesInForce::in_force() const {
@@ -123,7 +128,9 @@ void FilesInForce::add_rows(Metrics& metrics, Section section, const std::string
   add(Type::counter, before + "reload_errors", "Times that the file could not be used",
       [this] { return Value{reload_errors_.load()}; });
   add(Type::text, before + "last_error", "The first error of the last reload, if it failed",
-      locked([this]() WEIR_REQUIRES(mutex_) { return last_error_; }));
+      locked([this]() WEIR_REQUIRES(mutex_) {
+        return last_errors_.empty() ? std::string() : last_errors_.front();
+      }));
 }
 
 void FilesInForce::write_families(Exposition& to, const std::string& family, const std::string& file) const {

@@ -48,6 +48,15 @@ class FilesInForce {
   // The last reading was of no use, a minute ago or longer: they are to be read again, which tells it again.
   bool is_overdue() const;
 
+  // What there is to say of them.
+  struct Account {
+    std::string path;
+    std::string hash;                // SHA-256 of the text in force
+    std::chrono::seconds loaded_at;  // of the wall clock, as is the next
+    std::chrono::nanoseconds refused_at{0};
+    std::vector<std::string> refused{};  // the errors of the last reading; empty: it was of use
+  };
+  Account account() const;
   // Changes when what is in force does.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   limits::Time now() const { return limits::Time(wall_clock_()); }
@@ -102,7 +111,7 @@ class FilesInForce {
   mutable detail::Mutex mutex_;
   std::shared_ptr<const void> set_ WEIR_GUARDED_BY(mutex_);
   std::string hash_ WEIR_GUARDED_BY(mutex_);
-  std::string last_error_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::string> last_errors_ WEIR_GUARDED_BY(mutex_);
   Stamps stamps_ WEIR_GUARDED_BY(mutex_);
   std::chrono::seconds loaded_at_ WEIR_GUARDED_BY(mutex_){0};
   std::chrono::nanoseconds failed_at_ WEIR_GUARDED_BY(mutex_){0};

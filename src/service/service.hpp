@@ -19,10 +19,12 @@
 #include "core/virtual_time.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
+#include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
 #include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
+#include "service/server_status.hpp"
 #include "service/slow_log.hpp"
 #include "steering/change.hpp"
 #include "steering/event.hpp"
@@ -114,6 +116,9 @@ class Service {
   // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
   // Any thread; `done` is called by the loop's, later.
   std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
+  std::function<ServerStatus()> status = [] { return ServerStatus(); };
+  // Null: nobody samples them.
+  std::unique_ptr<DecisionSeries> series;
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none

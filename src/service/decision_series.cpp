@@ -1,0 +1,59 @@
+#include "service/decision_series.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace weir::inline v0_1::service {
+namespace {
+
+// Counters begin again with a limit that has left the file and come back.
+std::uint32_t grown(std::uint64_t before, std::uint64_t now) {
+  const std::uint64_t by = now >= before ? now - before : now;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(by, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+DecisionSeries::Sums DecisionSeries::sums_of(const DecisionCounts::Counted& counted) {
+  using Said = DecisionCounts::Said;
+  const auto of = [&counted](Said said) {
+    const auto& classes = counted.decisions[static_cast<std::size_t>(said)];
+    return std::accumulate(classes.begin(), classes.end(), std::uint64_t{0});
+  };
+  return {.allowed = of(Said::allowed),
+          .denied = of(Said::denied) + of(Said::never) + of(Said::listed),
+          .would_deny = of(Said::would_deny)};
+}
+
+void DecisionSeries::sample(const DecisionCounts::Total& total) {
+  const detail::Held lock(mutex_);
+  for (auto row = rows_.begin(); row != rows_.end();)
+    row = total.limits.contains(row->first) ? std::next(row) : rows_.erase(row);
+  for (const auto& [name, counted] : total.limits) {
+    auto row = rows_.find(name);
+    if (row == rows_.end()) {
+      if (rows_.size() >= kMostLimits) continue;
+      row = rows_.emplace(name, std::make_unique<Row>()).first;
+    }
+    const Sums now = sums_of(counted);
+    Row& each = *row->second;
+    each.ring.allowed[next_] = grown(each.before.allowed, now.allowed);
+    each.ring.denied[next_] = grown(each.before.denied, now.denied);
+    each.ring.would_deny[next_] = grown(each.before.would_deny, now.would_deny);
+    each.before = now;
+  }
+  next_ = (next_ + 1) % kSteps;
+}
+
+std::optional<DecisionSeries::Series> DecisionSeries::of(std::string_view limit) const {
+  const detail::Held lock(mutex_);
+  const auto row = rows_.find(limit);
+  if (row == rows_.end()) return std::nullopt;
+  Series series = row->second->ring;
+  for (auto* each : {&series.allowed, &series.denied, &series.would_deny})
+    std::rotate(each->begin(), each->begin() + static_cast<std::ptrdiff_t>(next_), each->end());
+  return series;
+}
+
+}  // namespace weir::service
