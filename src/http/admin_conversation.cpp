@@ -34,11 +34,10 @@ std::string here_are(const AdminPages& pages) {
   return text;
 }
 
-// What is answered by a loop that decides; the gate is not: what calls it passes on what its own clients
-// send.
+// What operators ask and change, which a loop that decides answers. Nothing is charged here.
 bool is_forwarded(const Message& message) {
   const Handler* const route = find_route(message.path);
-  return route != nullptr ? !route->open() : message.path.starts_with("/v1/");
+  return route != nullptr && (route->role >= steering::Role::operate || route->path == "/v1/look");
 }
 
 // localhost, an address, or one of the names; with a port or without. No name leads to an address by itself.

@@ -25,9 +25,11 @@ void check_reach(const boost::asio::ip::tcp::endpoint& endpoint, const Settings&
   if (!settings.insecure) {
     throw std::runtime_error("admin: " + where +
                              " is not a loopback address: give --http-token or --password, or --insecure to "
-                             "show the metrics to anyone who can reach it");
+                             "show the metrics to anyone who can reach it, and let them steer limits");
   }
-  spdlog::warn("admin: {}: anyone who can reach it may read the metrics; --http-token restricts that", where);
+  spdlog::warn(
+      "admin: {}: anyone who can reach it may read the metrics and steer limits; --http-token restricts that",
+      where);
 }
 
 http::AdminPage health_page(const std::function<std::string()>& why_ill) {
