@@ -32,7 +32,7 @@ ROOMS = {room.name: room for room in [
     Room("waiting", "acquires: those who wait for their moment", {"core", "store"}),
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
-    Room("steering", "who may, what operators change, what they are told of", set()),
+    Room("steering", "who may, what operators change, what they are told of", {"core", "limits"}, {"OpenSSL", "tl"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"store", "limits"},
          files={"ask", "question", "told"}),
     Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
@@ -47,14 +47,14 @@ ROOMS = {room.name: room for room in [
          {"core", "store", "limits", "service questions", "service", "grpc", "net/conversation.hpp"}, {"protozero"}),
     Room("xds", "Envoy's rate limits from an xDS server: its messages, what is accepted and what refused; no sockets", {"core", "limits"},
          {"protozero", "tl"}),
-    Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service"},
+    Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service", "steering"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}),
     Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "logs", "limits", "trial", "sim"}, {"CLI11", "Asio", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "logs", "limits", "trial", "sim", "steering"}, {"CLI11", "Asio", "fmt", "POSIX"}),
 ]}
 
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/authorization.hpp"
 #include "http/problem.hpp"
+#include "http/query.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -56,13 +56,17 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness) {
           {"/readyz", told(readiness.why_not)}};
 }
 
-AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room,
-                                     net::Peer peer)
-    : service_(service), pages_(pages), room_(room), peer_(std::move(peer)) {}
+AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, Loop& loop,
+                                     net::Peer peer, std::function<void()> resume, steering::Role most)
+    : pages_(pages),
+      loop_(loop),
+      peer_(std::move(peer)),
+      admission_(service, peer_, most, loop.post, std::move(resume)) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
+  if (waiting()) return 0;
   busy_ = late_ = false;
-  const RequestParser::Status status = parser_.next(input, room_);
+  const RequestParser::Status status = parser_.next(input, loop_.room);
   if (status == RequestParser::Status::incomplete) return 0;
   Reply reply;
   if (status == RequestParser::Status::refused) {
@@ -75,6 +79,10 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   // Nothing here takes a body, so none is waited for.
   const bool whole = status == RequestParser::Status::whole;
   answer(message, reply);
+  if (waiting()) {
+    parser_.find_again();
+    return 0;
+  }
   write(reply,
         {.minor = message.minor, .keep_alive = message.keep_alive && whole, .head = message.method == "HEAD"},
         out);
@@ -89,22 +97,19 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
   const auto page = std::find_if(pages_.begin(), pages_.end(),
                                  [&message](const AdminPage& each) { return each.path == message.path; });
   if (page == pages_.end()) return write_problem(reply, 404, here_are(pages_));
-  if (page->asks_who && !judge_caller(message, reply)) return;
+  if (has_credential(message.query)) return write_problem(reply, 400, kCredentialInUrl);
+  // From this machine anybody may read metrics.
+  if (page->asks_who && !peer_.local) {
+    const Admission::Verdict verdict = admission_.judge(message, reply);
+    late_ = verdict == Admission::Verdict::late;
+    if (verdict != Admission::Verdict::in) return;
+  }
   if (message.method != "GET" && message.method != "HEAD") {
     append_field(reply.fields, "Allow", kMethods);
     return write_problem(reply, 405, "allowed methods: " + std::string(kMethods));
   }
   reply.type = kText;
   page->write(message, reply);
-}
-
-// From this machine anybody may read metrics.
-bool AdminConversation::judge_caller(const Message& message, Reply& reply) {
-  if (peer_.local || !asks_who(service_)) return true;
-  const Authorized authorized = admit(service_, message, peer_.address, known_, reply);
-  known_ = known_ || authorized == Authorized::yes;
-  late_ = authorized == Authorized::wrong;
-  return authorized == Authorized::yes;
 }
 
 void AdminConversation::write(const Reply& reply, const Framing& framing, std::string& out) {

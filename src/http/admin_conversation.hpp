@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/admission.hpp"
 #include "http/parser.hpp"
 #include "http/writer.hpp"
 #include "net/conversation.hpp"
@@ -25,7 +26,7 @@ struct AdminPage {
   std::string path;
   std::function<void(const Message&, Reply&)>
       write;              // the thread of the loop; plain text, 200 unless it says
-  bool asks_who = false;  // beyond this machine, for the password or the token of the service
+  bool asks_who = false;  // beyond this machine: any role will do
 };
 using AdminPages = std::vector<AdminPage>;
 
@@ -43,12 +44,18 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness);
 
 class AdminConversation final : public net::Conversation {
  public:
-  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
-  AdminConversation(service::Service& service, const AdminPages& pages, FieldRoom& room, net::Peer peer);
+  // What the connections of its loop share.
+  struct Loop {
+    FieldRoom room{};
+    DeferredAnswer::Post post{};
+  };
+  // `most` is what anybody may on its listener. All that is handed in must outlive this.
+  AdminConversation(service::Service& service, const AdminPages& pages, Loop& loop, net::Peer peer,
+                    std::function<void()> resume = {}, steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return false; }
-  bool busy() const override { return busy_; }
+  bool waiting() const override { return admission_.waiting(); }
+  bool busy() const override { return busy_ || admission_.answered(); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -59,16 +66,14 @@ class AdminConversation final : public net::Conversation {
 
  private:
   void answer(const Message& message, Reply& reply);
-  bool judge_caller(const Message& message, Reply& reply);
   void write(const Reply& reply, const Framing& framing, std::string& out);
 
-  service::Service& service_;
   const AdminPages& pages_;
-  FieldRoom& room_;
+  Loop& loop_;
   net::Peer peer_;
+  Admission admission_;
   RequestParser parser_;
   bool has_asked_ = false;
-  bool known_ = false;  // it has shown right credentials
   bool busy_ = false;
   bool late_ = false;
   bool closing_ = false;

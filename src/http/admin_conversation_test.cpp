@@ -34,7 +34,7 @@ struct Talk {
   std::string why_ill;
   Readiness readiness{[this] { return started; }, [this] { return why; }, [this] { return why_ill; }};
   AdminPages pages = admin_pages(service, readiness);
-  FieldRoom room{};
+  AdminConversation::Loop room;
   std::string fields;
   bool late = false;
 };

@@ -20,12 +20,15 @@ constexpr std::size_t kLeaving = 64;
 constexpr std::size_t kMostMemory = 64_MiB;
 
 void check_reach(const boost::asio::ip::tcp::endpoint& endpoint, const Settings& settings) {
-  if (endpoint.address().is_loopback() || !settings.http_token.empty() || !settings.password.empty()) return;
+  if (endpoint.address().is_loopback() || !settings.http_token.empty() || !settings.password.empty() ||
+      !settings.users.empty())
+    return;
   const std::string where = net::to_text(endpoint);
   if (!settings.insecure) {
-    throw std::runtime_error("admin: " + where +
-                             " is not a loopback address: give --http-token or --password, or --insecure to "
-                             "show the metrics to anyone who can reach it");
+    throw std::runtime_error(
+        "admin: " + where +
+        " is not a loopback address: give --http-token, --password or --users, or --insecure to "
+        "show the metrics to anyone who can reach it");
   }
   spdlog::warn("admin: {}: anyone who can reach it may read the metrics; --http-token restricts that", where);
 }
@@ -55,11 +58,11 @@ Admin::Admin(const Settings& settings, service::Service& service, http::Readines
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
-  const Shown& own = show(http::admin_pages(service_, readiness_));
+  shared_.post = [this](std::function<void()> call) { boost::asio::post(loop_.context, std::move(call)); };
   for (const ListenAddress& wanted : settings.admin) {
     if (wanted.unix_socket.empty())
       check_reach(net::resolve("admin", wanted.tcp.host, wanted.tcp.port), settings);
-    open("admin", wanted, own);
+    open("admin", wanted, show(http::admin_pages(service_, readiness_), wanted.most));
   }
   if (settings.ratelimit) open_ratelimit(*settings.ratelimit);
   for (const Open& each : open_) {
@@ -82,17 +85,18 @@ Admin::~Admin() {
   loop_.close_sessions();
 }
 
-const Admin::Shown& Admin::show(http::AdminPages pages) {
+const Admin::Shown& Admin::show(http::AdminPages pages, steering::Role most) {
   Shown& shown = shown_.emplace_back();
   shown.pages = std::move(pages);
-  shown.protocol = {.converse =
-                        [this, &shown](net::Loop&, const net::Peer& peer, const std::function<void()>&) {
-                          return std::make_unique<http::AdminConversation>(service_, shown.pages, room_,
-                                                                           peer);
-                        },
-                    .too_many = http::last_words(503, "too many connections to the admin listener"),
-                    .too_large = http::last_words(503, "too many answers that are not taken"),
-                    .stalled = http::last_words(408, "half a request for --stall-timeout")};
+  shown.protocol = {
+      .converse =
+          [this, &shown, most](net::Loop&, const net::Peer& peer, std::function<void()> resume) {
+            return std::make_unique<http::AdminConversation>(service_, shown.pages, shared_, peer,
+                                                             std::move(resume), most);
+          },
+      .too_many = http::last_words(503, "too many connections to the admin listener"),
+      .too_large = http::last_words(503, "too many answers that are not taken"),
+      .stalled = http::last_words(408, "half a request for --stall-timeout")};
   return shown;
 }
 

@@ -48,14 +48,14 @@ class Admin {
     const Shown* shown;
   };
 
-  const Shown& show(http::AdminPages pages);
+  const Shown& show(http::AdminPages pages, steering::Role most = steering::Role::admin);
   void open(const std::string& flag, const ListenAddress& wanted, const Shown& shown);
   void open_ratelimit(const RatelimitPages& wanted);
 
   service::Service& service_;
   const http::Readiness readiness_;
   const std::function<std::string()> why_ill_;
-  http::FieldRoom room_{};
+  http::AdminConversation::Loop shared_;
   net::LoopCounters connections_;
   std::deque<Shown> shown_;
   net::Loop loop_;

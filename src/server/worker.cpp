@@ -60,13 +60,14 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   });
 }
 
-std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  return std::make_unique<resp::Conversation>(service_, resp_, peer, std::move(resume), &clients_);
+std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume,
+                                                    steering::Role most) {
+  return std::make_unique<resp::Conversation>(service_, resp_, peer, std::move(resume), &clients_, most);
 }
 
-std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
-                                                         std::function<void()> resume) {
-  return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume));
+std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer, std::function<void()> resume,
+                                                         steering::Role most) {
+  return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume), most);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse_rls(const net::Peer& peer, std::function<void()> resume) {

@@ -51,8 +51,11 @@ class Worker {
   const service::DecisionCounts& rls_counts() const { return rls_.asker.counts(); }
   const rls::SeriesCounts& series_counts() const { return rls_.series; }
 
-  std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
-  std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
+  // `most` is what anybody may there.
+  std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume,
+                                              steering::Role most = steering::Role::admin);
+  std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume,
+                                                   steering::Role most = steering::Role::admin);
   std::unique_ptr<net::Conversation> converse_rls(const net::Peer& peer, std::function<void()> resume);
 
   void run();    // returns after let_end() or make_end()
