@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   weir::cli::add_local(app, result);
   weir::cli::add_ratelimit(app, result);
   weir::cli::add_check(app, result);
+  weir::cli::add_ctl(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);
   weir::cli::add_formats(app, result);

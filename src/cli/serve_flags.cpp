@@ -166,15 +166,15 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                              const char* what) {
     take_only(*app.add_option(name, word, what)->capture_default_str(), words);
   };
-  app.add_option("--resp", flags.resp, "listen here; may be repeated")
+  app.add_option("--resp", flags.resp, "listen here; may be repeated; with =ROLE nobody has more")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
-  app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
+  file("--unix-socket", flags.unix_socket, "listen on a Unix socket, mode 0660; =ROLE too");
+  app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH and =ROLE too")
       ->type_name("HOST:PORT");
   app.add_option("--rls", flags.rls, "Envoy's rate limit service here; repeatable; unix:/PATH too")
       ->type_name("HOST:PORT");
-  app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
+  app.add_option("--admin", flags.admin, "metrics and health here; repeatable; unix:/PATH, =ROLE too")
       ->type_name("HOST:PORT");
   app.add_option("--admin-name", s.admin_names, "a host name by which browsers reach it; may be repeated")
       ->type_name("NAME");
@@ -193,6 +193,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
   time("--max-overdraft", flags.max_overdraft, "longest that charges may lock a limit beyond its burst");
   app.add_flag("--allow-refunds", s.allow_refunds, "take WEIR.REFUND for limits that do not say so, too");
+  file("--users", s.users, "users, their roles and secrets; read again when it changes");
   app.add_option("--user", s.user, "name for AUTH")
       ->type_name("NAME")
       ->envname("WEIR_USER")
@@ -285,17 +286,19 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   Settings settings = flags.settings;
   settings.commit = kCommit;
   for (const std::string& text : flags.resp) {
-    if (!text.empty()) settings.resp.push_back(parse_endpoint("resp", text));
+    if (!text.empty()) settings.resp.push_back(parse_capped_address("resp", text));
   }
+  settings.unix_socket = flags.unix_socket;
+  settings.most_by_unix_socket = take_role("unix-socket", settings.unix_socket);
   for (const std::string& text : flags.http) {
-    if (!text.empty()) settings.http.push_back(parse_address("http", text));
+    if (!text.empty()) settings.http.push_back(parse_capped_address("http", text));
   }
   judge_rls(flags, app, settings);
   for (const std::string& text : flags.rls) {
     if (!text.empty()) settings.rls.push_back(parse_address("rls", text));
   }
   for (const std::string& text : flags.admin) {
-    if (!text.empty()) settings.admin.push_back(parse_address("admin", text));
+    if (!text.empty()) settings.admin.push_back(parse_capped_address("admin", text));
   }
   for (std::string& each : settings.admin_names) {
     for (char& c : each) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -19,6 +19,7 @@ struct ServeFlags {
   std::vector<std::string> http;
   std::vector<std::string> rls;
   std::vector<std::string> admin;
+  std::string unix_socket;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";
   std::string client_memory = "128MiB";

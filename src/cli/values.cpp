@@ -120,4 +120,24 @@ server::ListenAddress parse_address(const std::string& flag, const std::string& 
   return {.tcp = {}, .unix_socket = text.substr(kUnix.size())};
 }
 
+steering::Role take_role(const std::string& flag, std::string& path) {
+  const std::size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+  const std::size_t last = path.rfind('=');
+  if (last == std::string::npos || last < name) return steering::Role::admin;
+  const auto role = steering::read_role(std::string_view(path).substr(last + 1));
+  if (!role)
+    throw std::runtime_error(flag + ": '" + path.substr(last + 1) +
+                             "' after '=' is not a role: decide, operate or admin");
+  path.resize(last);
+  return *role;
+}
+
+server::ListenAddress parse_capped_address(const std::string& flag, const std::string& text) {
+  std::string address = text;
+  const steering::Role most = take_role(flag, address);
+  server::ListenAddress parsed = parse_address(flag, address);
+  parsed.most = most;
+  return parsed;
+}
+
 }  // namespace weir::cli

@@ -11,6 +11,7 @@
 
 #include "core/rule.hpp"
 #include "server/settings.hpp"
+#include "steering/actor.hpp"
 
 namespace weir::inline v0_1::cli {
 
@@ -29,5 +30,10 @@ double parse_share(const std::string& flag, const std::string& text);
 server::HostPort parse_endpoint(const std::string& flag, const std::string& text);
 // The same, or "unix:/PATH".
 server::ListenAddress parse_address(const std::string& flag, const std::string& text);
+// The same, and the most that anybody has there: "127.0.0.1:6390=decide". A '=' in the last part of a path is
+// that of a role.
+server::ListenAddress parse_capped_address(const std::string& flag, const std::string& text);
+// "PATH=decide": takes the role from the path's end; without one it is admin.
+steering::Role take_role(const std::string& flag, std::string& path);
 
 }  // namespace weir::cli

@@ -5,9 +5,9 @@
 
 #include "core/address.hpp"
 #include "core/printable.hpp"
-#include "http/authorization.hpp"
 #include "http/handlers.hpp"
 #include "http/problem.hpp"
+#include "http/query.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -78,16 +78,19 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness) {
 }
 
 AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api,
-                                     FieldRoom& room, net::Peer peer, std::function<void()> resume)
-    : service_(service),
-      pages_(pages),
+                                     Loop& loop, net::Peer peer, const std::function<void()>& resume,
+                                     steering::Role most)
+    : pages_(pages),
       api_(api),
-      room_(room),
+      loop_(loop),
       peer_(std::move(peer)),
-      resume_(std::move(resume)) {}
+      asks_who_(service.logins.required()),
+      most_(most),
+      resume_(resume),
+      admission_(service, peer_, most, loop.post, resume) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
-  if (waits_) return 0;
+  if (waiting()) return 0;
   busy_ = late_ = false;
   if (const auto forwarded = std::exchange(forwarded_, nullptr)) {
     out += forwarded->reply;
@@ -99,7 +102,7 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
       return 0;
     }
   }
-  const RequestParser::Status status = parser_.next(input, room_);
+  const RequestParser::Status status = parser_.next(input, loop_.room);
   if (status == RequestParser::Status::incomplete || (status == RequestParser::Status::head && has_head_))
     return 0;
   Reply reply;
@@ -121,6 +124,10 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
     return parser_.consumed();
   }
   if (!is_api) answer(message, reply);
+  if (waiting()) {
+    parser_.find_again();
+    return 0;
+  }
   write(reply,
         {.minor = message.minor, .keep_alive = message.keep_alive && whole, .head = message.method == "HEAD"},
         out);
@@ -137,7 +144,7 @@ bool AdminConversation::judge_page(const Message& message, Reply& reply) const {
   const Field* const origin = message.find("Origin");
   const bool is_ours = is_our_host(host, peer_, api_.names);
   if (origin == nullptr) {
-    if (is_ours || host.empty() || asks_who(service_)) return true;
+    if (is_ours || host.empty() || asks_who_) return true;
     write_problem(
         reply, 403,
         "the name '" + core::printable(host.substr(0, 64)) +
@@ -159,9 +166,9 @@ bool AdminConversation::judge_page(const Message& message, Reply& reply) const {
 void AdminConversation::forward(std::string_view request) {
   waits_ = true;
   forwarded_ = std::make_shared<Forwarded>();
-  api_.forward(std::string(request), peer_,
-               [this, &api = api_, weak = std::weak_ptr<Forwarded>(forwarded_)](Forwarded answer) {
-                 api.post([this, weak, answer = std::move(answer)]() mutable {
+  api_.forward(std::string(request), peer_, most_,
+               [this, post = loop_.post, weak = std::weak_ptr<Forwarded>(forwarded_)](Forwarded answer) {
+                 post([this, weak, answer = std::move(answer)]() mutable {
                    const auto forwarded = weak.lock();
                    if (forwarded == nullptr) return;
                    *forwarded = std::move(answer);
@@ -176,22 +183,19 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
   const auto page = std::find_if(pages_.begin(), pages_.end(),
                                  [&message](const AdminPage& each) { return each.path == message.path; });
   if (page == pages_.end()) return write_problem(reply, 404, here_are(pages_));
-  if (page->asks_who && !judge_caller(message, reply)) return;
+  if (has_credential(message.query)) return write_problem(reply, 400, kCredentialInUrl);
+  // From this machine anybody may read metrics.
+  if (page->asks_who && !peer_.local) {
+    const Admission::Verdict verdict = admission_.judge(message, reply);
+    late_ = verdict == Admission::Verdict::late;
+    if (verdict != Admission::Verdict::in) return;
+  }
   if (message.method != "GET" && message.method != "HEAD") {
     append_field(reply.fields, "Allow", kMethods);
     return write_problem(reply, 405, "allowed methods: " + std::string(kMethods));
   }
   reply.type = kText;
   page->write(message, reply);
-}
-
-// From this machine anybody may read metrics.
-bool AdminConversation::judge_caller(const Message& message, Reply& reply) {
-  if (peer_.local || !asks_who(service_)) return true;
-  const Authorized authorized = admit(service_, message, peer_.address, known_, reply);
-  known_ = known_ || authorized == Authorized::yes;
-  late_ = authorized == Authorized::wrong;
-  return authorized == Authorized::yes;
 }
 
 void AdminConversation::write(const Reply& reply, const Framing& framing, std::string& out) {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/deferred_answer.hpp"
+#include "http/admission.hpp"
 #include "http/forwards.hpp"
 #include "http/parser.hpp"
 #include "http/writer.hpp"
@@ -29,7 +29,7 @@ struct AdminPage {
   std::string path;
   std::function<void(const Message&, Reply&)>
       write;              // the thread of the loop; plain text, 200 unless it says
-  bool asks_who = false;  // beyond this machine, for the password or the token of the service
+  bool asks_who = false;  // beyond this machine: any role will do
 };
 using AdminPages = std::vector<AdminPage>;
 
@@ -42,8 +42,7 @@ struct Readiness {
 
 // What else a listener of pages answers: the paths of /v1, by a loop that decides.
 struct AdminApi {
-  Forward forward{};            // empty: nothing
-  DeferredAnswer::Post post{};  // calls it in a later turn of the listener's loop; any thread
+  Forward forward{};  // empty: nothing
   // Hosts by which the listener is reached, in lower case, besides its addresses and localhost.
   std::vector<std::string> names{};
 };
@@ -55,13 +54,19 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness);
 
 class AdminConversation final : public net::Conversation {
  public:
-  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
-  AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api, FieldRoom& room,
-                    net::Peer peer, std::function<void()> resume);
+  // What the connections of its loop share.
+  struct Loop {
+    FieldRoom room{};
+    DeferredAnswer::Post post{};
+  };
+  // `most` is what anybody may on its listener. All that is handed in must outlive this.
+  AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api, Loop& loop,
+                    net::Peer peer, const std::function<void()>& resume = {},
+                    steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return waits_; }
-  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr); }
+  bool waiting() const override { return waits_ || admission_.waiting(); }
+  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr) || admission_.answered(); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -74,21 +79,21 @@ class AdminConversation final : public net::Conversation {
   void answer(const Message& message, Reply& reply);
   bool judge_page(const Message& message, Reply& reply) const;
   void forward(std::string_view request);
-  bool judge_caller(const Message& message, Reply& reply);
   void write(const Reply& reply, const Framing& framing, std::string& out);
 
-  service::Service& service_;
   const AdminPages& pages_;
   const AdminApi& api_;
-  FieldRoom& room_;
+  Loop& loop_;
   net::Peer peer_;
-  std::function<void()> resume_;
+  const bool asks_who_;
+  const steering::Role most_;
+  const std::function<void()> resume_;
+  Admission admission_;
   std::shared_ptr<Forwarded> forwarded_;  // asked for, and answered unless it waits
   bool waits_ = false;
   bool has_head_ = false;  // of a request that is to be forwarded when it is whole
   RequestParser parser_;
   bool has_asked_ = false;
-  bool known_ = false;  // it has shown right credentials
   bool busy_ = false;
   bool late_ = false;
   bool closing_ = false;

@@ -36,7 +36,7 @@ struct Talk {
   Readiness readiness{[this] { return started; }, [this] { return why; }, [this] { return why_ill; }};
   AdminPages pages = admin_pages(service, readiness);
   AdminApi api{};
-  FieldRoom room{};
+  AdminConversation::Loop room;
   std::string fields;
   bool late = false;
 };
@@ -94,11 +94,12 @@ TEST(AdminConversation, half_a_request_waits_and_a_body_is_not_waited_for) {
 // A listener whose paths of /v1 are answered by another loop: by the test, when it calls answer().
 struct Forwarding : Talk {
   explicit Forwarding(service::ServiceOptions options = {}) : Talk(true, std::move(options)) {
-    api.forward = [this](std::string request, const net::Peer&, std::function<void(Forwarded)> done) {
+    api.forward = [this](std::string request, const net::Peer&, steering::Role,
+                         std::function<void(Forwarded)> done) {
       forwarded.push_back(std::move(request));
       answer = std::move(done);
     };
-    api.post = [this](const std::function<void()>& call) { posted.push_back(call); };
+    room.post = [this](const std::function<void()>& call) { posted.push_back(call); };
   }
   std::string status(const std::string& host, const std::string& more = "") {
     forwarded.clear();

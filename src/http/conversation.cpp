@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "http/authorization.hpp"
 #include "http/problem.hpp"
+#include "http/query.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -23,18 +23,18 @@ void keep(service::Question& question) {
 }  // namespace
 
 Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer peer,
-                           std::function<void()> resume)
+                           std::function<void()> resume, steering::Role most)
     : service_(service),
       loop_(loop),
       peer_(std::move(peer)),
-      actor_{.address = peer_.address, .protocol = "http"},
       asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, resume),
-      deferred_(loop.post, std::move(resume)),
+      deferred_(loop.post, resume),
+      admission_(service, peer_, most, loop.post, std::move(resume)),
       parser_([](const Message& head) {
         const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
       }),
-      trusted_(!asks_who(service)) {}
+      trusted_(admission_.who().role != steering::Role::none) {}
 
 Conversation::~Conversation() {
   if (exchange_) loop_.put_back(std::move(exchange_));
@@ -72,14 +72,16 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
       fail(out);
       break;
     }
-    used += parser_.consumed();
+    const std::size_t consumed = parser_.consumed();
     if (status == RequestParser::Status::skipped) {
-      if (parser_.consumed() == 0) break;
+      used += consumed;
+      if (consumed == 0) break;
       continue;
     }
-    if (parser_.skipping() && parser_.expects_continue() && used == input.size()) out += kContinue;
+    if (parser_.skipping() && parser_.expects_continue() && used + consumed == input.size()) out += kContinue;
+    if (!take(out, when)) break;
+    used += consumed;
     told_to_continue_ = false;
-    take(out, when);
     parser_.drop_body();
     when.arrived = std::max(when.arrived, when.now);
   }
@@ -87,34 +89,37 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   return closing_ ? input.size() : used;
 }
 
-// A request that is whole.
-void Conversation::take(std::string& out, net::Arrival when) {
+// A request that is whole. False: it is to be taken later, for who sent it is not known yet.
+bool Conversation::take(std::string& out, net::Arrival when) {
   const Message& message = parser_.message();
   framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
-  service_.counters.count(&service::Counters::commands);
   std::unique_ptr<Exchange> exchange = loop_.take();
   const Handler* route = nullptr;
-  if (!judge(message, route, exchange->reply)) {
-    write(exchange->reply, out);
-    return loop_.put_back(std::move(exchange));
+  const Head head = judge(message, route, exchange->reply);
+  if (head != Head::waits) service_.counters.count(&service::Counters::commands);
+  if (head != Head::runs) {
+    if (head == Head::replied) write(exchange->reply, out);
+    loop_.put_back(std::move(exchange));
+    return head == Head::replied;
   }
   exchange->peer = &peer_;
   exchange->asking = &asking_;
   exchange->deferred = &deferred_;
-  exchange->actor = &actor_;
+  exchange->actor = &admission_.who();
   if (route->change != nullptr && records_first(message, *route, *exchange)) {
     exchange_ = std::move(exchange);
-    return;
+    return true;
   }
   asking_.begin({when.arrived, when.now});
   route->run(message, *exchange);
   trusted_ = trusted_ || exchange->trusted;
   if (deferred_.waiting() || !settle(*exchange)) {
     exchange_ = std::move(exchange);
-    return;
+    return true;
   }
   write(exchange->reply, out);
   loop_.put_back(std::move(exchange));
+  return true;
 }
 
 // What is changed is written down first: true, that is under way.
@@ -145,33 +150,35 @@ void Conversation::run_recorded(Exchange& exchange, net::Arrival when) {
   recorded->route->run(message, exchange);
 }
 
-// What its head says is enough to refuse it. True: it may run.
-bool Conversation::judge(const Message& message, const Handler*& route, Reply& reply) {
+// What its head says is enough to reply to it, or it may run.
+Conversation::Head Conversation::judge(const Message& message, const Handler*& route, Reply& reply) {
   const auto refuse = [&reply](int status, std::string_view detail) {
     write_problem(reply, status, detail);
-    return false;
+    return Head::replied;
+  };
+  const auto tell_methods = [&reply](std::string_view methods) {
+    reply.status = 204;
+    append_field(reply.fields, "Allow", methods);
+    return Head::replied;
   };
   last_ = route = find_route(message.path);
-  if (route != nullptr && route->open()) return true;
+  if (route != nullptr && route->open()) {
+    admission_.is_nobody(steering::Role::decide);
+    return Head::runs;
+  }
   if (!lets_pages_ask_ && message.find("Origin") != nullptr)
     return refuse(403, "a request with Origin comes from a web page, and none may ask");
-  if (!judge_caller(message, reply)) return false;
-  if (message.method == "OPTIONS" && message.target == "*") {
-    reply.status = 204;
-    append_field(reply.fields, "Allow", "GET, HEAD, POST, OPTIONS");
-    return false;
-  }
+  if (has_credential(message.query)) return refuse(400, kCredentialInUrl);
+  if (const Head caller = judge_caller(message, reply); caller != Head::runs) return caller;
+  if (message.method == "OPTIONS" && message.target == "*") return tell_methods("GET, HEAD, POST, OPTIONS");
   if (route == nullptr) return refuse(404, "nothing answers at this path; /openapi.json lists those that do");
-  if (message.method == "OPTIONS") {
-    reply.status = 204;
-    append_field(reply.fields, "Allow", route->methods);
-    return false;
-  }
+  if (!admission_.allow(route->role, route->path, reply)) return Head::replied;
+  if (message.method == "OPTIONS") return tell_methods(route->methods);
   if (!route->takes(message.method)) {
     append_field(reply.fields, "Allow", route->methods);
     return refuse(405, "allowed methods: " + std::string(route->methods));
   }
-  if (!route->takes_json || message.method != "POST") return true;
+  if (!route->takes_json || message.method != "POST") return Head::runs;
   for (const Field* each = message.find("Content-Encoding"); each != nullptr;
        each = message.find("Content-Encoding", each)) {
     if (each->value.empty() || same(each->value, "identity")) continue;
@@ -179,20 +186,23 @@ bool Conversation::judge(const Message& message, const Handler*& route, Reply& r
     return refuse(415, "the body must be sent as it is, without a Content-Encoding");
   }
   const Field* const type = message.find("Content-Type");
-  if (type == nullptr) return true;
+  if (type == nullptr) return Head::runs;
   const std::string_view name = type->value.substr(0, type->value.find_first_of("; \t"));
-  if (message.find("Content-Type", type) == nullptr && same(name, kJson)) return true;
+  if (message.find("Content-Type", type) == nullptr && same(name, kJson)) return Head::runs;
   append_field(reply.fields, "Accept-Post", kJson);
   return refuse(415, "the body must be application/json, as `curl --json` says it");
 }
 
-bool Conversation::judge_caller(const Message& message, Reply& reply) {
-  if (!asks_who(service_)) return true;
-  const Authorized authorized = admit(service_, message, peer_.address, known_, reply);
-  known_ = known_ || authorized == Authorized::yes;
-  trusted_ = trusted_ || known_;
-  late_ = late_ || authorized == Authorized::wrong;
-  return authorized == Authorized::yes;
+Conversation::Head Conversation::judge_caller(const Message& message, Reply& reply) {
+  using Verdict = Admission::Verdict;
+  const Verdict verdict = admission_.judge(message, reply);
+  trusted_ = trusted_ || verdict == Verdict::in;
+  late_ = late_ || verdict == Verdict::late;
+  if (verdict == Verdict::waits) {
+    parser_.find_again();
+    return Head::waits;
+  }
+  return verdict == Verdict::in ? Head::runs : Head::replied;
 }
 
 // The head is there and its body is not. Without this a client that may not ask could still send 1 MiB.
@@ -202,8 +212,10 @@ void Conversation::refuse_by_head(std::string& out) {
   framing_ = {.minor = message.minor, .keep_alive = false, .head = message.method == "HEAD"};
   Reply reply;
   const Handler* route = nullptr;
+  const Head head = judge(message, route, reply);
+  if (head == Head::waits) return;
   // What is answered without being refused, as OPTIONS is, waits for its body and leaves the connection open.
-  if (!judge(message, route, reply) && reply.status >= 400) {
+  if (head == Head::replied && reply.status >= 400) {
     closing_ = true;
     return write(reply, out);
   }
@@ -237,7 +249,8 @@ void Conversation::write(const Reply& reply, std::string& out) {
 }
 
 void Conversation::describe(net::ClientInfo& client) const {
-  client.user = trusted_ ? service_.options().user : "";
+  const std::string& user = admission_.who().user;
+  client.user = !trusted_ ? "" : user == "-" ? service_.options().user : user;
   client.waits = asking_.acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/admission.hpp"
 #include "http/deferred_answer.hpp"
 #include "http/exchange.hpp"
 #include "http/handlers.hpp"
@@ -30,18 +31,22 @@ class Conversation final : public net::Conversation {
   // Answers beyond this end a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `loop` is shared by the conversations of a loop. All that is handed in must outlive this.
-  Conversation(service::Service& service, HttpLoop& loop, net::Peer peer, std::function<void()> resume);
+  // `loop` is shared by the conversations of a loop. `most` is what anybody may here. All that is handed in
+  // must outlive this.
+  Conversation(service::Service& service, HttpLoop& loop, net::Peer peer, std::function<void()> resume,
+               steering::Role most = steering::Role::admin);
   ~Conversation() override;
 
   // A request with an Origin is answered: that has been judged.
   void let_pages_ask() { lets_pages_ask_ = true; }
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return asking_.waiting() || deferred_.waiting(); }
+  bool waiting() const override { return asking_.waiting() || deferred_.waiting() || admission_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
-  bool busy() const override { return busy_ || asking_.answered() || deferred_.answered(); }
+  bool busy() const override {
+    return busy_ || asking_.answered() || deferred_.answered() || admission_.answered();
+  }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
   bool unfinished() const override { return parser_.skipping(); }
@@ -52,11 +57,13 @@ class Conversation final : public net::Conversation {
   void describe(net::ClientInfo& client) const override;
 
  private:
-  void take(std::string& out, net::Arrival when);
+  enum class Head : std::uint8_t { runs, replied, waits };
+
+  bool take(std::string& out, net::Arrival when);
   bool records_first(const Message& message, const Handler& route, Exchange& exchange);
   void run_recorded(Exchange& exchange, net::Arrival when);
-  bool judge(const Message& message, const Handler*& route, Reply& reply);
-  bool judge_caller(const Message& message, Reply& reply);
+  Head judge(const Message& message, const Handler*& route, Reply& reply);
+  Head judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
   void fail(std::string& out);
   bool settle(Exchange& exchange);
@@ -65,9 +72,9 @@ class Conversation final : public net::Conversation {
   service::Service& service_;
   HttpLoop& loop_;
   net::Peer peer_;
-  steering::Actor actor_;
   service::Asking asking_;  // on behalf of its peer's address
   DeferredAnswer deferred_;
+  Admission admission_;
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
   // What runs once the audit has written it down, or is refused as that could not be.
@@ -82,7 +89,6 @@ class Conversation final : public net::Conversation {
   bool told_to_continue_ = false;
   bool lets_pages_ask_ = false;
   bool trusted_;
-  bool known_ = false;  // it has shown right credentials
   bool late_ = false;
   bool busy_ = false;
   bool closing_ = false;

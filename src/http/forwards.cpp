@@ -16,7 +16,8 @@ struct Forwards::One {
 Forwards::Forwards(service::Service& service, HttpLoop& loop) : service_(service), loop_(loop) {}
 Forwards::~Forwards() = default;
 
-void Forwards::begin(std::string request, net::Peer peer, std::function<void(Forwarded)> done) {
+void Forwards::begin(std::string request, net::Peer peer, steering::Role most,
+                     std::function<void(Forwarded)> done) {
   One& one = *open_.emplace_back(std::make_unique<One>(One{std::move(request), std::move(done)}));
   // It must not be fed from inside of its own call.
   const auto resume = [this, &one, alive = std::weak_ptr<int>(one.alive)] {
@@ -24,7 +25,7 @@ void Forwards::begin(std::string request, net::Peer peer, std::function<void(For
       if (!alive.expired()) go_on(one);
     });
   };
-  one.conversation = std::make_unique<Conversation>(service_, loop_, std::move(peer), resume);
+  one.conversation = std::make_unique<Conversation>(service_, loop_, std::move(peer), resume, most);
   one.conversation->let_pages_ask();
   go_on(one);
 }

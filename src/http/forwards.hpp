@@ -24,7 +24,9 @@ struct Forwarded {
   bool late = false;    // it is to be sent late: a wrong secret
 };
 // Any thread calls it with one whole request and what is to be called with its answer, once, by another.
-using Forward = std::function<void(std::string request, net::Peer peer, std::function<void(Forwarded)> done)>;
+// `most` is what anybody may on the listener that it came by.
+using Forward = std::function<void(std::string request, net::Peer peer, steering::Role most,
+                                   std::function<void(Forwarded)> done)>;
 
 class Forwards {
  public:
@@ -35,7 +37,7 @@ class Forwards {
   Forwards& operator=(const Forwards&) = delete;
 
   // Its Origin has been judged.
-  void begin(std::string request, net::Peer peer, std::function<void(Forwarded)> done);
+  void begin(std::string request, net::Peer peer, steering::Role most, std::function<void(Forwarded)> done);
 
  private:
   struct One;

@@ -54,6 +54,8 @@ class RequestParser {
   Status next(std::string_view input, FieldRoom& room);
 
   const Message& message() const { return message_; }
+  // The request that was found last is not done with: next() finds it once more.
+  void find_again() { done_ = true; }
   // After `whole`: the message is not looked at any more, and what its body takes is freed.
   void drop_body() {
     message_ = {};

@@ -13,6 +13,24 @@ void write_fault(core::JsonWriter& json, std::string_view pointer, std::string_v
   json.end_object();
 }
 
+// Its beginning; the caller ends it with end().
+core::JsonWriter begin(Reply& reply, int status, std::string_view detail) {
+  reply.status = status;
+  reply.type = kProblemJson;
+  reply.body.clear();
+  core::JsonWriter json(reply.body);
+  json.begin_object();
+  json.member("title", reason_of(status));
+  json.member("status", status);
+  json.member("detail", core::printable(detail));
+  return json;
+}
+
+void end(core::JsonWriter& json, Reply& reply) {
+  json.end_object();
+  reply.body += '\n';
+}
+
 }  // namespace
 
 void write_faults(core::JsonWriter& json, const Faults& faults) {
@@ -23,17 +41,15 @@ void write_faults(core::JsonWriter& json, const Faults& faults) {
 }
 
 void write_problem(Reply& reply, int status, std::string_view detail, const Faults& faults) {
-  reply.status = status;
-  reply.type = kProblemJson;
-  reply.body.clear();
-  core::JsonWriter json(reply.body);
-  json.begin_object();
-  json.member("title", reason_of(status));
-  json.member("status", status);
-  json.member("detail", core::printable(detail));
+  core::JsonWriter json = begin(reply, status, detail);
   if (!faults.empty()) write_faults(json, faults);
-  json.end_object();
-  reply.body += '\n';
+  end(json, reply);
+}
+
+void write_forbidden(Reply& reply, std::string_view detail, std::string_view role) {
+  core::JsonWriter json = begin(reply, 403, detail);
+  json.member("role", role);
+  end(json, reply);
 }
 
 std::string pointer_to(std::string_view parent, std::string_view member) {

@@ -47,6 +47,8 @@ class Faults {
 
 // Takes the place of whatever the reply's status, type and body were.
 void write_problem(Reply& reply, int status, std::string_view detail, const Faults& faults = {});
+// 403, with the role that is needed.
+void write_forbidden(Reply& reply, std::string_view detail, std::string_view role);
 
 // "errors": [{"pointer": "/cost", "detail": "..."}]
 void write_faults(core::JsonWriter& json, const Faults& faults);

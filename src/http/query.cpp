@@ -1,10 +1,12 @@
 #include "http/query.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "core/number.hpp"
 #include "core/printable.hpp"
+#include "http/message.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -78,6 +80,19 @@ std::uint64_t Query::number(std::string_view name, std::uint64_t otherwise, std:
   faults.add("", "query '" + std::string(name) + "': " + shown(*text) + " is not an integer from " +
                      std::to_string(least) + " to " + std::to_string(most));
   return otherwise;
+}
+
+bool has_credential(std::string_view query) {
+  constexpr std::array<std::string_view, 3> kNames = {"access_token", "token", "password"};
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+    const auto name = decode(part.substr(0, part.find('=')));
+    if (name && std::any_of(kNames.begin(), kNames.end(),
+                            [&name](std::string_view each) { return same(*name, each); }))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace weir::http

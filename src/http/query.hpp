@@ -28,4 +28,8 @@ class Query {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
+// Whether a query has what is never to stand in one, since logs keep URLs.
+bool has_credential(std::string_view query);
+constexpr std::string_view kCredentialInUrl = "a credential in a URL ends up in logs: send Authorization";
+
 }  // namespace weir::http

@@ -45,7 +45,8 @@ bool refuse_bytes(std::string_view text, Findings& findings, const Bounds& bound
   };
   if (text.size() > bounds.bytes)
     return refused(FileRule::bounds, {},
-                   "more than " + std::to_string(bounds.bytes) + " bytes (1 MiB) are not read");
+                   "more than " + std::to_string(bounds.bytes) + " bytes (" +
+                       std::to_string(bounds.bytes >> 20) + " MiB) are not read");
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     return refused(FileRule::yaml, {1, 1}, "this is UTF-16; only UTF-8 is read");
   Position place;

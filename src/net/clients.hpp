@@ -20,6 +20,9 @@ struct Peer {
   std::string address;  // without its port; "unix" for one of this machine
   std::uint16_t port = 0;
   bool local = false;  // of this machine: by loopback, or by a Unix socket
+  // Of the certificate that it has shown, which the listener's authority has signed: its one common name.
+  // Empty: none.
+  std::string certificate{};
 };
 
 struct ClientInfo {
@@ -33,7 +36,7 @@ struct ClientInfo {
   // What its conversation says.
   std::string name{};
   std::string user{};
-  std::string command{};
+  std::string command = "NULL";
   int protocol = 0;
   std::int64_t queued = -1;  // commands in an open transaction; -1: none is open
   bool waits = false;        // for its moment

@@ -28,9 +28,6 @@ constexpr std::size_t kConnection = 2048;
 std::shared_ptr<Session> Session::start(Loop& loop, std::unique_ptr<Socket> socket, Peer peer,
                                         const Protocol& protocol) {
   auto session = std::make_shared<Session>(loop, std::move(socket), std::move(peer), protocol);
-  // The conversation is the session's, so it calls nothing after the session's end.
-  session->conversation_ = protocol.converse(
-      loop, session->peer_, [self = session.get()] { self->loop_.resume(self->weak_from_this()); });
   loop.sessions.insert(session);
   session->shake_hands();
   session->account();
@@ -194,6 +191,9 @@ void Session::shake_hands() {
     tell_of_refusal();
     return finish();
   }
+  peer_.certificate = socket_->peer_certificate();
+  // The conversation is ours, so it calls nothing after our end.
+  conversation_ = protocol_.converse(loop_, peer_, [this] { loop_.resume(weak_from_this()); });
   note_progress(true, false, loop_.clock());
   state_ = State::reading;
   watch(Want::input);

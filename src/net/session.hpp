@@ -92,11 +92,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
 
   Loop& loop_;
   std::unique_ptr<Socket> socket_;
-  const Peer peer_;
+  Peer peer_;
   const Protocol& protocol_;
   const std::chrono::nanoseconds came_;
-  std::unique_ptr<Conversation> conversation_;  // none when it was closed, memory or time being up
-  std::string rest_;                            // bytes of a message that is not yet whole, or not yet run
+  // None during the handshake, nor when it was closed, memory or time being up.
+  std::unique_ptr<Conversation> conversation_;
+  std::string rest_;     // bytes of a message that is not yet whole, or not yet run
   std::string untaken_;  // replies that the socket did not take at once, from written_ on
   std::size_t written_ = 0;
   std::size_t unread_ = 0;  // seen in the kernel at unread_since_

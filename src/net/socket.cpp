@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -94,6 +95,23 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
+// Of the certificate that the peer has shown and that was verified. One with several common names is
+// nobody's.
+std::string common_name_of(SSL* ssl) {
+  if ((SSL_get_verify_mode(ssl) & SSL_VERIFY_PEER) == 0 || SSL_get_verify_result(ssl) != X509_V_OK) return {};
+  const X509* const certificate = SSL_get0_peer_certificate(ssl);
+  if (certificate == nullptr) return {};
+  const X509_NAME* const subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return {};
+  unsigned char* bytes = nullptr;
+  const int size = ASN1_STRING_to_UTF8(&bytes, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  if (size < 0) return {};
+  std::string name(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  OPENSSL_free(bytes);
+  return name;
+}
+
 // OpenSSL reads and writes the descriptor itself. It reads no further than the record that it is asked for,
 // so that what the kernel holds is what has not been read, but for the beginning of one record.
 class TlsSocket final : public PlainSocket {
@@ -126,6 +144,8 @@ class TlsSocket final : public PlainSocket {
                        reason == SSL_R_WRONG_VERSION_NUMBER;
     return {plain, why != nullptr ? why : ""};
   }
+
+  std::string peer_certificate() const override { return common_name_of(ssl_.get()); }
 
   Outcome receive(std::span<char> buffer) override {
     if (refused_) return PlainSocket::receive(buffer);

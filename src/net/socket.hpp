@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "net/poller.hpp"
@@ -43,6 +44,9 @@ class Socket {
     std::string_view why;
   };
   virtual HandshakeFailure refusal() const { return {}; }
+  // After the handshake: the common name of the peer's certificate, which has been verified; empty where it
+  // has shown none, or one with none or several.
+  virtual std::string peer_certificate() const { return {}; }
   virtual Outcome receive(std::span<char> buffer) = 0;
   // Bytes that could not be written must begin the next call's.
   virtual Outcome send(std::string_view bytes) = 0;

@@ -15,6 +15,20 @@ constexpr Flags kAlways = Flags::before_auth | Flags::in_multi;
 using steering::Role;
 constexpr Flags kRefused = Flags::unlisted | Flags::in_multi;
 
+constexpr std::array kClient = {
+    Subcommand{"LIST", Role::operate, run_client_list, true},
+    Subcommand{"KILL", Role::operate, run_client_kill, true},
+    Subcommand{"UNBLOCK", Role::operate, run_client_unblock, true},
+    Subcommand{"INFO", Role::decide, run_client_info, true},
+    Subcommand{"ID", Role::decide, run_client_id},
+    Subcommand{"SETNAME", Role::decide, run_client_setname},
+    Subcommand{"GETNAME", Role::decide, run_client_getname},
+    Subcommand{"SETINFO", Role::decide, run_client_nothing},
+    Subcommand{"NO-EVICT", Role::decide, run_client_nothing},
+    Subcommand{"NO-TOUCH", Role::decide, run_client_nothing},
+    Subcommand{"REPLY", Role::decide, run_client_reply},
+};
+
 // The unlisted ones last.
 constexpr std::array kCommands = {
     Command{"CL.THROTTLE", -5, kOneKey, Flags::none, Role::decide, ask_cl_throttle, nullptr,
@@ -75,7 +89,8 @@ constexpr std::array kCommands = {
             "[user] password: authenticates the connection"},
     Command{"SELECT", 2, kNoKeys, Flags::none, Role::decide, nullptr, run_select, "0: there is one database"},
     Command{"CLIENT", -2, kNoKeys, Flags::none, Role::decide, nullptr, run_client,
-            "LIST|KILL|INFO|ID|SETNAME|GETNAME|SETINFO|NO-EVICT|REPLY: about connections"},
+            "LIST|KILL|UNBLOCK|INFO|ID|SETNAME|GETNAME|SETINFO|NO-EVICT|NO-TOUCH|REPLY: about connections",
+            kClient},
     Command{"COMMAND", -1, kNoKeys, Flags::none, Role::decide, nullptr, run_command,
             "[COUNT|DOCS|INFO [name...]]: this table"},
     Command{"INFO", -1, kNoKeys, Flags::none, Role::decide, nullptr, run_info,
@@ -204,6 +219,18 @@ const Command* find_command(std::string_view name) {
   if (at == kEmpty || name.size() != kCommands[at].name.size() || !kSpellings[at].matches(name))
     return nullptr;
   return &kCommands[at];
+}
+
+const Subcommand* Command::find_subcommand(std::string_view word) const {
+  const std::string wanted = lower(word);
+  const auto found = std::find_if(subcommands.begin(), subcommands.end(),
+                                  [&wanted](const Subcommand& each) { return lower(each.name) == wanted; });
+  return found == subcommands.end() ? nullptr : &*found;
+}
+
+Role Command::needs_of_subcommand(std::string_view word) const {
+  const Subcommand* const found = find_subcommand(word);
+  return found == nullptr ? role : found->role;
 }
 
 bool Command::allowed_in_multi(Arguments words) const {

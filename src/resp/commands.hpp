@@ -31,8 +31,9 @@ enum class Replies : std::uint8_t { on, off, skip_next, skip_this };
 // What a connection has told of itself, and how it is replied to.
 struct Caller {
   net::Peer peer;
-  bool authenticated;
-  steering::Actor actor{};
+  steering::Role most = steering::Role::admin;  // that anybody has on its listener
+  service::Login login{};
+  steering::Actor actor{};  // the same with that bound, as take() says it
   std::string name{};
   int protocol = 2;
   Replies replies = Replies::on;
@@ -40,6 +41,9 @@ struct Caller {
   bool guessed = false;  // a wrong password just now: nothing more is run before its answer is sent
 
   bool silent() const { return replies != Replies::on; }
+  bool authenticated() const { return actor.role != steering::Role::none; }
+  void take(service::Login shown);
+  std::string has_role() const;  // "ann has the role decide"
 };
 
 // One command that runs.
@@ -77,6 +81,14 @@ constexpr bool has(Flags flags, Flags flag) {
   return (static_cast<std::uint8_t>(flags) & static_cast<std::uint8_t>(flag)) != 0;
 }
 
+// Of a command whose subcommands are not for the same people.
+struct Subcommand {
+  std::string_view name;  // upper case
+  steering::Role role;
+  void (*run)(RunningCommand&);
+  bool of_others = false;  // it asks the loops which connections there are
+};
+
 struct Command {
   // Gathers what its words ask. False: nothing was gathered, and pipeline.answer() is the reply.
   using Gather = bool (*)(Pipeline&, Arguments words, bool silent);
@@ -92,15 +104,25 @@ struct Command {
   int arity;              // as Redis counts it: with the name, negative is a minimum
   Keys keys;
   Flags flags;
-  steering::Role role;           // who may, at least; of some subcommands more
+  steering::Role role;           // who may, at least
   Gather ask;                    // of a decision, which is gathered with those around it; null for all others
   void (*run)(RunningCommand&);  // of the others; null for a decision
   std::string_view summary;
+  std::span<const Subcommand> subcommands{};  // those that say who may
+
+  // Who may run it with these words.
+  steering::Role needs(Arguments words) const {
+    return subcommands.empty() || words.size() < 2 ? role : needs_of_subcommand(words[1]);
+  }
+  const Subcommand* find_subcommand(std::string_view name) const;
 
   bool allowed_in_multi(Arguments with) const;
   bool takes(std::size_t words) const {
     return arity >= 0 ? words == static_cast<std::size_t>(arity) : words >= static_cast<std::size_t>(-arity);
   }
+
+ private:
+  steering::Role needs_of_subcommand(std::string_view name) const;
 };
 
 // All but the unlisted ones.
@@ -122,6 +144,11 @@ void run_hello(RunningCommand& call);
 void run_auth(RunningCommand& call);
 void run_select(RunningCommand& call);
 void run_client(RunningCommand& call);
+void run_client_id(RunningCommand& call);
+void run_client_getname(RunningCommand& call);
+void run_client_setname(RunningCommand& call);
+void run_client_reply(RunningCommand& call);
+void run_client_nothing(RunningCommand& call);
 // client_commands.cpp
 void run_client_info(RunningCommand& call);
 void run_client_list(RunningCommand& call);

@@ -1,5 +1,9 @@
 // Commands about the connection itself.
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
@@ -19,44 +23,99 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
+using service::Logins;
+using Reply = std::function<void(Caller&, Writer&)>;
+
 // A right password is answered at once, unless too many wrong ones come from the same address: nobody can
 // lock out a client elsewhere that knows it. A wrong one is answered late.
-bool log_in(RunningCommand& call, std::string_view user, std::string_view password) {
-  service::Service& service = call.service;
-  const std::string& address = call.caller.peer.address;
-  if (!service.guesses.may_come_from(address)) {
-    service.counters.count(&service::Counters::auth_refused);
-    call.fail("ERR too many wrong passwords come from " + address + "; try again in a second");
-    call.caller.closing = true;
-    return false;
+void tell(const Logins::Told& told, Caller& caller, Writer& to, const Reply& reply) {
+  switch (told.outcome) {
+    case Logins::Outcome::in:
+      caller.take(told.login);
+      return reply(caller, to);
+    case Logins::Outcome::wrong:
+      caller.guessed = true;
+      return to.error("WRONGPASS invalid username-password pair or user is disabled.");
+    case Logins::Outcome::guessed:
+      to.error("ERR too many wrong passwords come from " + caller.peer.address + "; try again in a second");
+      break;
+    case Logins::Outcome::crowded:
+      to.error("ERR too many passwords are being compared; try again in a second");
+      break;
   }
-  if (service.credentials.match(user, password)) {
-    call.caller.authenticated = true;
-    return true;
-  }
-  call.caller.guessed = true;
-  service.guesses.came_from(address);
-  service.counters.count(&service::Counters::auth_failures);
-  service.notices.tell(core::Notice::wrong_password, address);
-  call.fail("WRONGPASS invalid username-password pair or user is disabled.");
-  return false;
+  caller.closing = true;
 }
 
-void set_reply_mode(RunningCommand& call, std::string_view mode) {
-  Replies& replies = call.caller.replies;
-  if (mode == "on") {
-    replies = Replies::on;
-    call.reply().simple("OK");
-  } else if (mode == "off") {
-    replies = Replies::off;
-  } else if (mode == "skip") {
-    if (replies != Replies::off) replies = Replies::skip_next;
-  } else {
-    call.fail("ERR syntax error");
+// A password that is compared with its hash is answered later, and nothing else of the connection runs
+// before.
+void log_in(RunningCommand& call, std::optional<std::string_view> user, std::string_view secret,
+            Reply reply) {
+  Caller& caller = call.caller;
+  const Logins::Shown shown{.user = user ? std::optional(std::string(*user)) : std::nullopt,
+                            .secret = std::string(secret),
+                            .address = caller.peer.address};
+  Logins& logins = call.service.logins;
+  Writer to = call.reply();
+  if (const auto told = logins.judge(shown)) return tell(*told, caller, to, reply);
+  if (!call.deferred.possible()) return call.fail("ERR no password can be compared here");
+  call.deferred.ask<Logins::Told>(
+      call.silent(),
+      [&logins, shown](const std::function<void(Logins::Told)>& told) { logins.check(shown, told); },
+      [&caller, reply = std::move(reply)](Writer& late, const Logins::Told& told) {
+        tell(told, caller, late, reply);
+      });
+}
+
+// What HELLO sets, once it is known that its caller may.
+struct Greeting {
+  int protocol;
+  std::string name;
+  std::chrono::milliseconds store_deadline;
+};
+
+void greet(const Greeting& greeting, Caller& caller, Writer& to) {
+  if (!caller.authenticated()) {
+    return to.error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol "
+        "version at the same time");
   }
+  caller.protocol = greeting.protocol;
+  caller.name = greeting.name;
+  to.use(greeting.protocol);
+  to.map(9);
+  to.bulk("server");
+  to.bulk("redis");
+  to.bulk("version");
+  to.bulk(kRedisVersion);
+  to.bulk("proto");
+  to.integer(greeting.protocol);
+  to.bulk("id");
+  to.integer(static_cast<std::int64_t>(caller.peer.id));
+  to.bulk("mode");
+  to.bulk("standalone");
+  to.bulk("role");
+  to.bulk("master");
+  to.bulk("modules");
+  to.array(0);
+  to.bulk("weir_version");
+  to.bulk(WEIR_VERSION);
+  to.bulk("store_deadline_ms");
+  to.integer(greeting.store_deadline.count());
 }
 
 }  // namespace
+
+void Caller::take(service::Login shown) {
+  login = std::move(shown);
+  actor.user = login.user;
+  actor.role = std::min(login.role, most);
+}
+
+std::string Caller::has_role() const {
+  return std::string(called(actor)) + " has the role " + std::string(name_of(actor.role)) +
+         (login.role > most ? " here" : "");
+}
 
 void run_ping(RunningCommand& call) {
   if (call.words.size() > 2) return call.fail_arity("ping");
@@ -74,7 +133,7 @@ void run_quit(RunningCommand& call) {
 void run_reset_connection(RunningCommand& call) {
   call.transaction.discard();
   Caller& caller = call.caller;
-  caller.authenticated = !call.service.credentials.required();
+  caller.take(call.service.logins.at_first(caller.peer.certificate));
   caller.name.clear();
   caller.protocol = 2;
   caller.replies = Replies::on;
@@ -97,10 +156,11 @@ void run_hello(RunningCommand& call) {
     at = 2;
   }
   std::string_view name = caller.name;
+  std::optional<std::pair<std::string_view, std::string_view>> shown;
   while (at < words.size()) {
     const std::string option = lower(words[at]);
     if (option == "auth" && at + 2 < words.size()) {
-      if (call.service.credentials.required() && !log_in(call, words[at + 1], words[at + 2])) return;
+      shown.emplace(words[at + 1], words[at + 2]);
       at += 3;
     } else if (option == "setname" && at + 1 < words.size()) {
       name = words[at + 1];
@@ -110,45 +170,24 @@ void run_hello(RunningCommand& call) {
       return call.fail("ERR Syntax error in HELLO option '" + option.substr(0, 32) + "'");
     }
   }
-  if (!caller.authenticated) {
-    return call.fail(
-        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
-        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol "
-        "version at the same time");
-  }
-  caller.protocol = protocol;
-  caller.name = std::string(name);
+  const Greeting greeting{protocol, std::string(name), call.service.options().store_deadline};
+  if (shown && call.service.logins.takes_passwords())
+    return log_in(call, shown->first, shown->second,
+                  [greeting](Caller& who, Writer& to) { greet(greeting, who, to); });
   Writer to = call.reply();
-  to.map(9);
-  to.bulk("server");
-  to.bulk("redis");
-  to.bulk("version");
-  to.bulk(kRedisVersion);
-  to.bulk("proto");
-  to.integer(protocol);
-  to.bulk("id");
-  to.integer(static_cast<std::int64_t>(caller.peer.id));
-  to.bulk("mode");
-  to.bulk("standalone");
-  to.bulk("role");
-  to.bulk("master");
-  to.bulk("modules");
-  to.array(0);
-  to.bulk("weir_version");
-  to.bulk(WEIR_VERSION);
-  to.bulk("store_deadline_ms");
-  to.integer(call.service.options().store_deadline.count());
+  greet(greeting, caller, to);
 }
 
 void run_auth(RunningCommand& call) {
   if (call.words.size() > 3) return call.fail("ERR syntax error");
-  if (!call.service.credentials.required()) {
+  if (!call.service.logins.takes_passwords()) {
     return call.fail(
         "ERR AUTH <password> called without any password configured for the default user. Are you sure "
         "your configuration is correct?");
   }
   const bool named = call.words.size() == 3;
-  if (log_in(call, named ? call.words[1] : "default", call.words[named ? 2 : 1])) call.reply().simple("OK");
+  log_in(call, named ? std::optional(call.words[1]) : std::nullopt, call.words[named ? 2 : 1],
+         [](Caller&, Writer& to) { to.simple("OK"); });
 }
 
 void run_select(RunningCommand& call) {
@@ -158,29 +197,45 @@ void run_select(RunningCommand& call) {
 }
 
 void run_client(RunningCommand& call) {
-  const Arguments words = call.words;
-  Caller& caller = call.caller;
-  const std::string what = lower(words[1]);
-  if (what == "setname") {
-    if (words.size() != 3) return call.fail_arity("client|" + what);
-    if (!is_name(words[2])) return call.fail(kBadName);
-    caller.name = std::string(words[2]);
-    return call.reply().simple("OK");
-  }
-  if (what == "getname") return caller.name.empty() ? call.reply().null() : call.reply().bulk(caller.name);
-  if (what == "id") return call.reply().integer(static_cast<std::int64_t>(caller.peer.id));
-  if (call.deferred.possible()) {
-    if (what == "info") return run_client_info(call);
-    if (what == "list") return run_client_list(call);
-    if (what == "kill") return run_client_kill(call);
-    if (what == "unblock") return run_client_unblock(call);
-  }
-  if (what == "setinfo" || what == "no-evict" || what == "no-touch") return call.reply().simple("OK");
-  if (what == "reply") {
-    if (words.size() != 3) return call.fail_arity("client|" + what);
-    return set_reply_mode(call, lower(words[2]));
-  }
-  call.fail_subcommand(what);
+  const Subcommand* const found = find_command("CLIENT")->find_subcommand(call.words[1]);
+  if (found == nullptr || (found->of_others && !call.deferred.possible()))
+    return call.fail_subcommand(lower(call.words[1]));
+  found->run(call);
 }
+
+void run_client_id(RunningCommand& call) {
+  call.reply().integer(static_cast<std::int64_t>(call.caller.peer.id));
+}
+
+void run_client_getname(RunningCommand& call) {
+  const std::string& name = call.caller.name;
+  name.empty() ? call.reply().null() : call.reply().bulk(name);
+}
+
+void run_client_setname(RunningCommand& call) {
+  if (call.words.size() != 3) return call.fail_arity("client|setname");
+  if (!is_name(call.words[2])) return call.fail(kBadName);
+  call.caller.name = std::string(call.words[2]);
+  call.reply().simple("OK");
+}
+
+void run_client_reply(RunningCommand& call) {
+  if (call.words.size() != 3) return call.fail_arity("client|reply");
+  Replies& replies = call.caller.replies;
+  const std::string mode = lower(call.words[2]);
+  if (mode == "on") {
+    replies = Replies::on;
+    call.reply().simple("OK");
+  } else if (mode == "off") {
+    replies = Replies::off;
+  } else if (mode == "skip") {
+    if (replies != Replies::off) replies = Replies::skip_next;
+  } else {
+    call.fail("ERR syntax error");
+  }
+}
+
+// What a client tells of itself, and asks of a memory that no connection here has.
+void run_client_nothing(RunningCommand& call) { call.reply().simple("OK"); }
 
 }  // namespace weir::resp

@@ -5,19 +5,22 @@
 namespace weir::inline v0_1::resp {
 
 Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer peer,
-                           std::function<void()> resume, net::Clients* clients)
+                           std::function<void()> resume, net::Clients* clients, steering::Role most)
     : service_(service),
-      caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
+      caller_{.peer = std::move(peer), .most = most},
       pipeline_(loop, caller_.peer.id + 1, resume),
       deferred_(clients, std::move(resume)) {
   caller_.actor.address = caller_.peer.address;
   caller_.actor.protocol = "resp";
+  caller_.take(service.logins.at_first(caller_.peer.certificate));
 }
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {
   pipeline_.asking().begin({when.arrived, when.now});
   slow_ = false;
   caller_.guessed = false;
+  if (service_.logins.by_file()) [[unlikely]]
+    look_who();
   std::size_t used = 0;
   std::uint64_t ran = 0;
   if (!settle(out) || deferred_.waiting()) return 0;
@@ -33,7 +36,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
       continue;
     }
     const CommandParser::Status status =
-        parser_.next(input.substr(used), caller_.authenticated ? Bounds{} : kUnauthenticated);
+        parser_.next(input.substr(used), caller_.authenticated() ? Bounds{} : kUnauthenticated);
     if (status == CommandParser::Status::incomplete) break;
     if (status == CommandParser::Status::malformed) {
       if (settle(out)) fail_protocol(parser_.error(), out);
@@ -63,7 +66,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
 bool Conversation::take(std::string_view bytes, std::string& out) {
   const Arguments words = parser_.args();
   const Command* command = find_command(words[0]);
-  if (command != nullptr && caller_.authenticated && !transaction_.open() &&
+  if (command != nullptr && may(*command, words) && !transaction_.open() &&
       gather(*command, words, caller_.silent())) {
     last_ = command;
     if (caller_.replies == Replies::skip_next) caller_.replies = Replies::on;
@@ -75,7 +78,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
   last_ = command;
   if (command != nullptr && has(command->flags, Flags::audited)) {
     RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
-    if (!transaction_.open() && records_first(*command, call)) return false;
+    if (!transaction_.open() && may(*command, words) && records_first(*command, call)) return false;
   }
   execute(command, bytes, out);
   return true;
@@ -89,7 +92,7 @@ bool Conversation::gather(const Command& command, Arguments words, bool silent) 
 
 // What is changed is written down first: true, that is under way, and the command is to be taken again.
 bool Conversation::records_first(const Command& command, RunningCommand& call) {
-  if (written_ != Written::no || !caller_.authenticated || !command.takes(call.words.size())) return false;
+  if (written_ != Written::no || !caller_.authenticated() || !command.takes(call.words.size())) return false;
   std::optional<steering::OperatorChange> change = change_of(command, call);
   if (!change) return false;
   if (!service_.records_later || !deferred_.possible()) {
@@ -122,8 +125,8 @@ void Conversation::execute(const Command* command, std::string_view bytes, std::
   };
   if (command == nullptr) {
     refuse("ERR unknown command '" + std::string(words[0].substr(0, 64)) + "'");
-  } else if (!caller_.authenticated && !has(command->flags, Flags::before_auth)) {
-    refuse("NOAUTH Authentication required.");
+  } else if (!may(*command, words)) {
+    refuse(forbid(*command, words));
   } else if (!command->takes(words.size())) {
     refuse("ERR wrong number of arguments for '" + lower(command->name) + "' command");
   } else if (transaction_.open() && !has(command->flags, Flags::in_multi)) {
@@ -133,6 +136,21 @@ void Conversation::execute(const Command* command, std::string_view bytes, std::
   }
   if (caller_.silent()) out.resize(before);
   if (caller_.replies == Replies::skip_this) caller_.replies = Replies::on;
+}
+
+// The users file may say something else of its caller by now.
+void Conversation::look_who() {
+  if (service_.logins.look_again(caller_.login, caller_.peer.certificate)) caller_.take(caller_.login);
+}
+
+// The error of one that its caller may not run.
+std::string Conversation::forbid(const Command& command, Arguments words) {
+  if (!caller_.authenticated()) return "NOAUTH Authentication required.";
+  const steering::Role needed = command.needs(words);
+  service_.counters.count_forbidden(needed);
+  std::string name(command.name);
+  if (needed != command.role) name += " " + std::string(command.find_subcommand(words[1])->name);
+  return "NOPERM " + caller_.has_role() + "; " + name + " needs " + std::string(name_of(needed));
 }
 
 // What a client may queue is bounded like one command. EXEC announces a reply for each, so nothing that
@@ -173,7 +191,9 @@ void Conversation::run_transaction(std::string& out) {
     const CommandParser& parser = transaction_.parser();
     const Arguments words = parser.args();
     const Command& command = *find_command(words[0]);
-    if (gather(command, words, transaction_.silent())) {
+    // Since it was queued its caller may have lost a role.
+    const bool allowed = may(command, words);
+    if (allowed && gather(command, words, transaction_.silent())) {
       if (pipeline_.asking().full() || !parser.args_in_input()) settle(out);
       transaction_.advance();
       continue;
@@ -181,8 +201,12 @@ void Conversation::run_transaction(std::string& out) {
     if (!settle(out)) return;
     const std::size_t before = out.size();
     RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
-    if (has(command.flags, Flags::audited) && records_first(command, call)) return;
-    run(command, call);
+    if (!allowed) {
+      call.fail(forbid(command, words));
+    } else {
+      if (has(command.flags, Flags::audited) && records_first(command, call)) return;
+      run(command, call);
+    }
     if (transaction_.silent()) out.resize(before);
     transaction_.advance();
   }
@@ -198,7 +222,8 @@ void Conversation::fail_protocol(std::string_view text, std::string& out) {
 
 void Conversation::describe(net::ClientInfo& client) const {
   client.name = caller_.name;
-  client.user = caller_.authenticated ? service_.options().user : "";
+  const std::string& user = caller_.actor.user;
+  client.user = !caller_.authenticated() ? "" : user == "-" ? service_.options().user : user;
   client.protocol = caller_.protocol;
   client.command = last_ != nullptr ? lower(last_->name) : "NULL";
   client.waits = pipeline_.asking().acquiring();

@@ -32,9 +32,9 @@ class Conversation final : public net::Conversation {
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
   // `shared` is by the conversations of a loop. Without `clients` the commands about other connections
-  // are unknown. All that is handed in must outlive this.
+  // are unknown. `most` is what anybody may here. All that is handed in must outlive this.
   Conversation(service::Service& service, RespLoop& loop, net::Peer peer, std::function<void()> resume,
-               net::Clients* clients = nullptr);
+               net::Clients* clients = nullptr, steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return pipeline_.asking().waiting() || deferred_.waiting(); }
@@ -42,7 +42,7 @@ class Conversation final : public net::Conversation {
   bool end_wait(bool with_error) override { return pipeline_.asking().end_wait(with_error); }
   bool busy() const override { return busy_ || pipeline_.asking().answered() || deferred_.answered(); }
   bool closing() const override { return caller_.closing; }
-  bool trusted() const override { return caller_.authenticated; }
+  bool trusted() const override { return caller_.authenticated(); }
   bool unfinished() const override { return transaction_.open(); }
   bool late() const override { return caller_.guessed; }
   std::size_t kept() const override {
@@ -58,6 +58,11 @@ class Conversation final : public net::Conversation {
   bool gather(const Command& command, Arguments words, bool silent);
   bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
   bool records_first(const Command& command, RunningCommand& call);
+  void look_who();
+  bool may(const Command& command, Arguments words) const {
+    return caller_.actor.role >= command.needs(words);
+  }
+  std::string forbid(const Command& command, Arguments words);
   void execute(const Command* command, std::string_view bytes, std::string& out);
   void queue(const Command& command, std::string_view bytes, RunningCommand& call);
   void run(const Command& command, RunningCommand& call);

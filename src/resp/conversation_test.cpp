@@ -817,7 +817,7 @@ TEST(Clients, are_listed_when_every_loop_has_told_and_what_follows_waits) {
   EXPECT_NE(
       said.find(
           "\nid=8 addr=10.0.0.8:80 name=b age=90 idle=5 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 "
-          "qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=2048 cmd= user=app resp=0\nid=9 "
+          "qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=2048 cmd=NULL user=app resp=0\nid=9 "
           "addr=[2001:db8::1]:90 name= age=91 idle=0 flags=x "),
       std::string::npos)
       << said;

@@ -41,7 +41,11 @@ void DeferredReply::finish(std::function<void(Writer&)> reply) {
 
 void DeferredReply::write(Writer to) {
   const auto reply = std::exchange(reply_, nullptr);
-  if (!silent_) reply(to);
+  if (!silent_) return reply(to);
+  // What it does besides is done, whether anybody reads it or not.
+  std::string unread;
+  Writer nowhere(unread);
+  reply(nowhere);
 }
 
 }  // namespace weir::resp

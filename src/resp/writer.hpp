@@ -21,6 +21,9 @@ class Writer {
   // `protocol` is what the client chose by HELLO: 2 or 3.
   explicit Writer(std::string& out, int protocol = 2) : out_(out), resp3_(protocol >= 3) {}
 
+  // What follows is in this protocol: the client has just chosen it.
+  void use(int protocol) { resp3_ = protocol >= 3; }
+
   void integer(std::int64_t value);
 
   // A status line and an error line end at their first CRLF, so a CR or LF inside `text` is sent as

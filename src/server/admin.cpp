@@ -20,12 +20,15 @@ constexpr std::size_t kLeaving = 64;
 constexpr std::size_t kMostMemory = 64_MiB;
 
 void check_reach(const boost::asio::ip::tcp::endpoint& endpoint, const Settings& settings) {
-  if (endpoint.address().is_loopback() || !settings.http_token.empty() || !settings.password.empty()) return;
+  if (endpoint.address().is_loopback() || !settings.http_token.empty() || !settings.password.empty() ||
+      !settings.users.empty())
+    return;
   const std::string where = net::to_text(endpoint);
   if (!settings.insecure) {
-    throw std::runtime_error("admin: " + where +
-                             " is not a loopback address: give --http-token or --password, or --insecure to "
-                             "show the metrics to anyone who can reach it, and let them steer limits");
+    throw std::runtime_error(
+        "admin: " + where +
+        " is not a loopback address: give --http-token, --password or --users, or --insecure to "
+        "show the metrics to anyone who can reach it, and let them steer limits");
   }
   spdlog::warn(
       "admin: {}: anyone who can reach it may read the metrics and steer limits; --http-token restricts that",
@@ -52,18 +55,16 @@ http::AdminPage config_page(const service::Service& service) {
 Admin::Admin(const Settings& settings, service::Service& service, Links links)
     : service_(service),
       links_(std::move(links)),
-      api_{.forward = links_.forward,
-           .post = [this](std::function<void()> call) { boost::asio::post(loop_.context, std::move(call)); },
-           .names = settings.admin_names},
+      api_{.forward = links_.forward, .names = settings.admin_names},
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       each_second_(*loop_.timers),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
-  const Shown& own = show(http::admin_pages(service_, links_.readiness), true);
+  shared_.post = [this](std::function<void()> call) { boost::asio::post(loop_.context, std::move(call)); };
   for (const ListenAddress& wanted : settings.admin) {
     if (wanted.unix_socket.empty())
       check_reach(net::resolve("admin", wanted.tcp.host, wanted.tcp.port), settings);
-    open("admin", wanted, own);
+    open("admin", wanted, show(http::admin_pages(service_, links_.readiness), true, wanted.most));
   }
   if (settings.ratelimit) open_ratelimit(*settings.ratelimit);
   for (const Open& each : open_) {
@@ -87,14 +88,13 @@ Admin::~Admin() {
   loop_.close_sessions();
 }
 
-const Admin::Shown& Admin::show(http::AdminPages pages, bool has_api) {
+const Admin::Shown& Admin::show(http::AdminPages pages, bool has_api, steering::Role most) {
   Shown& shown = shown_.emplace_back();
   shown.pages = std::move(pages);
   const http::AdminApi& api = has_api ? api_ : no_api_;
-  const auto converse = [this, &shown, &api](net::Loop&, const net::Peer& peer,
-                                             std::function<void()> resume) {
-    return std::make_unique<http::AdminConversation>(service_, shown.pages, api, room_, peer,
-                                                     std::move(resume));
+  const auto converse = [this, &shown, &api, most](net::Loop&, const net::Peer& peer,
+                                                   const std::function<void()>& resume) {
+    return std::make_unique<http::AdminConversation>(service_, shown.pages, api, shared_, peer, resume, most);
   };
   shown.protocol = {.converse = converse,
                     .too_many = http::last_words(503, "too many connections to the admin listener"),

@@ -55,7 +55,7 @@ class Admin {
     const Shown* shown;
   };
 
-  const Shown& show(http::AdminPages pages, bool has_api);
+  const Shown& show(http::AdminPages pages, bool has_api, steering::Role most = steering::Role::admin);
   void open(const std::string& flag, const ListenAddress& wanted, const Shown& shown);
   void open_ratelimit(const RatelimitPages& wanted);
 
@@ -63,7 +63,7 @@ class Admin {
   const Links links_;
   const http::AdminApi api_;
   const http::AdminApi no_api_{};
-  http::FieldRoom room_{};
+  http::AdminConversation::Loop shared_;
   net::LoopCounters connections_;
   std::deque<Shown> shown_;
   net::Loop loop_;

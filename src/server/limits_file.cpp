@@ -123,4 +123,16 @@ std::unique_ptr<service::XdsInForce> open_xds(const Settings& settings, const se
   return std::make_unique<service::XdsInForce>(descriptor_options(settings, service, settings.rls_xds->text));
 }
 
+std::unique_ptr<service::UsersInForce> open_users(const Settings& settings, const service::Service& service) {
+  if (settings.users.empty()) return nullptr;
+  auto users = std::make_unique<service::UsersInForce>(
+      service::UsersInForce::Options{.path = settings.users,
+                                     .certificates = !settings.tls_ca.empty(),
+                                     .taken = settings.password.empty() ? "" : settings.user,
+                                     .wall_clock = service.options().wall_clock,
+                                     .log = write_line});
+  read_first(*users, "users", settings.users, false);
+  return users;
+}
+
 }  // namespace weir::server

@@ -1,5 +1,5 @@
-// The limits file of a server, and its folder of Envoy's rate limits: opened at the start, and read again
-// when they change.
+// The files of a server that are opened at the start and read again when they change: its limits, its folder
+// of Envoy's rate limits, its users.
 //
 // The main thread; what it makes may be used by any.
 #pragma once
@@ -10,6 +10,7 @@
 #include "service/descriptors_in_force.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/service.hpp"
+#include "service/users_in_force.hpp"
 #include "service/xds_in_force.hpp"
 
 namespace weir::inline v0_1::server {
@@ -24,5 +25,8 @@ std::unique_ptr<service::DescriptorsInForce> open_descriptors(const Settings& se
 
 // Null without an xDS server. Nothing is in force before it has sent something.
 std::unique_ptr<service::XdsInForce> open_xds(const Settings& settings, const service::Service& service);
+
+// Null without a users file. Throws as open_limits() does.
+std::unique_ptr<service::UsersInForce> open_users(const Settings& settings, const service::Service& service);
 
 }  // namespace weir::server

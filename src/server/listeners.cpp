@@ -59,8 +59,8 @@ void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoin
   const std::string where = net::to_text(endpoint);
   // gRPC has no secret.
   const std::string secret = flag == "rls"    ? ""
-                             : flag == "http" ? "--http-token, --password or "
-                                              : "--password or ";
+                             : flag == "http" ? "--http-token, --password, --users or "
+                                              : "--password, --users or ";
   if (settings.tls_cert.empty() && !settings.insecure) {
     throw std::runtime_error(flag + ": " + where + " is not a loopback address: give " + secret +
                              "--tls-cert, or --insecure to serve anyone who can reach it");
@@ -72,59 +72,52 @@ void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoin
 
 }  // namespace
 
-Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
-                     net::Protocol http, net::Protocol rls, core::Notices& notices)
-    : settings_(settings),
-      notices_(notices),
-      tls_(read_tls()),
-      resp_{resp, std::move(resp)},
-      http_{http, std::move(http)},
-      rls_{rls, std::move(rls)} {
-  if (tls_) {
-    resp_.tcp.tls = http_.tcp.tls = &tls_->tls;
-    rls_.tcp.tls = &tls_->h2;
+Listeners::Listeners(asio::io_context& context, const Settings& settings, const Speak& resp,
+                     const Speak& http, const Speak& rls, core::Notices& notices)
+    : settings_(settings), notices_(notices), tls_(read_tls()) {
+  const bool password = !settings.password.empty() || !settings.users.empty();
+  auto* const tls = tls_ ? &tls_->tls : nullptr;
+  open_all(context, settings.resp, "", {"resp", password, tls, resp});
+  if (!settings.unix_socket.empty()) {
+    const ListenAddress by_path{
+        .tcp = {}, .unix_socket = settings.unix_socket, .most = settings.most_by_unix_socket};
+    addresses_.push_back(open(context, by_path, {"unix-socket", password, tls, resp}));
   }
-  const bool password = !settings.password.empty();
-  for (const HostPort& wanted : settings.resp)
-    addresses_.push_back(open_tcp(context, "resp", wanted, password, resp_));
-  if (!settings.unix_socket.empty())
-    addresses_.push_back(open_unix(context, "unix-socket", settings.unix_socket, resp_));
-  open_all(context, "http", settings.http, tls_ ? "https" : "http", password || !settings.http_token.empty(),
-           http_);
-  open_all(context, "rls", settings.rls, tls_ ? "grpcs" : "grpc", false, rls_);
+  open_all(context, settings.http, tls_ ? "https" : "http",
+           {"http", password || !settings.http_token.empty(), tls, http});
+  open_all(context, settings.rls, tls_ ? "grpcs" : "grpc", {"rls", false, tls_ ? &tls_->h2 : nullptr, rls});
   if (addresses_.empty())
     throw std::runtime_error("nothing to listen on: give --resp, --unix-socket, --http or --rls");
 }
 
-void Listeners::open_all(asio::io_context& context, const std::string& flag,
-                         const std::vector<ListenAddress>& wanted, const std::string& scheme, bool asks_who,
-                         const Spoken& spoken) {
+void Listeners::open_all(asio::io_context& context, const std::vector<ListenAddress>& wanted,
+                         const std::string& scheme, const Spoken& spoken) {
   for (const ListenAddress& each : wanted) {
-    addresses_.push_back(each.unix_socket.empty()
-                             ? scheme + "://" + open_tcp(context, flag, each.tcp, asks_who, spoken)
-                             : scheme.substr(0, 4) +
-                                   " unix:" + open_unix(context, flag, each.unix_socket, spoken));
+    const std::string where = open(context, each, spoken);
+    addresses_.push_back(!each.unix_socket.empty() ? scheme.substr(0, 4) + " unix:" + where
+                         : scheme.empty()          ? where
+                                                   : scheme + "://" + where);
   }
 }
 
-std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const HostPort& wanted,
-                                bool asks_who, const Spoken& spoken) {
-  const auto endpoint = net::resolve(flag, wanted.host, wanted.port);
-  check_reach(flag, endpoint, asks_who, settings_);
-  return open_.emplace_back(Open{net::listen_tcp(context, flag, endpoint), &spoken.tcp}).listener->address();
-}
-
-std::string Listeners::open_unix(asio::io_context& context, const std::string& flag, const std::string& path,
-                                 const Spoken& spoken) {
-  const unsigned mode = settings_.local ? 0600 : 0660;
-  return open_.emplace_back(Open{net::listen_unix(context, flag, path, mode), &spoken.by_path})
-      .listener->address();
+std::string Listeners::open(asio::io_context& context, const ListenAddress& wanted, const Spoken& spoken) {
+  Open& open = open_.emplace_back(Open{nullptr, std::make_unique<net::Protocol>(spoken.speak(wanted.most))});
+  if (!wanted.unix_socket.empty()) {
+    open.listener =
+        net::listen_unix(context, spoken.flag, wanted.unix_socket, settings_.local ? 0600U : 0660U);
+  } else {
+    const auto endpoint = net::resolve(spoken.flag, wanted.tcp.host, wanted.tcp.port);
+    check_reach(spoken.flag, endpoint, spoken.asks_who, settings_);
+    open.listener = net::listen_tcp(context, spoken.flag, endpoint);
+    open.protocol->tls = spoken.tls;
+  }
+  return open.listener->address();
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {
   for (const Open& each : open_) {
     each.listener->start(
-        [&dispatcher, protocol = each.protocol](net::Accepted accepted) {
+        [&dispatcher, protocol = each.protocol.get()](net::Accepted accepted) {
           dispatcher.take(std::move(accepted), *protocol);
         },
         [this](const std::string& why) { notices_.tell(core::Notice::cannot_accept, {}, why); });

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +18,14 @@ namespace weir::inline v0_1::server {
 
 class Listeners {
  public:
+  // A protocol as it is spoken where nobody has more than that role.
+  using Speak = std::function<net::Protocol(steering::Role most)>;
+
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
-  // beyond this machine are served only with a password, TLS or --insecure. The settings must outlive it.
-  Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp,
-            net::Protocol http, net::Protocol rls, core::Notices& notices);
+  // beyond this machine are served only with a password, users, TLS or --insecure. The settings must outlive
+  // it.
+  Listeners(boost::asio::io_context& context, const Settings& settings, const Speak& resp, const Speak& http,
+            const Speak& rls, core::Notices& notices);
 
   // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path"; of gRPC
   // "grpc://127.0.0.1:8081" or "grpc unix:/path".
@@ -39,30 +44,25 @@ class Listeners {
   void use(Tls tls);
 
  private:
-  // One protocol, over TCP and over Unix sockets, which are never TLS.
-  struct Spoken {
-    net::Protocol tcp;
-    net::Protocol by_path;
-  };
   struct Open {
     std::unique_ptr<net::Listener> listener;
-    const net::Protocol* protocol;
+    std::unique_ptr<net::Protocol> protocol;
+  };
+  // What the listeners of a flag have in common.
+  struct Spoken {
+    std::string flag;
+    bool asks_who;
+    boost::asio::ssl::context* tls;  // over TCP; Unix sockets are never TLS
+    const Speak& speak;
   };
 
-  std::string open_tcp(boost::asio::io_context& context, const std::string& flag, const HostPort& wanted,
-                       bool asks_who, const Spoken& spoken);
-  void open_all(boost::asio::io_context& context, const std::string& flag,
-                const std::vector<ListenAddress>& wanted, const std::string& scheme, bool asks_who,
-                const Spoken& spoken);
-  std::string open_unix(boost::asio::io_context& context, const std::string& flag, const std::string& path,
-                        const Spoken& spoken);
+  void open_all(boost::asio::io_context& context, const std::vector<ListenAddress>& wanted,
+                const std::string& scheme, const Spoken& spoken);
+  std::string open(boost::asio::io_context& context, const ListenAddress& wanted, const Spoken& spoken);
 
   const Settings& settings_;
   core::Notices& notices_;
   Tls tls_;
-  Spoken resp_;
-  Spoken http_;
-  Spoken rls_;
   std::vector<Open> open_;
   std::vector<std::string> addresses_;
 };

@@ -143,6 +143,8 @@ class Server::Impl {
     service_.series = std::make_unique<service::DecisionSeries>();
     service_.status = [this] { return status(); };
     service_.limits = open_limits(settings_, service_);
+    service_.users = open_users(settings_, service_);
+    if (service_.users) service_.logins.use(*service_.users);
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
@@ -179,8 +181,9 @@ class Server::Impl {
       admin_ = std::make_unique<Admin>(settings_, service_, admin_links());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
-    listeners_ =
-        std::make_unique<Listeners>(main_context(), settings_, resp(), http(), rls(), service_.notices);
+    listeners_ = std::make_unique<Listeners>(
+        main_context(), settings_, [this](auto most) { return resp(most); },
+        [this](auto most) { return http(most); }, [this](auto) { return rls(); }, service_.notices);
     if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_, service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
@@ -228,6 +231,7 @@ class Server::Impl {
     } else if (service_.descriptors) {
       descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     }
+    if (service_.users) users_watch_ = std::make_unique<LimitsWatch>(*service_.users);
     SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -241,9 +245,11 @@ class Server::Impl {
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
     descriptors_watch_.reset();
+    users_watch_.reset();
     xds_source_.reset();
     aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
+    service_.logins.stop();
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
     watch_->look();
     snapshots.stop();
@@ -263,7 +269,7 @@ class Server::Impl {
     manager_->reloading();
     audit_.reopen();
     events_.reopen();
-    for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+    for (const auto& each : {limits_watch_.get(), descriptors_watch_.get(), users_watch_.get()})
       if (each != nullptr) each->ask(LimitsWatch::Reading::reload, [](const auto&) {});
     aside_->run([this] {
       certificates_seen_ = stamps_of_certificates(settings_);
@@ -333,6 +339,7 @@ class Server::Impl {
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
+    if (service_.users) service_.users->add_rows(service_.metrics);
     if (service_.descriptors) service_.descriptors->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
@@ -368,8 +375,9 @@ class Server::Impl {
     return {.readiness = readiness(),
             .why_ill = [this] { return why_not_healthy(); },
             .forward =
-                [this](std::string request, net::Peer peer, std::function<void(http::Forwarded)> done) {
-                  workers_.front()->forward(std::move(request), std::move(peer), std::move(done));
+                [this](std::string request, net::Peer peer, steering::Role most,
+                       std::function<void(http::Forwarded)> done) {
+                  workers_.front()->forward(std::move(request), std::move(peer), most, std::move(done));
                 },
             .each_second =
                 [this] {
@@ -444,10 +452,10 @@ class Server::Impl {
     return settings_.ratelimit->needs_store && !ready ? "the store does not decide" : "";
   }
 
-  net::Protocol resp() {
+  net::Protocol resp(steering::Role most) {
     return {.converse =
-                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
-                  return workers_[loop.number]->converse(peer, std::move(resume));
+                [this, most](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse(peer, std::move(resume), most);
                 },
             .too_many = "-ERR max number of clients reached\r\n",
             .too_large =
@@ -455,10 +463,10 @@ class Server::Impl {
             .open = &open_resp_};
   }
 
-  net::Protocol http() {
+  net::Protocol http(steering::Role most) {
     return {.converse =
-                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
-                  return workers_[loop.number]->converse_http(peer, std::move(resume));
+                [this, most](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse_http(peer, std::move(resume), most);
                 },
             .too_many = http::last_words(503, "--max-connections are open"),
             .too_large = http::last_words(
@@ -490,7 +498,7 @@ class Server::Impl {
                   watch_->stop();
                   if (local_watch_) local_watch_->stop();
                   listeners_->stop();
-                  for (const auto& each : {limits_watch_.get(), descriptors_watch_.get()})
+                  for (const auto& each : {limits_watch_.get(), descriptors_watch_.get(), users_watch_.get()})
                     if (each != nullptr) each->end();
                   // The last moments leave their answers the time to get out; in virtual time none comes.
                   const auto until = service_.now() + (settings_.virtual_now ? std::chrono::seconds{0}
@@ -538,6 +546,7 @@ class Server::Impl {
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
+  std::unique_ptr<LimitsWatch> users_watch_;
   std::unique_ptr<XdsSource> xds_source_;
   std::string certificates_seen_;              // of the thread of aside_, while there is one
   std::optional<Every> look_at_certificates_;  // while it runs, where there are any

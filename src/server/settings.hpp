@@ -12,6 +12,7 @@
 
 #include "redis/shared_store.hpp"
 #include "rls/rls_loop.hpp"
+#include "steering/actor.hpp"
 #include "weir/algorithm.hpp"
 #include "weir/memory.hpp"
 
@@ -25,7 +26,8 @@ struct HostPort {
 // Where to listen: TCP, or a Unix socket.
 struct ListenAddress {
   HostPort tcp;
-  std::string unix_socket;  // its path; empty: TCP
+  std::string unix_socket;                      // its path; empty: TCP
+  steering::Role most = steering::Role::admin;  // that anybody has there
 };
 
 // Where Envoy's rate limits come from, when an xDS server has them.
@@ -58,8 +60,9 @@ struct RatelimitPages {
 
 struct Settings {
   std::string commit;  // of the sources, to be told
-  std::vector<HostPort> resp;
-  std::string unix_socket;
+  std::vector<ListenAddress> resp;
+  std::string unix_socket;  // RESP too; empty: none
+  steering::Role most_by_unix_socket = steering::Role::admin;
   std::vector<ListenAddress> http;
   std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
   rls::RlsOptions rls_options;
@@ -93,6 +96,7 @@ struct Settings {
   bool insecure = false;      // allows a listener beyond loopback without password and TLS
   bool warn_of_reach = true;  // of each such listener
 
+  std::string users;  // the users file; empty: none
   std::string user = "default";
   std::string password;
   std::string http_token;  // of a bearer; the user and the password are taken too

@@ -60,23 +60,25 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   });
 }
 
-std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  return std::make_unique<resp::Conversation>(service_, resp_, peer, std::move(resume), &clients_);
+std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume,
+                                                    steering::Role most) {
+  return std::make_unique<resp::Conversation>(service_, resp_, peer, std::move(resume), &clients_, most);
 }
 
-std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
-                                                         std::function<void()> resume) {
-  return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume));
+std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer, std::function<void()> resume,
+                                                         steering::Role most) {
+  return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume), most);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse_rls(const net::Peer& peer, std::function<void()> resume) {
   return std::make_unique<rls::Conversation>(service_, rls_, peer, std::move(resume));
 }
 
-void Worker::forward(std::string request, net::Peer peer, std::function<void(http::Forwarded)> done) {
-  boost::asio::post(loop_.context, [this, request = std::move(request), peer = std::move(peer),
+void Worker::forward(std::string request, net::Peer peer, steering::Role most,
+                     std::function<void(http::Forwarded)> done) {
+  boost::asio::post(loop_.context, [this, request = std::move(request), peer = std::move(peer), most,
                                     done = std::move(done)]() mutable {
-    loop_.turn([&] { forwards_.begin(std::move(request), std::move(peer), std::move(done)); });
+    loop_.turn([&] { forwards_.begin(std::move(request), std::move(peer), most, std::move(done)); });
   });
 }
 

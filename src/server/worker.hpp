@@ -52,13 +52,17 @@ class Worker {
   const service::DecisionCounts& rls_counts() const { return rls_.asker.counts(); }
   const rls::SeriesCounts& series_counts() const { return rls_.series; }
 
-  std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
-  std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
+  // `most` is what anybody may there.
+  std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume,
+                                              steering::Role most = steering::Role::admin);
+  std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume,
+                                                   steering::Role most = steering::Role::admin);
   std::unique_ptr<net::Conversation> converse_rls(const net::Peer& peer, std::function<void()> resume);
 
   // Any thread: answers a request over HTTP that another loop has read; `done` is called by this worker's
   // thread.
-  void forward(std::string request, net::Peer peer, std::function<void(http::Forwarded)> done);
+  void forward(std::string request, net::Peer peer, steering::Role most,
+               std::function<void(http::Forwarded)> done);
 
   void run();    // returns after let_end() or make_end()
   void start();  // what run() does first; then the loop's context is to be run

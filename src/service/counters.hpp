@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "service/metrics.hpp"
+#include "steering/actor.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -27,6 +28,7 @@ struct Counters {
   std::atomic<std::uint64_t> protocol_errors{0};
   std::atomic<std::uint64_t> auth_failures{0};
   std::atomic<std::uint64_t> auth_refused{0};
+  std::array<std::atomic<std::uint64_t>, 4> forbidden{};  // by the role that was needed
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(GateRefusal::kCount)> gate_refused{};
   std::atomic<std::uint64_t> saving{0};  // snapshots being written now
   std::atomic<std::uint64_t> snapshots{0};
@@ -37,6 +39,9 @@ struct Counters {
   }
   void drop(std::uint64_t units) {
     if (units != 0) count(&Counters::dropped, units);
+  }
+  void count_forbidden(steering::Role needed) {
+    forbidden[static_cast<std::size_t>(needed)].fetch_add(1, std::memory_order_relaxed);
   }
   void count(GateRefusal why) {
     gate_refused[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // The user and password that a client must show, and how a secret is compared with a guess.
 //
-// Any thread. Not for: when credentials are asked for (http/authorization.hpp, resp/conversation.hpp).
+// Any thread. Not for: when credentials are asked for (logins.hpp).
 #pragma once
 
 #include <string>

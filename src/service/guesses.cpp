@@ -6,15 +6,12 @@
 #include "core/address.hpp"
 
 namespace weir::inline v0_1::service {
-namespace {
 
-std::string key_of(std::string_view address) {
+std::string guesses_of(std::string_view address) {
   std::string key;
   core::append_address(address, {.v4 = 32, .v6 = 64}, key);
   return key;
 }
-
-}  // namespace
 
 Guesses::Guesses(core::ClockFunction clock) : clock_(std::move(clock)) {}
 
@@ -24,7 +21,7 @@ void Guesses::came_from(std::string_view address) { static_cast<void>(ask(addres
 
 Decision Guesses::ask(std::string_view address, Cost cost) {
   const std::chrono::nanoseconds now = clock_();
-  return wrong_.check(wrong_.locate(key_of(address), limit_.rule, limit_.id), limit_, cost, now, now);
+  return wrong_.check(wrong_.locate(guesses_of(address), limit_.rule, limit_.id), limit_, cost, now, now);
 }
 
 }  // namespace weir::service

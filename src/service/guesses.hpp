@@ -6,6 +6,7 @@
 // (credentials.hpp).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/clock_function.hpp"
@@ -14,9 +15,11 @@
 
 namespace weir::inline v0_1::service {
 
+// Who is taken for one: an IPv4 address, or the /64 of IPv6 that one client has.
+std::string guesses_of(std::string_view address);
+
 class Guesses {
  public:
-  // Of an IPv4 address, or of the /64 of IPv6 that one client has.
   static constexpr unsigned kASecond = 256;
 
   explicit Guesses(core::ClockFunction clock);

@@ -24,9 +24,12 @@ std::uint64_t resident_bytes() {
 }  // namespace
 
 Service::Service(ServiceOptions from, const store::Table& table)
-    : credentials(from.user, from.password),
-      token({}, from.http_token),
-      guesses(from.clock),
+    : logins({.user = from.user,
+              .password = from.password,
+              .http_token = from.http_token,
+              .clock = from.clock,
+              .wall_clock = from.wall_clock},
+             counters, notices),
       options_(std::move(from)),
       table_(table) {
   describe();
@@ -82,9 +85,17 @@ void Service::describe() {
           "Connections closed because of malformed bytes", "weir_protocol_errors_total");
   counted(Section::stats, Type::counter, "auth_failures", &Counters::auth_failures,
           "Log-ins with a wrong user or password", "weir_auth_failures_total");
-  counted(Section::stats, Type::counter, "auth_refused", &Counters::auth_refused,
-          "Log-ins that were not compared, for too many wrong ones came from their address",
-          "weir_auth_refused_total");
+  counted(
+      Section::stats, Type::counter, "auth_refused", &Counters::auth_refused,
+      "Log-ins that were not compared, for too many wrong ones came from their address or too many waited",
+      "weir_auth_refused_total");
+  metrics.add([this](Exposition& to) {
+    to.family(Exposition::Kind::counter, "weir_forbidden_total",
+              "Commands and requests that were refused, by the role that they needed");
+    for (const steering::Role each : {steering::Role::decide, steering::Role::operate, steering::Role::admin})
+      to.sample({{"role", name_of(each)}},
+                counters.forbidden[static_cast<std::size_t>(each)].load(std::memory_order_relaxed));
+  });
   metrics.add([this](Exposition& to) {
     constexpr std::array kReasons = {"path", "address", "header",
                                      "attribute"};  // in the order of GateRefusal

@@ -18,14 +18,14 @@
 #include "core/notices.hpp"
 #include "core/virtual_time.hpp"
 #include "service/counters.hpp"
-#include "service/credentials.hpp"
 #include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
-#include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
+#include "service/logins.hpp"
 #include "service/metrics.hpp"
 #include "service/server_status.hpp"
 #include "service/slow_log.hpp"
+#include "service/users_in_force.hpp"
 #include "steering/change.hpp"
 #include "steering/event.hpp"
 #include "store/clock.hpp"
@@ -90,11 +90,10 @@ class Service {
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
-  const Credentials credentials;
-  const Credentials token;  // of HTTP; its user is empty
-  Guesses guesses;
   Counters counters;
   core::Notices notices{[this] { return now(); }};
+  std::unique_ptr<UsersInForce> users;  // null: there is no users file
+  Logins logins;
   Metrics metrics;
   SlowLog slow_log;
   // Writes down what an operator is about to change, before it is in force; false: it could not be written,

@@ -18,4 +18,8 @@ std::optional<Role> read_role(std::string_view word) {
   return static_cast<Role>(found - kRoles.begin());
 }
 
+std::string_view called(const Actor& actor) {
+  return actor.user == "-" ? std::string_view("a client without a name") : actor.user;
+}
+
 }  // namespace weir::steering

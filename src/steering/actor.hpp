@@ -28,4 +28,7 @@ struct Actor {
   std::string_view protocol{};  // "resp", "http", "file"
 };
 
+// Their name in a sentence.
+std::string_view called(const Actor& actor);
+
 }  // namespace weir::steering

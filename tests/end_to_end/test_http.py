@@ -397,7 +397,7 @@ class TestCredentials(unittest.TestCase):
     def test_beyond_loopback_something_has_to_say_who_asks(self):
         code, out, errors = weir("serve", "--resp", "127.0.0.1:0", "--http", "0.0.0.0:0")
         self.assertEqual((code, out), (2, ""))
-        self.assertEqual(errors, "weir: http: 0.0.0.0:0 is not a loopback address: give --http-token, --password or "
+        self.assertEqual(errors, "weir: http: 0.0.0.0:0 is not a loopback address: give --http-token, --password, --users or "
                                  "--tls-cert, or --insecure to serve anyone who can reach it\n")
         with Server("--http", "0.0.0.0:0", env={"WEIR_HTTP_TOKEN": "x"}):
             pass

@@ -1,0 +1,117 @@
+// Who somebody is, by what they show: the password and the token of the settings, users of a file with
+// theirs, certificates. The same for every protocol.
+//
+// use() and stop() are called before the first thread asks and after the last one has; the rest by any
+// thread. Not for: what a role may (resp/commands.cpp, http/handlers.cpp), nor the gate's and the RLS' own
+// tokens.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/clock_function.hpp"
+#include "core/notices.hpp"
+#include "service/counters.hpp"
+#include "service/credentials.hpp"
+#include "service/guesses.hpp"
+#include "service/password_checks.hpp"
+#include "service/users_in_force.hpp"
+#include "steering/actor.hpp"
+#include "weir/lock.hpp"
+
+namespace weir::inline v0_1::service {
+
+// Who a connection has shown to be. Plain texts: it can be handed to another process, which asks
+// look_again().
+struct Login {
+  std::string user = "-";
+  steering::Role role = steering::Role::none;
+  std::string by{};  // what of the users file says so, in its words; empty: nothing of it
+  std::optional<std::chrono::nanoseconds> until{};  // on the wall clock
+  std::uint64_t version = 0;                        // of the file, when this was looked at
+};
+
+class Logins {
+ public:
+  struct Settings {
+    std::string user;
+    std::string password{};    // empty: none is required
+    std::string http_token{};  // empty: there is none
+    core::ClockFunction clock{};
+    core::ClockFunction wall_clock{};
+  };
+  Logins(const Settings& settings, Counters& counters, core::Notices& notices);
+
+  // Goes by a users file too; it must outlive this.
+  void use(const UsersInForce& users);
+  // Nothing more is compared, and nobody is told any more.
+  void stop() { checks_.reset(); }
+
+  // Somebody may nothing who has shown nothing.
+  bool required() const { return password_.required() || token_.required() || users_ != nullptr; }
+  bool takes_passwords() const { return password_.required() || users_ != nullptr; }
+  bool takes_tokens() const { return token_.required() || users_ != nullptr; }
+  bool by_file() const { return users_ != nullptr; }
+
+  // Of one who shows nothing but, perhaps, a certificate: its common name.
+  Login at_first(std::string_view certificate) const;
+  // Who they are now: the file may say something else, or nothing, by now. False: as before.
+  bool look_again(Login& login, std::string_view certificate) const;
+
+  struct Shown {
+    std::optional<std::string> user{};  // none: what belongs to it says who it is
+    std::string secret{};
+    std::string address{};
+    bool only_token = false;  // no password
+    bool known = false;       // from a connection that has shown right ones
+  };
+  enum class Outcome : std::uint8_t {
+    in,
+    wrong,    // a guess: it has been counted, and its answer is to come late
+    guessed,  // it was not compared, for too many wrong ones come from there; the connection ends
+    crowded,  // nor this, for too many are being compared; the same
+  };
+  struct Told {
+    Outcome outcome = Outcome::wrong;
+    Login login{};
+  };
+  // Nothing: it takes a thread that check() has.
+  std::optional<Told> judge(const Shown& shown);
+  // `told` is called once, by any thread, at once or later.
+  void check(const Shown& shown, const std::function<void(Told)>& told);
+
+ private:
+  using UsersFile = std::shared_ptr<const steering::Users>;
+
+  static Login login_of(const steering::User& user, const std::string& by, std::uint64_t version);
+  const steering::User* password_user(const steering::Users& users, const Shown& shown) const;
+  Told wrong(const std::string& address);
+  Told refuse(Outcome why);
+  core::Sha256 keyed(const steering::User* user, const Shown& shown) const;
+  bool remembers(const steering::User& user, const core::Sha256& what);
+  void remember(const steering::User& user, const core::Sha256& what);
+
+  const std::string user_;
+  const Credentials password_;
+  const Credentials token_;  // its user is empty
+  const core::ClockFunction wall_clock_;
+  Guesses guesses_;
+  Counters& counters_;
+  core::Notices& notices_;
+  const UsersInForce* users_ = nullptr;
+  std::array<unsigned char, 32> key_{};
+  // Of those who have shown it since the file was read, their password under the key.
+  detail::Mutex mutex_;
+  std::unordered_map<std::string, core::Sha256> right_ WEIR_GUARDED_BY(mutex_);
+  std::uint64_t version_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<PasswordChecks> checks_;
+};
+
+}  // namespace weir::service

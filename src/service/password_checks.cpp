@@ -1,0 +1,91 @@
+#include "service/password_checks.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace weir::inline v0_1::service {
+namespace {
+
+constexpr int kNice = 10;  // of the threads
+
+}  // namespace
+
+PasswordChecks::PasswordChecks() {
+  for (std::size_t i = 0; i < kAtOnce; ++i) threads_.emplace_back([this] { loop(); });
+}
+
+PasswordChecks::~PasswordChecks() {
+  {
+    const detail::Held lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& each : threads_) each.join();
+}
+
+bool PasswordChecks::ask(const core::Sha256& what, const std::string& from, Work work, OnDone done) {
+  const detail::Held lock(mutex_);
+  const auto known = from_.find(from);
+  if (asking_ >= kMostAsking || (known != from_.end() && known->second.asking >= kMostAskingOfOne))
+    return false;
+  const auto same = checks_.find(what);
+  if (same == checks_.end()) {
+    if (waiting_ >= kMostWaiting ||
+        (known != from_.end() && known->second.waiting.size() >= kMostWaitingOfOne))
+      return false;
+    From& theirs = from_[from];
+    if (theirs.waiting.empty()) turns_.push_back(from);
+    theirs.waiting.push_back(what);
+    checks_[what].work = std::move(work);
+    ++waiting_;
+    changed_.notify_one();
+  }
+  checks_[what].askers.push_back({from, std::move(done)});
+  ++from_[from].asking;
+  ++asking_;
+  return true;
+}
+
+void PasswordChecks::loop() {
+  // On Linux a thread's own.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  const detail::Held lock(mutex_);
+  while (true) {
+    while (!ends_ && turns_.empty()) changed_.wait(mutex_);
+    if (ends_) return;
+    run_next();
+  }
+}
+
+void PasswordChecks::run_next() {
+  const std::string from = std::move(turns_.front());
+  turns_.pop_front();
+  From& theirs = from_.at(from);
+  const core::Sha256 what = theirs.waiting.front();
+  theirs.waiting.pop_front();
+  --waiting_;
+  if (!theirs.waiting.empty()) turns_.push_back(from);
+  const Work work = std::exchange(checks_.at(what).work, nullptr);
+  mutex_.unlock();
+  const bool right = work();
+  mutex_.lock();
+  const std::vector<Asker> askers = end(what);
+  mutex_.unlock();
+  for (const Asker& each : askers) each.done(right);
+  mutex_.lock();
+}
+
+std::vector<PasswordChecks::Asker> PasswordChecks::end(const core::Sha256& what) {
+  std::vector<Asker> askers = std::move(checks_.at(what).askers);
+  checks_.erase(what);
+  asking_ -= askers.size();
+  for (const Asker& each : askers) {
+    const auto theirs = from_.find(each.from);
+    if (--theirs->second.asking == 0 && theirs->second.waiting.empty()) from_.erase(theirs);
+  }
+  return askers;
+}
+
+}  // namespace weir::service
