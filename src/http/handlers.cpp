@@ -7,6 +7,7 @@
 #include "http/gate.hpp"
 #include "http/json.hpp"
 #include "http/open_api.hpp"
+#include "http/overrides_routes.hpp"
 #include "http/prefer.hpp"
 
 namespace weir::inline v0_1::http {
@@ -45,6 +46,8 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{kOverrides, false, "GET, HEAD, POST, OPTIONS", Role::operate, true, &run_overrides},
+    Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
 };

@@ -42,6 +42,8 @@ class FilesInForce {
   // The last reading was of no use, a minute ago or longer: they are to be read again, which tells it again.
   bool is_overdue() const;
 
+  std::string hash() const;  // SHA-256 of the text in force, in hex
+
   // Changes when what is in force does.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   limits::Time now() const { return limits::Time(wall_clock_()); }
@@ -71,6 +73,8 @@ class FilesInForce {
         log_(std::move(log)) {}
   ~FilesInForce() = default;
 
+  // Something else is in force. On the thread that has read it; the next reading waits for it.
+  virtual void came_in_force() {}
   // `before` is in force; null: nothing yet.
   virtual Compiled compile(const std::shared_ptr<const void>& before) const = 0;
 
@@ -86,6 +90,7 @@ class FilesInForce {
 
  private:
   std::vector<std::string> reload_alone() WEIR_REQUIRES(reloading_);
+  void put_in_force(Compiled compiled);
   void keep_what_was(const std::vector<std::string>& errors);
 
   const std::string what_;

@@ -22,6 +22,7 @@
 #include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
+#include "service/overrides.hpp"
 #include "service/slow_log.hpp"
 #include "steering/change.hpp"
 #include "steering/event.hpp"
@@ -109,6 +110,9 @@ class Service {
   std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
+  std::unique_ptr<Overrides> overrides;             // of its limits; null: there are none
+  // Runs what changes overrides, one after the other, where that holds up no event loop. Any thread.
+  std::function<void(std::function<void()>)> steer = [](const std::function<void()>& work) { work(); };
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none
   // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
   std::function<void(LimitsInForce::Reading, LimitsInForce::OnRead)> read_limits =
