@@ -36,7 +36,7 @@ constexpr std::string_view kNone = "there is no override of this number";
 std::string utc(limits::Time time) { return core::utc_ms_text(time.time_since_epoch().count()); }
 
 void write_override(core::JsonWriter& json, const ToldOverride& told) {
-  const steering::Override& its = *told.it;
+  const steering::OperatorOverride& its = *told.it;
   json.begin_object();
   json.member("number", its.number);
   json.member("kind", steering::name_of(its.what));
@@ -167,7 +167,8 @@ class BodyReader {
     if (value.is_null()) return;
     array all;
     if (value.get(all) != simdjson::SUCCESS) return faults_.add(at, "must be a list of texts");
-    for (const element each : all) read_text(each, at + "/" + std::to_string(into_.rates.size()), into_.rates.emplace_back());
+    for (const element each : all)
+      read_text(each, at + "/" + std::to_string(into_.rates.size()), into_.rates.emplace_back());
   }
 
   void read_span(element value, const std::string& at) {
@@ -221,7 +222,8 @@ void set(const Message& message, Exchange& exchange) {
     return write_problem(exchange.reply, 400, "the request's body is not what it should be", faults);
   wanted.file_hash = hash_asked(message);
   service::Service& service = exchange.service;
-  service.steer([&service, wanted = std::move(wanted), by = *exchange.actor, tell = exchange.deferred->begin()] {
+  service.steer([&service, wanted = std::move(wanted), by = *exchange.actor,
+                 tell = exchange.deferred->begin()] {
     tell([done = service.overrides->set(wanted, by)](Reply& reply) {
       if (!done) return refuse(done.error(), reply);
       reply.status = 201;
@@ -236,9 +238,9 @@ void list(const Message& message, Exchange& exchange) {
   Faults faults;
   const Query query(message.query, kKnown, faults);
   const std::uint64_t count = query.number("count", 100, 1, Overrides::kMostListed, faults);
-  const std::uint64_t after =
-      query.number("after", 0, 0, std::numeric_limits<std::int64_t>::max(), faults);
-  if (!faults.empty()) return write_problem(exchange.reply, 400, "the query is not what it should be", faults);
+  const std::uint64_t after = query.number("after", 0, 0, std::numeric_limits<std::int64_t>::max(), faults);
+  if (!faults.empty())
+    return write_problem(exchange.reply, 400, "the query is not what it should be", faults);
   const std::string* const limit = query.find("limit");
   auto found = exchange.service.overrides->list(limit != nullptr ? *limit : std::string(), after, count + 1);
   const bool more = found.size() > count;
@@ -274,8 +276,8 @@ void run_overrides(const Message& message, Exchange& exchange) {
 
 void run_one_override(const Message& message, Exchange& exchange) {
   if (!can_steer(exchange)) return;
-  const std::uint64_t number = static_cast<std::uint64_t>(
-      core::parse_integer(message.path.substr(kOneOverride.size())).value_or(0));
+  const std::uint64_t number =
+      static_cast<std::uint64_t>(core::parse_integer(message.path.substr(kOneOverride.size())).value_or(0));
   if (message.method == "DELETE") {
     static constexpr std::array<std::string_view, 1> kKnown = {"reason"};
     Faults faults;

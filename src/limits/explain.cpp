@@ -99,8 +99,8 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
     if (is_first && !check.reason.empty()) text += " (" + check.reason + ")";
   }
   if (check.steered)
-    text += ", override " + std::to_string(check.steered->number) + " until " + to_text(check.steered->until) +
-            " (" + check.steered->reason + ")";
+    text += ", override " + std::to_string(check.steered->number) + " until " +
+            to_text(check.steered->until) + " (" + check.steered->reason + ")";
   if (!check.key.empty()) text += "  key " + check.key;
   if (check.what == TraceStep::What::counted && check.cost != 1)
     text += "  cost " + std::to_string(check.cost);

@@ -65,8 +65,9 @@ struct Explanation {
 Explanation explain(const File& file, const Trace& trace, std::span<const Attribute> attributes,
                     std::span<const store::Check> checks, const store::Request* answered = nullptr);
 
-// "allowed", "denied" (of a ban too), "never"; of a shadow check that does not allow "would_deny"; of what a guarantee
-// counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has decided.
+// "allowed", "denied" (of a ban too), "never"; of a shadow check that does not allow "would_deny"; of what a
+// guarantee counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has
+// decided.
 std::string verdict_of(const ExplainedCheck& check);
 
 // What a limit counts a request by: "tenant=acme user=42", of an address its network. It has all attributes.

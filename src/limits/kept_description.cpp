@@ -17,8 +17,8 @@ void KeptDescription::keep(const Description& asked) {
   costs_an_estimate_ = asked.costs_an_estimate;
 }
 
-bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Matched& into,
-                            Trace* trace, const Steered* steered) const {
+bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace,
+                            const Steered* steered) const {
   std::vector<Attribute> attributes;
   std::vector<NamedCost> costs;
   for (const auto& [name, value] : attributes_) attributes.push_back({name, value});

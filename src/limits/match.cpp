@@ -447,8 +447,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
   for (const Set::Window& window : limit.windows) {
     const Index by = meeting.changed ? meeting.window_by[window.number] : kNone;
     const store::Limit* counted = &window.limit;
-    const SteeredOverride* const raised =
-        meeting.steered ? meeting.window_steered[window.number] : nullptr;
+    const SteeredOverride* const raised = meeting.steered ? meeting.window_steered[window.number] : nullptr;
     const SteeredOverride* const steered =
         meeting.steered && meeting.shadow_steered != nullptr ? meeting.shadow_steered : raised;
     const Index by_file = raised != nullptr ? kNone : by;

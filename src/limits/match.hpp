@@ -51,12 +51,12 @@ struct Matched {
   std::span<store::Check> all() { return {checks.data(), count}; }
 
   Outcome outcome = Outcome::free;
-  Index route = kNone;            // File::routes
-  Index class_of = kNone;         // File::classes
-  Index refused_by = kNone;       // File::limits
-  const SteeredOverride* ban = nullptr;        // of refused, when it is one
-  std::chrono::nanoseconds banned_for{0};      // until its end
-  std::vector<Index> skipped_of;  // File::limits that do not apply, as an attribute is missing
+  Index route = kNone;                     // File::routes
+  Index class_of = kNone;                  // File::classes
+  Index refused_by = kNone;                // File::limits
+  const SteeredOverride* ban = nullptr;    // of refused, when it is one
+  std::chrono::nanoseconds banned_for{0};  // until its end
+  std::vector<Index> skipped_of;           // File::limits that do not apply, as an attribute is missing
   std::size_t count = 0;
   std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set
   std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check

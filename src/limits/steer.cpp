@@ -29,8 +29,9 @@ tl::expected<When, std::string> read_selector(const Set& set,
     if (std::string wrong = wrong_attribute(name); !wrong.empty()) return tl::unexpected(std::move(wrong));
     if (!set.takes_any_attribute() && !set.knows_attribute(name) && set.names().find(name) == kNone)
       return tl::unexpected(set.unknown_attribute(name));
-    if (std::any_of(when.begin(), when.end(),
-                    [name = std::string_view(name)](const Condition& each) { return each.attribute == name; }))
+    if (std::any_of(when.begin(), when.end(), [name = std::string_view(name)](const Condition& each) {
+          return each.attribute == name;
+        }))
       return tl::unexpected("attribute " + quoted(name) + " is given twice");
     ReadEntry read = read_entry(value, {});
     if (!read.wrong.empty()) return tl::unexpected(name + ": " + std::move(read.wrong));
@@ -47,7 +48,8 @@ tl::expected<std::vector<WindowChange>, std::string> read_rates(const NamedLimit
   if (windows.empty()) return tl::unexpected(std::string("the limit has no rate"));
   YamlNode node;
   node.kind = YamlNode::Kind::list;
-  for (const std::string& each : rates) node.members.push_back({"", {}, {YamlNode::Kind::text, {}, each, {}}});
+  for (const std::string& each : rates)
+    node.members.push_back({"", {}, {YamlNode::Kind::text, {}, each, {}}});
   const ReadOptions options;
   File file;
   Findings findings("");
@@ -91,9 +93,7 @@ class Selected {
 
   InForce in_force(Index window) const {
     InForce found{false, limit_.windows[window].limit.rule};
-    const auto take = [&found](const Set::Change& change) {
-      found = {change.lifted, change.limit.rule};
-    };
+    const auto take = [&found](const Set::Change& change) { found = {change.lifted, change.limit.rule}; };
     for (const Set::Override& each : limit_.overrides) {
       if (now_ >= each.until || !each.when.hold(values_)) continue;
       for (const Set::Change& change : each.windows)
@@ -175,8 +175,8 @@ std::optional<std::string> refuses_to_steer(const Steered& steered, const Steere
     if (!(raises ? is_below(after, before) : is_below(before, after))) continue;
     std::string text = limit.said->name + ", ";
     core::append_window(limit.said->windows[each.window].rule, text);
-    return text + ": " + text_of(after) + (raises ? " is lower than " : " is higher than ") + text_of(before) +
-           (raises ? ": use WEIR.LOWER" : ": use WEIR.RAISE");
+    return text + ": " + text_of(after) + (raises ? " is lower than " : " is higher than ") +
+           text_of(before) + (raises ? ": use WEIR.LOWER" : ": use WEIR.RAISE");
   }
   if (limit.guarantees && !wanted.windows.empty()) return refuses_guarantees(set, wanted);
   return std::nullopt;

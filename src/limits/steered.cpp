@@ -29,7 +29,9 @@ std::uint64_t hash_of(const core::Address& address, std::uint64_t before) {
   return hash_of(bytes, before ^ (address.v4 ? 4 : 6));
 }
 
-std::uint64_t first_hash(Index limit, std::size_t attributes) { return limit * 0x9e3779b97f4a7c15U + attributes; }
+std::uint64_t first_hash(Index limit, std::size_t attributes) {
+  return limit * 0x9e3779b97f4a7c15U + attributes;
+}
 
 // More names of attributes that no override has any longer are too many to be carried along.
 constexpr std::size_t kManyNames = 256;
@@ -85,7 +87,8 @@ std::shared_ptr<const Steered> Steered::with(std::span<const Ptr> more, std::spa
   for (const Index limit : searched) {
     std::vector<Ptr> those;
     if (limits_[limit].searched) those = limits_[limit].searched->all;
-    std::erase_if(those, [&](const Ptr& each) { return std::find(less.begin(), less.end(), each) != less.end(); });
+    std::erase_if(those,
+                  [&](const Ptr& each) { return std::find(less.begin(), less.end(), each) != less.end(); });
     for (const Ptr& each : more)
       if (each->limit == limit && !is_exact(each->when)) those.push_back(each);
     next->search(limit, std::move(those));
@@ -159,8 +162,9 @@ void Steered::add(const Ptr& which, Owned& owned) {
     if (is_address(condition_of(which->when, attributes[i]))) shape->addresses |= std::uint64_t{1} << i;
   const std::uint64_t hash = hash_of(*which, *shape);
   std::vector<Shard::One>& all = own_shard(hash, owned).all;
-  const auto place = std::upper_bound(all.begin(), all.end(), hash,
-                                      [](std::uint64_t wanted, const Shard::One& each) { return wanted < each.hash; });
+  const auto place =
+      std::upper_bound(all.begin(), all.end(), hash,
+                       [](std::uint64_t wanted, const Shard::One& each) { return wanted < each.hash; });
   all.insert(place, {hash, which});
 }
 
@@ -211,9 +215,8 @@ std::vector<Index> Steered::attributes_of(const When& when) const {
 }
 
 const Condition& Steered::condition_of(const When& when, Index attribute) const {
-  return *std::find_if(when.begin(), when.end(), [&](const Condition& each) {
-    return each.attribute == names()[attribute];
-  });
+  return *std::find_if(when.begin(), when.end(),
+                       [&](const Condition& each) { return each.attribute == names()[attribute]; });
 }
 
 std::optional<std::uint64_t> Steered::hash_of(Index limit, const Shape& shape, AttributeValues values) {

@@ -37,7 +37,7 @@ struct SteeredOverride {
   When when;                 // of single entries; empty: everybody
   Time until = kNever;
   std::string reason;
-  std::string user;                  // who has set it
+  std::string user;                  // that has set it
   std::vector<Set::Change> windows;  // of raise and lower
 
   // The change of that window, or null.

@@ -1,5 +1,5 @@
-// What operators set at run time, against a reading of it that shares no code with it: over all overrides of a
-// few words, in all orders of three.
+// What operators set at run time, against a reading of it that shares no code with it: over all overrides of
+// a few words, in all orders of three.
 #include "limits/steered.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ std::string told(const Matched& matched) {
   if (matched.outcome == Matched::Outcome::refused) {
     const std::string by = "refused by " + std::to_string(matched.refused_by);
     if (matched.ban == nullptr) return by;
-    return by + " for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(matched.banned_for).count());
+    return by + " for " +
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(matched.banned_for).count());
   }
   std::string text;
   for (std::size_t i = 0; i < matched.count; ++i)
@@ -191,8 +192,10 @@ TEST(Steered, decides_as_the_words_of_three_overrides_say_in_any_order) {
         // At once, one after the other in the other order, and with one more that is taken out again.
         const Steered whole(world.set, compiled);
         auto grown = nothing.with({}, {});
-        for (auto each = compiled.rbegin(); each != compiled.rend(); ++each) grown = grown->with({&*each, 1}, {});
-        const Steered::Ptr extra = made(*world.set, {Steer::ban, "user", {{"user", "c"}, {"q", "*"}}, {}, kNever}, 9);
+        for (auto each = compiled.rbegin(); each != compiled.rend(); ++each)
+          grown = grown->with({&*each, 1}, {});
+        const Steered::Ptr extra =
+            made(*world.set, {Steer::ban, "user", {{"user", "c"}, {"q", "*"}}, {}, kNever}, 9);
         const Steered::Ptr other = made(*world.set, first, 8);
         const std::vector<Steered::Ptr> more = {extra, other};
         grown = grown->with(more, {})->with({}, more);
@@ -200,7 +203,8 @@ TEST(Steered, decides_as_the_words_of_three_overrides_say_in_any_order) {
         for (std::size_t i = 0; i < asked.size(); ++i) {
           const std::string expected = Oracle(said, world.wall).meets(asked[i]);
           for (const Steered* const each : {&whole, grown.get()}) {
-            ASSERT_TRUE(match(*world.set, {attributes[i]}, world.wall, world.memory, world.matched, nullptr, each))
+            ASSERT_TRUE(
+                match(*world.set, {attributes[i]}, world.wall, world.memory, world.matched, nullptr, each))
                 << world.matched.error;
             ASSERT_EQ(told(world.matched), expected);
           }
@@ -214,8 +218,9 @@ TEST(Steered, finds_one_of_many_that_share_a_word) {
   World world(kFile);
   std::vector<Steered::Ptr> all;
   for (std::uint64_t i = 1; i <= 5000; ++i)
-    all.push_back(made(*world.set,
-                       {Steer::ban, "user", {{"plan", "free"}, {"user", std::to_string(i)}}, {}, world.wall + 1s}, i));
+    all.push_back(
+        made(*world.set,
+             {Steer::ban, "user", {{"plan", "free"}, {"user", std::to_string(i)}}, {}, world.wall + 1s}, i));
   const Steered steered(world.set, all);
   EXPECT_TRUE(steered.bans());
   int visits = 0;
@@ -236,7 +241,9 @@ TEST(Steered, a_change_changes_no_other) {
   const auto first = before->with({}, {});
   std::vector<Steered::Ptr> all;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
-    all.push_back(made(*world.set, {Steer::ban, "user", {{"x" + std::to_string(i % 60), std::to_string(i)}}, {}, kNever}, i));
+    all.push_back(made(*world.set,
+                       {Steer::ban, "user", {{"x" + std::to_string(i % 60), std::to_string(i)}}, {}, kNever},
+                       i));
     before = before->with({&all.back(), 1}, {});
   }
   EXPECT_EQ(before->size(), 1000U);
@@ -257,7 +264,8 @@ TEST(Steered, has_room_for_some_sets_of_attributes_of_a_limit) {
   World world(kFile);
   std::shared_ptr<const Steered> steered = std::make_shared<const Steered>(world.set);
   for (std::size_t i = 0; i < Steered::kMostShapes; ++i) {
-    const Steered::Ptr one = made(*world.set, {Steer::ban, "user", {{"x" + std::to_string(i), "1"}}, {}, kNever}, i + 1);
+    const Steered::Ptr one =
+        made(*world.set, {Steer::ban, "user", {{"x" + std::to_string(i), "1"}}, {}, kNever}, i + 1);
     EXPECT_TRUE(steered->has_room(0, one->when));
     steered = steered->with({&one, 1}, {});
   }
@@ -289,12 +297,14 @@ TEST(Steer, says_what_is_wrong_with_its_words) {
   EXPECT_EQ(wrong(set, Steer::ban, Words(65, {"user", "1"})), "when: 65 attributes; at most 64");
   EXPECT_EQ(wrong(set, Steer::raise, {}, {"10/day"}),
             "rate: '10/day' is for a window that the limit does not have; its periods: s, min");
-  EXPECT_EQ(wrong(set, Steer::raise, {}, {"10/s", "11/s"}), "rate: '11/s' is a second rate for one window of the limit");
+  EXPECT_EQ(wrong(set, Steer::raise, {}, {"10/s", "11/s"}),
+            "rate: '11/s' is a second rate for one window of the limit");
   EXPECT_EQ(wrong(set, Steer::raise, {}, {"10/s algorithm=fixed_window"}),
             "rate: '10/s algorithm=fixed_window' counts by fixed_window; the limit's window counts by gcra");
   EXPECT_EQ(wrong(set, Steer::lower, {}, {"ten"}).substr(0, 11), "rate: quota");
   World closed("version: 1\nattributes: [user, ip]\nlimits:\n  user: { by: [user], rate: 1/s }\n");
-  EXPECT_EQ(wrong(*closed.set, Steer::ban, {{"usr", "1"}}), "when: unknown attribute 'usr'; did you mean user?");
+  EXPECT_EQ(wrong(*closed.set, Steer::ban, {{"usr", "1"}}),
+            "when: unknown attribute 'usr'; did you mean user?");
   World lists("version: 1\nlimits:\n  user: { by: [user], deny: { user: x } }\n");
   EXPECT_EQ(wrong(*lists.set, Steer::raise, {}, {"1/s"}), "rate: the limit has no rate");
 }

@@ -61,8 +61,9 @@ constexpr std::array kCommands = {
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
     Command{"WEIR.BAN", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_ban,
             "LIMIT name FOR ms|UNTIL time REASON text AS attr=value ...: denies all that is so"},
-    Command{"WEIR.RAISE", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_raise,
-            "LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON text AS attr=value ...: gives more"},
+    Command{
+        "WEIR.RAISE", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_raise,
+        "LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON text AS attr=value ...: gives more"},
     Command{"WEIR.LOWER", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_lower,
             "as WEIR.RAISE: gives less"},
     Command{"WEIR.SHADOW", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_shadow,

@@ -26,18 +26,20 @@ constexpr SteerForm kBan{.form = "WEIR.BAN LIMIT name FOR ms|UNTIL time REASON t
                          .ends = true,
                          .selects = true,
                          .reasons = true};
-constexpr SteerForm kRaise{
-    .form = "WEIR.RAISE LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON text AS attribute=value ...",
-    .ends = true,
-    .rates = true,
-    .selects = true,
-    .reasons = true};
-constexpr SteerForm kLower{
-    .form = "WEIR.LOWER LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON text AS attribute=value ...",
-    .ends = true,
-    .rates = true,
-    .selects = true,
-    .reasons = true};
+constexpr SteerForm kRaise{.form =
+                               "WEIR.RAISE LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON "
+                               "text AS attribute=value ...",
+                           .ends = true,
+                           .rates = true,
+                           .selects = true,
+                           .reasons = true};
+constexpr SteerForm kLower{.form =
+                               "WEIR.LOWER LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON "
+                               "text AS attribute=value ...",
+                           .ends = true,
+                           .rates = true,
+                           .selects = true,
+                           .reasons = true};
 constexpr SteerForm kShadow{.form = "WEIR.SHADOW LIMIT name ON|OFF FOR ms|UNTIL time REASON text",
                             .ends = true,
                             .switches = true,
@@ -84,7 +86,7 @@ void set(RunningCommand& call, const SteerForm& form, Steer what) {
 std::string utc(limits::Time time) { return core::utc_ms_text(time.time_since_epoch().count()); }
 
 void write_row(Writer& to, const ToldOverride& told) {
-  const steering::Override& its = *told.it;
+  const steering::OperatorOverride& its = *told.it;
   std::string rates;
   for (const std::string& each : its.rates) rates += (rates.empty() ? "" : ", ") + each;
   to.array(20);
@@ -134,7 +136,8 @@ bool read_listing(Arguments words, Listing& into, std::string& error) {
       const std::int64_t most = is_count ? static_cast<std::int64_t>(Overrides::kMostListed)
                                          : std::numeric_limits<std::int64_t>::max();
       const std::int64_t value = core::parse_integer(words[1]).value_or(-1);
-      if (value < least || value > most) error = not_in_range(is_count ? "COUNT" : "AFTER", words[1], least, most);
+      if (value < least || value > most)
+        error = not_in_range(is_count ? "COUNT" : "AFTER", words[1], least, most);
       (is_count ? into.count : into.after) = value;
     }
     if (!error.empty()) return false;

@@ -12,8 +12,8 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-using std::chrono::milliseconds;
 using service::Overrides;
+using std::chrono::milliseconds;
 
 std::string cut(std::string_view word) {
   constexpr std::size_t kMostShown = 32;
@@ -48,7 +48,8 @@ class SteerReader {
   }
 
   bool read_option(std::string_view name) {
-    const bool known = is_word(name, "LIMIT") || is_word(name, "REASON") || (form_.rates && is_word(name, "RATE")) ||
+    const bool known = is_word(name, "LIMIT") || is_word(name, "REASON") ||
+                       (form_.rates && is_word(name, "RATE")) ||
                        (form_.ends && (is_word(name, "FOR") || is_word(name, "UNTIL")));
     if (!known) return fail("ERR unknown option " + cut(name) + "; the form is " + std::string(form_.form));
     if (words_.size() == 1) return fail("ERR missing the value of " + std::string(name));
@@ -141,7 +142,8 @@ std::string error_of(const service::NotSteered& why) {
       why.field == "reason" || why.field == "rate" || why.field == "for" || why.field == "until";
   if (!names_word) return "ERR " + why.sentence;
   std::string word(why.field);
-  std::transform(word.begin(), word.end(), word.begin(), [](char each) { return static_cast<char>(each - 0x20); });
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](char each) { return static_cast<char>(each - 0x20); });
   return "ERR " + word + ": " + why.sentence;
 }
 

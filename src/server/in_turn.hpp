@@ -1,7 +1,7 @@
 // A thread for what waits for disks or for a store, and has to happen in the order in which it was asked for.
 //
-// Any thread may ask. What asks waits for its answer, so that no more is asked than there are connections. Not
-// for: what only the latest of matters (aside.hpp).
+// Any thread may ask. What asks waits for its answer, so that no more is asked than there are connections.
+// Not for: what only the latest of matters (aside.hpp).
 #pragma once
 
 #include <deque>

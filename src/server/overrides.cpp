@@ -14,12 +14,15 @@ namespace weir::inline v0_1::server {
 namespace {
 
 service::Overrides::Links links_of(service::Service& service) {
-  return {.record = [&service](steering::Change change,
-                               std::function<void(bool)> done) { service.record(std::move(change), std::move(done)); },
+  return {.record =
+              [&service](steering::Change change, std::function<void(bool)> done) {
+                service.record(std::move(change), std::move(done));
+              },
           .tell = [&service](const steering::Event& event) { service.tell(event); },
-          .log = [](bool warns, const std::string& line) {
-            log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
-          }};
+          .log =
+              [](bool warns, const std::string& line) {
+                log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
+              }};
 }
 
 }  // namespace
@@ -35,9 +38,10 @@ std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, ser
   auto book = keeper->load();
   if (!book) {
     if (!settings.ignore_bad_snapshot)
-      throw std::runtime_error(book.error() + "; --ignore-bad-snapshot puts it aside and starts without overrides");
-    log(LogLevel::warning, core::printable(book.error()) + "; starting without overrides, the file is kept as " +
-                               put_aside(path));
+      throw std::runtime_error(book.error() +
+                               "; --ignore-bad-snapshot puts it aside and starts without overrides");
+    log(LogLevel::warning, core::printable(book.error()) +
+                               "; starting without overrides, the file is kept as " + put_aside(path));
     book = steering::OverrideBook();
   }
   return std::make_unique<service::Overrides>(*service.limits, std::move(keeper), *std::move(book),

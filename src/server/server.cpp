@@ -474,7 +474,7 @@ class Server::Impl {
   std::unique_ptr<LocalWatch> local_watch_;  // of a local server
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<OverridesThread> overrides_;  // while it runs, as the next two
-  std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
+  std::unique_ptr<LimitsWatch> limits_watch_;   // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<XdsSource> xds_source_;
   std::string certificates_seen_;              // of the thread of aside_, while there is one

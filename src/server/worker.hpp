@@ -4,8 +4,8 @@
 // look_for_bans(), drain(), let_end() and make_end() may be called by any. What is handed in must outlive it.
 #pragma once
 
-#include <boost/asio/ssl/context.hpp>
 #include <atomic>
+#include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>

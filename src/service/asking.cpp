@@ -172,7 +172,8 @@ void Asking::await(std::size_t first) {
     if (question.by_file) question.more->ruling = asker_.ruling();
     keep_(question);
     if (question.state == State::answered) continue;
-    if (question.by_file && question.verb == Verb::acquire && !std::exchange(question.more->keeps_asked, true))
+    if (question.by_file && question.verb == Verb::acquire &&
+        !std::exchange(question.more->keeps_asked, true))
       question.more->asked.keep(asker_.acquired());
     question.context = this;
     ++open_;

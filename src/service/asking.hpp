@@ -150,8 +150,8 @@ class Asking {
     return open_ == 0;
   }
 
-  // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that says
-  // so, and no checks.
+  // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that
+  // says so, and no checks.
   static bool refuse_if_banned(store::Request& request);
 
   // Where answers go that come later.

@@ -13,7 +13,7 @@ namespace weir::inline v0_1::service {
 namespace {
 
 using limits::Steer;
-using steering::Override;
+using steering::OperatorOverride;
 using Why = NotSteered::Why;
 
 std::string when_text(limits::Time time) { return core::utc_ms_text(time.time_since_epoch().count()); }
@@ -60,7 +60,7 @@ bool has_rates(Steer what) { return what == Steer::raise || what == Steer::lower
 bool is_shadow(Steer what) { return what == Steer::shadow_on || what == Steer::shadow_off; }
 
 // With its number, end, reason and user.
-limits::Steered::Ptr finished(limits::SteeredOverride compiled, const Override& which) {
+limits::Steered::Ptr finished(limits::SteeredOverride compiled, const OperatorOverride& which) {
   compiled.number = which.number;
   compiled.until = which.until;
   compiled.reason = which.reason;
@@ -116,7 +116,7 @@ void Overrides::renew() {
 }
 
 tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedOverride& wanted,
-                                                                   Override& made) const {
+                                                                   OperatorOverride& made) const {
   const auto refuse = [](std::string sentence, std::string_view field = {}, Why why = Why::words) {
     return tl::unexpected(NotSteered{why, std::move(sentence), field});
   };
@@ -129,7 +129,8 @@ tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedO
   if (has_rates(wanted.what) && wanted.rates.empty())
     return refuse("missing: a rate such as 100/s burst 200", "rate");
   if (!has_rates(wanted.what) && !wanted.rates.empty()) return refuse("is for raise and lower", "rate");
-  if (std::string wrong = wrong_reason(wanted.reason); !wrong.empty()) return refuse(std::move(wrong), "reason");
+  if (std::string wrong = wrong_reason(wanted.reason); !wrong.empty())
+    return refuse(std::move(wrong), "reason");
   if (wanted.lasts && (*wanted.lasts < kShortest || *wanted.lasts > kLongest))
     return refuse("is not from 1s to 366d", "for");
   made.set_at = now();
@@ -150,27 +151,30 @@ tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedO
   if (auto full = book_.refuses(made.what, made.limit_id, made.when))
     return refuse(*std::move(full), {}, Why::full);
   if (!steered_->has_room(compiled->limit, compiled->when))
-    return refuse(std::to_string(limits::Steered::kMostShapes) + " sets of attributes are named by overrides of '" +
-                      made.limit + "': lift some first",
+    return refuse(std::to_string(limits::Steered::kMostShapes) +
+                      " sets of attributes are named by overrides of '" + made.limit + "': lift some first",
                   {}, Why::full);
   if (has_rates(made.what)) {
     compiled->until = made.until;
-    if (auto why = limits::refuses_to_steer(*steered_, *compiled, made.set_at)) return refuse(*std::move(why));
+    if (auto why = limits::refuses_to_steer(*steered_, *compiled, made.set_at))
+      return refuse(*std::move(why));
   }
   return *std::move(compiled);
 }
 
-tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& wanted, const steering::Actor& by) {
+tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& wanted,
+                                                      const steering::Actor& by) {
   const detail::Held lock(changing_);
   end_due_alone();
-  Override made;
+  OperatorOverride made;
   made.user = by.user;
   auto judged = judge(wanted, made);
   if (!judged) return tl::unexpected(std::move(judged.error()));
   const Ptr before = book_unchanging().find(steering::words_of(made.what, made.limit_id, made.when));
   const auto number = keeper_->take_number(book_unchanging());
   if (!number)
-    return tl::unexpected(NotSteered{Why::not_kept, "not stored: " + number.error() + "; nothing has changed"});
+    return tl::unexpected(
+        NotSteered{Why::not_kept, "not stored: " + number.error() + "; nothing has changed"});
   made.number = *number;
   const Compiled compiled = finished(*std::move(judged), made);
   steering::Change change{.by = by,
@@ -187,7 +191,8 @@ tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& want
   return told(book_.find(made.number));
 }
 
-tl::expected<std::size_t, NotSteered> Overrides::unban(const std::string& limit, const steering::Selector& when,
+tl::expected<std::size_t, NotSteered> Overrides::unban(const std::string& limit,
+                                                       const steering::Selector& when,
                                                        const std::string& reason, const steering::Actor& by) {
   if (auto why = refuses_reason(reason)) return tl::unexpected(*std::move(why));
   const detail::Held lock(changing_);
@@ -230,7 +235,7 @@ std::optional<NotSteered> Overrides::end(const Ptr& which, std::string verb, con
 }
 
 // First the audit has it, then where overrides lie, and then it is in force: half of it is never.
-std::optional<NotSteered> Overrides::write(steering::Change change, const Override* made,
+std::optional<NotSteered> Overrides::write(steering::Change change, const OperatorOverride* made,
                                            const Compiled& compiled, const std::vector<Ptr>& ended) {
   if (!is_recorded(change))
     return NotSteered{Why::unaudited, "not written: the audit file cannot be written; nothing has changed"};
@@ -251,7 +256,8 @@ bool Overrides::is_recorded(const steering::Change& change) const {
   return written->get_future().get();
 }
 
-void Overrides::put_in_force(const Override* made, const Compiled& compiled, const std::vector<Ptr>& ended) {
+void Overrides::put_in_force(const OperatorOverride* made, const Compiled& compiled,
+                             const std::vector<Ptr>& ended) {
   const detail::Held lock(mutex_);
   std::vector<Compiled> less;
   const auto drop = [&](std::uint64_t number) {
@@ -292,11 +298,11 @@ void Overrides::end_due_alone() {
 
 void Overrides::tell_of_memory() {
   if (keeper_->durable() || std::exchange(has_told_of_memory_, true)) return;
-  links_.log(true,
-             "overrides lie in memory alone, and end with the program: start weir with --snapshot or --store");
+  links_.log(
+      true, "overrides lie in memory alone, and end with the program: start weir with --snapshot or --store");
 }
 
-void Overrides::tell(const Override& which, bool begins) const {
+void Overrides::tell(const OperatorOverride& which, bool begins) const {
   using What = steering::Event::What;
   const bool bans = which.what == Steer::ban;
   const What what = !bans ? What::override : begins ? What::banned : What::ban_ended;
@@ -321,7 +327,8 @@ std::optional<ToldOverride> Overrides::find(std::uint64_t number) const {
   return told(found);
 }
 
-std::vector<ToldOverride> Overrides::list(std::string_view limit, std::uint64_t after, std::size_t most) const {
+std::vector<ToldOverride> Overrides::list(std::string_view limit, std::uint64_t after,
+                                          std::size_t most) const {
   const detail::Held lock(mutex_);
   std::string_view id = limit;
   if (const limits::Set::CompiledLimit* const known = steered_->set().find(limit)) id = known->said->id;

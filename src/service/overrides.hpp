@@ -43,7 +43,7 @@ struct WantedOverride {
 
 // One that is set, as it is told.
 struct ToldOverride {
-  std::shared_ptr<const steering::Override> it;
+  std::shared_ptr<const steering::OperatorOverride> it;
   std::string limit;  // what its limit is called now
   bool durable = false;
 };
@@ -51,15 +51,15 @@ struct ToldOverride {
 // Why something was not done.
 struct NotSteered {
   enum class Why : std::uint8_t {
-    words,       // what was asked cannot be
-    full,        // there are too many
-    changed,     // the file is another one than was looked at
-    not_kept,    // where they lie cannot be written
-    unaudited,   // the audit cannot be written
+    words,      // what was asked cannot be
+    full,       // there are too many
+    changed,    // the file is another one than was looked at
+    not_kept,   // where they lie cannot be written
+    unaudited,  // the audit cannot be written
   };
   Why why = Why::words;
-  std::string sentence;        // without a full stop
-  std::string_view field{};    // of the words: "limit", "when", "rate", "for", "until", "reason"; empty: all
+  std::string sentence;      // without a full stop
+  std::string_view field{};  // of the words: "limit", "when", "rate", "for", "until", "reason"; empty: all
 };
 
 class Overrides {
@@ -105,26 +105,26 @@ class Overrides {
   using Compiled = limits::Steered::Ptr;
 
   tl::expected<limits::SteeredOverride, NotSteered> judge(const WantedOverride& wanted,
-                                                          steering::Override& made) const
+                                                          steering::OperatorOverride& made) const
       WEIR_REQUIRES(changing_) WEIR_NOT_ANALYSED;
   // Records the change and keeps it, and then it is in force; or why it is not.
-  std::optional<NotSteered> write(steering::Change change, const steering::Override* made,
+  std::optional<NotSteered> write(steering::Change change, const steering::OperatorOverride* made,
                                   const Compiled& compiled, const std::vector<Ptr>& ended)
       WEIR_REQUIRES(changing_);
   std::optional<NotSteered> end(const Ptr& which, std::string verb, const std::string& reason,
                                 const steering::Actor& by) WEIR_REQUIRES(changing_);
-  // For who changes it, and nobody else can.
+  // While a change is under way nobody else makes one.
   const steering::OverrideBook& book_unchanging() const WEIR_REQUIRES(changing_) WEIR_NOT_ANALYSED {
     return book_;
   }
   bool is_recorded(const steering::Change& change) const;
-  void put_in_force(const steering::Override* made, const Compiled& compiled, const std::vector<Ptr>& ended)
-      WEIR_REQUIRES(changing_);
+  void put_in_force(const steering::OperatorOverride* made, const Compiled& compiled,
+                    const std::vector<Ptr>& ended) WEIR_REQUIRES(changing_);
   void end_due_alone() WEIR_REQUIRES(changing_);
   void tell_of_memory() WEIR_REQUIRES(changing_);
   void renew();
   ToldOverride told(const Ptr& which) const WEIR_REQUIRES(mutex_);
-  void tell(const steering::Override& which, bool begins) const;
+  void tell(const steering::OperatorOverride& which, bool begins) const;
   limits::Time now() const { return limits_.now(); }
 
   LimitsInForce& limits_;

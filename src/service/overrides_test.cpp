@@ -27,7 +27,7 @@ struct TestKeeper final : steering::Keeper {
   tl::expected<std::uint64_t, std::string> take_number(const steering::OverrideBook& book) override {
     return book.next_number();
   }
-  std::optional<std::string> keep(const steering::OverrideBook&, const steering::Override*,
+  std::optional<std::string> keep(const steering::OverrideBook&, const steering::OperatorOverride*,
                                   const std::vector<steering::OverrideBook::Ptr>&) override {
     return fails ? std::optional<std::string>("the disk is full") : std::nullopt;
   }
@@ -48,8 +48,8 @@ struct OverridesWorld {
         Overrides::Links{
             .record =
                 [this](const steering::Change& change, const std::function<void(bool)>& done) {
-                  recorded.push_back(change.verb + " " + std::to_string(change.number) + " " + change.limit + " [" +
-                                     change.before + "] [" + change.after + "] " + change.reason);
+                  recorded.push_back(change.verb + " " + std::to_string(change.number) + " " + change.limit +
+                                     " [" + change.before + "] [" + change.after + "] " + change.reason);
                   done(audits);
                 },
             .tell =
@@ -60,7 +60,8 @@ struct OverridesWorld {
   }
   std::string set(WantedOverride wanted) {
     const auto done = overrides->set(wanted, {.user = "ann"});
-    return done ? std::to_string(done->it->number) : std::string(done.error().field) + ": " + done.error().sentence;
+    return done ? std::to_string(done->it->number)
+                : std::string(done.error().field) + ": " + done.error().sentence;
   }
   static WantedOverride ban(const std::string& user) {
     WantedOverride wanted;
@@ -74,7 +75,8 @@ struct OverridesWorld {
   bool banned(const std::string& user) {
     const std::vector<limits::Attribute> attributes = {{"user", user}};
     const auto ruling = limits.ruling.current();
-    EXPECT_TRUE(limits::match(ruling->set(), {attributes}, limits.now(), memory, matched, nullptr, ruling.get()));
+    EXPECT_TRUE(
+        limits::match(ruling->set(), {attributes}, limits.now(), memory, matched, nullptr, ruling.get()));
     return matched.ban != nullptr;
   }
   std::string listed(std::string_view limit = "") const {
@@ -114,7 +116,8 @@ TEST(Overrides, are_recorded_kept_in_force_and_told) {
   EXPECT_EQ(world.recorded, (std::vector<std::string>{"BAN 1 user [] [" + until + "] why",
                                                       "BAN 2 user [" + until + "] [" + until + "] why",
                                                       "UNBAN 2 user [" + until + "] [] "}));
-  EXPECT_EQ(world.told, (std::vector<std::string>{"banned user user=a", "banned user user=a", "ban_ended user user=a"}));
+  EXPECT_EQ(world.told,
+            (std::vector<std::string>{"banned user user=a", "banned user user=a", "ban_ended user user=a"}));
 }
 
 TEST(Overrides, are_half_set_never) {
@@ -197,11 +200,13 @@ TEST(Overrides, say_what_is_wrong) {
     return world.set(wanted);
   };
   EXPECT_EQ(wrong([](auto& it) { it.limit = "usr"; }), "limit: unknown limit 'usr'; did you mean user?");
-  EXPECT_EQ(wrong([](auto& it) { it.reason = ""; }), "reason: missing: say why, for those who come after you");
+  EXPECT_EQ(wrong([](auto& it) { it.reason = ""; }),
+            "reason: missing: say why, for those who come after you");
   EXPECT_EQ(wrong([](auto& it) { it.reason = "a\nb"; }), "reason: has a control character");
   EXPECT_EQ(wrong([](auto& it) { it.reason = "\xc2\x85"; }), "reason: has a control character");
   EXPECT_EQ(wrong([](auto& it) { it.reason = "\xff"; }), "reason: is not UTF-8");
-  EXPECT_EQ(wrong([](auto& it) { it.reason = std::string(257, 'x'); }), "reason: has 257 characters; at most 256");
+  EXPECT_EQ(wrong([](auto& it) { it.reason = std::string(257, 'x'); }),
+            "reason: has 257 characters; at most 256");
   EXPECT_EQ(wrong([](auto& it) { it.lasts = 999ms; }), "for: is not from 1s to 366d");
   EXPECT_EQ(wrong([](auto& it) { it.lasts = 366 * 24h + 1ns; }), "for: is not from 1s to 366d");
   EXPECT_EQ(wrong([&](auto& it) {
@@ -240,14 +245,16 @@ TEST(Overrides, begin_with_those_that_have_not_ended) {
 TEST(Overrides, lie_in_memory_alone_and_say_so_once) {
   OverridesWorld world;
   world.overrides.reset();
-  Overrides overrides(world.limits, std::make_unique<steering::MemoryKeeper>(), {},
-                      {.record = [](const steering::Change&, const std::function<void(bool)>& done) { done(true); },
-                       .tell = [](const steering::Event&) {},
-                       .log = [&](bool, const std::string& line) { world.logged.push_back(line); }});
+  Overrides overrides(
+      world.limits, std::make_unique<steering::MemoryKeeper>(), {},
+      {.record = [](const steering::Change&, const std::function<void(bool)>& done) { done(true); },
+       .tell = [](const steering::Event&) {},
+       .log = [&](bool, const std::string& line) { world.logged.push_back(line); }});
   EXPECT_FALSE(overrides.set(OverridesWorld::ban("a"), {})->durable);
   EXPECT_TRUE(overrides.set(OverridesWorld::ban("b"), {}));
-  EXPECT_EQ(world.logged, std::vector<std::string>{"overrides lie in memory alone, and end with the program: start "
-                                                   "weir with --snapshot or --store"});
+  EXPECT_EQ(world.logged,
+            std::vector<std::string>{"overrides lie in memory alone, and end with the program: start "
+                                     "weir with --snapshot or --store"});
 }
 
 }  // namespace

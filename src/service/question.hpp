@@ -31,7 +31,7 @@ struct alignas(64) Question final : store::Request {
     // By the limits file.
     limits::Matched matched;
     std::shared_ptr<const limits::Steered> ruling;  // while the answer is not there
-    limits::Trace trace;                     // of an explanation
+    limits::Trace trace;                            // of an explanation
     // Of an explanation: attributes with their values, or keys with their rules.
     std::vector<std::pair<std::string, std::string>> said;
     store::ReservationTerms reservation;

@@ -109,8 +109,8 @@ class Service {
   // Any thread; `done` is called by the loop's, later.
   std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
-  std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
-  std::unique_ptr<Overrides> overrides;             // of its limits; null: there are none
+  std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  std::unique_ptr<Overrides> overrides;   // of its limits; null: there are none
   // Runs what changes overrides, one after the other, where that holds up no event loop. Any thread.
   std::function<void(std::function<void()>)> steer = [](const std::function<void()>& work) { work(); };
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none

@@ -46,7 +46,8 @@ std::optional<std::string_view> take_line(std::string_view& rest) {
   return found;
 }
 
-std::string contents(const OverrideBook& book, const Override* made, const std::vector<OverrideBook::Ptr>& ended) {
+std::string contents(const OverrideBook& book, const OperatorOverride* made,
+                     const std::vector<OverrideBook::Ptr>& ended) {
   std::string bytes(kFirstLine);
   const std::uint64_t last = std::max(book.next_number() - 1, made != nullptr ? made->number : 0);
   append_line(bytes, std::to_string(last));
@@ -99,7 +100,7 @@ tl::expected<OverrideBook, std::string> FileKeeper::load() const {
   return book;
 }
 
-std::optional<std::string> FileKeeper::keep(const OverrideBook& book, const Override* made,
+std::optional<std::string> FileKeeper::keep(const OverrideBook& book, const OperatorOverride* made,
                                             const std::vector<OverrideBook::Ptr>& ended) {
   bool moved = false;
   auto why = write(contents(book, made, ended), moved);

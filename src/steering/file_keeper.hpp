@@ -5,7 +5,8 @@
 // what it is, the last number, the overrides, and a SipHash-1-3 of all that. Mode 0600: reasons and keys are
 // nobody else's business. Errors are one sentence that names the file.
 //
-// Not for: keeping two processes apart that use one file; the lock of the snapshot does (store/snapshot_lock.hpp).
+// Not for: keeping two processes apart that use one file; the lock of the snapshot does
+// (store/snapshot_lock.hpp).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class FileKeeper final : public Keeper {
   tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) override {
     return book.next_number();
   }
-  std::optional<std::string> keep(const OverrideBook& book, const Override* made,
+  std::optional<std::string> keep(const OverrideBook& book, const OperatorOverride* made,
                                   const std::vector<OverrideBook::Ptr>& ended) override;
 
  private:

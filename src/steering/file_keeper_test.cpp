@@ -16,7 +16,7 @@ namespace {
 
 using limits::Steer;
 
-Override kept_ban(std::uint64_t number, const std::string& user) {
+OperatorOverride kept_ban(std::uint64_t number, const std::string& user) {
   return {.number = number,
           .what = Steer::ban,
           .limit = "l",
@@ -56,7 +56,8 @@ class FileKeeping : public testing::Test {
     std::string text;
     const auto loaded = FileKeeper(path_).load();
     if (!loaded) return loaded.error();
-    for (const auto& [number, each] : loaded->all()) text += std::to_string(number) + each->when[0].second + " ";
+    for (const auto& [number, each] : loaded->all())
+      text += std::to_string(number) + each->when[0].second + " ";
     return text + "next " + std::to_string(loaded->next_number());
   }
 
@@ -69,7 +70,7 @@ TEST_F(FileKeeping, has_what_was_set_and_not_ended) {
   EXPECT_EQ(numbers(), "next 1");
   OverrideBook book;
   for (const auto& [number, user] : {std::pair{1, "a"}, {2, "b"}, {3, "c"}, {4, "a"}}) {
-    const Override made = kept_ban(static_cast<std::uint64_t>(number), user);
+    const OperatorOverride made = kept_ban(static_cast<std::uint64_t>(number), user);
     EXPECT_EQ(keeper.keep(book, &made, {}), std::nullopt);
     book.set(made);
   }
@@ -86,7 +87,7 @@ TEST_F(FileKeeping, has_what_was_set_and_not_ended) {
 
 TEST_F(FileKeeping, refuses_a_file_that_is_not_whole) {
   OverrideBook book;
-  const Override made = kept_ban(1, "a");
+  const OperatorOverride made = kept_ban(1, "a");
   ASSERT_EQ(FileKeeper(path_).keep(book, &made, {}), std::nullopt);
   const std::string whole = bytes();
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -139,7 +140,7 @@ TEST_F(FileKeeping, leaves_the_file_as_it_was_wherever_the_disk_fails) {
   FileKeeper keeper(path_, disk);
   OverrideBook book;
   book.set(kept_ban(1, "a"));
-  const Override made = kept_ban(2, "b");
+  const OperatorOverride made = kept_ban(2, "b");
   ASSERT_EQ(keeper.keep(OverrideBook(), book.find(1).get(), {}), std::nullopt);
   for (int fails_at = 1;; ++fails_at) {
     disk.calls = 0;

@@ -24,7 +24,7 @@ class Keeper {
   virtual tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) = 0;
   // Those of `book` without `ended` and with `made`, which replaces what has its words. Why they are not
   // kept; then nothing has changed.
-  virtual std::optional<std::string> keep(const OverrideBook& book, const Override* made,
+  virtual std::optional<std::string> keep(const OverrideBook& book, const OperatorOverride* made,
                                           const std::vector<OverrideBook::Ptr>& ended) = 0;
 };
 
@@ -35,7 +35,7 @@ class MemoryKeeper final : public Keeper {
   tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) override {
     return book.next_number();
   }
-  std::optional<std::string> keep(const OverrideBook&, const Override*,
+  std::optional<std::string> keep(const OverrideBook&, const OperatorOverride*,
                                   const std::vector<OverrideBook::Ptr>&) override {
     return std::nullopt;
   }

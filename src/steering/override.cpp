@@ -81,7 +81,7 @@ std::string to_text(const Selector& when) {
   return text;
 }
 
-std::string described(const Override& which) {
+std::string described(const OperatorOverride& which) {
   std::string text(name_of(which.what));
   for (const std::string& each : which.rates) text += (&each == which.rates.data() ? " " : ", ") + each;
   return text + " until " + core::utc_ms_text(ns_of(which.until));
@@ -106,14 +106,14 @@ bool is_sought(const Selector& when) {
   return !limits::is_exact(conditions);
 }
 
-std::size_t bytes_of(const Override& which) {
+std::size_t bytes_of(const OperatorOverride& which) {
   std::size_t bytes = which.reason.size();
   for (const auto& [name, value] : which.when) bytes += name.size() + value.size() + 2;
   for (const std::string& each : which.rates) bytes += each.size() + 1;
   return bytes;
 }
 
-std::string encoded(const Override& which) {
+std::string encoded(const OperatorOverride& which) {
   std::string out;
   append_field(out, static_cast<std::int64_t>(which.number));
   append_field(out, name_of(which.what));
@@ -133,9 +133,9 @@ std::string encoded(const Override& which) {
   return out;
 }
 
-std::optional<Override> decoded(std::string_view bytes) {
+std::optional<OperatorOverride> decoded(std::string_view bytes) {
   Fields fields(bytes);
-  Override read;
+  OperatorOverride read;
   const std::int64_t number = fields.number();
   const auto what = read_steer(fields.text());
   if (number <= 0 || !what) return std::nullopt;

@@ -18,7 +18,7 @@ namespace weir::inline v0_1::steering {
 
 using Selector = std::vector<std::pair<std::string, std::string>>;  // as it was written; empty: everybody
 
-struct Override {
+struct OperatorOverride {
   std::uint64_t number = 0;
   limits::Steer what = limits::Steer::ban;
   std::string limit;     // its name
@@ -38,7 +38,7 @@ std::optional<limits::Steer> read_steer(std::string_view name);
 // "user=42 ip=10.0.0.0/8", or "ALL".
 std::string to_text(const Selector& when);
 // What it says, for the audit: "ban until 2026-12-01T00:00:00.000Z".
-std::string described(const Override& which);
+std::string described(const OperatorOverride& which);
 
 // The same for two overrides of which the later replaces the earlier: what it does, the limit, the words in
 // any order.
@@ -48,10 +48,10 @@ bool is_sought(const Selector& when);
 
 // How many bytes its words take, of which there is a bound.
 constexpr std::size_t kMostOverrideBytes = 1024;
-std::size_t bytes_of(const Override& which);
+std::size_t bytes_of(const OperatorOverride& which);
 
 // As bytes, and back; nothing: they are something else.
-std::string encoded(const Override& which);
-std::optional<Override> decoded(std::string_view bytes);
+std::string encoded(const OperatorOverride& which);
+std::optional<OperatorOverride> decoded(std::string_view bytes);
 
 }  // namespace weir::steering

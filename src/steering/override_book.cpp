@@ -5,14 +5,13 @@ namespace weir::inline v0_1::steering {
 std::optional<std::string> OverrideBook::refuses(limits::Steer what, std::string_view limit_id,
                                                  const Selector& when) const {
   if (by_words_.contains(words_of(what, limit_id, when))) return std::nullopt;
-  if (all_.size() >= kMost)
-    return std::to_string(all_.size()) + " overrides are in force: lift some first";
+  if (all_.size() >= kMost) return std::to_string(all_.size()) + " overrides are in force: lift some first";
   if (is_sought(when) && sought_ >= kMostSought)
     return std::to_string(sought_) + " overrides with a pattern or a CIDR are in force: lift some first";
   return std::nullopt;
 }
 
-void OverrideBook::set(Override made) {
+void OverrideBook::set(OperatorOverride made) {
   skip_to(made.number);
   std::string words = words_of(made.what, made.limit_id, made.when);
   if (const Ptr before = find(words)) {
@@ -24,7 +23,7 @@ void OverrideBook::set(Override made) {
   of_limit_[made.limit_id].insert(number);
   ends_.emplace(made.until, number);
   sought_ += is_sought(made.when) ? 1 : 0;
-  all_.emplace(number, std::make_shared<const Override>(std::move(made)));
+  all_.emplace(number, std::make_shared<const OperatorOverride>(std::move(made)));
 }
 
 OverrideBook::Ptr OverrideBook::end(std::uint64_t number) {

@@ -1,7 +1,8 @@
 // The overrides that have been set and have not ended: by their numbers, by their words, by their ends.
 //
-// Not synchronised: whoever shares it guards it. Bounded by kMost and kMostSought; setting and ending one takes
-// no longer the more there are. Not for: deciding (limits/steered.hpp), and where they lie (keeper.hpp).
+// Not synchronised: its owner guards it. Bounded by kMost and kMostSought; setting and ending one
+// takes no longer the more there are. Not for: deciding (limits/steered.hpp), and where they lie
+// (keeper.hpp).
 #pragma once
 
 #include <cstddef>
@@ -23,16 +24,17 @@ namespace weir::inline v0_1::steering {
 
 class OverrideBook {
  public:
-  using Ptr = std::shared_ptr<const Override>;
+  using Ptr = std::shared_ptr<const OperatorOverride>;
 
   static constexpr std::size_t kMost = 100'000;
   static constexpr std::size_t kMostSought = 1000;  // of them, with a pattern or a CIDR
 
   // Why one more of such words has no place; those that it replaces make room.
-  std::optional<std::string> refuses(limits::Steer what, std::string_view limit_id, const Selector& when) const;
+  std::optional<std::string> refuses(limits::Steer what, std::string_view limit_id,
+                                     const Selector& when) const;
 
   // It takes the place of what has the same words, unless that has a greater number.
-  void set(Override made);
+  void set(OperatorOverride made);
   Ptr end(std::uint64_t number);  // null: there is none
   // Those whose end has come.
   std::vector<Ptr> ended(limits::Time now) const;

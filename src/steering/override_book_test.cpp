@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 limits::Time at(std::int64_t seconds) { return limits::Time(std::chrono::seconds{seconds}); }
 
-Override ban(std::uint64_t number, const std::string& user, std::int64_t until = 100, const std::string& limit = "l") {
+OperatorOverride ban(std::uint64_t number, const std::string& user, std::int64_t until = 100,
+                     const std::string& limit = "l") {
   return {.number = number,
           .what = Steer::ban,
           .limit = limit,
@@ -59,7 +60,8 @@ TEST(OverrideBook, numbers_do_not_come_back) {
 
 TEST(OverrideBook, lists_some_after_a_number_of_one_limit_or_of_all) {
   OverrideBook book;
-  for (std::uint64_t i = 1; i <= 6; ++i) book.set(ban(i, std::to_string(i), 100, i % 2 == 0 ? "even" : "odd"));
+  for (std::uint64_t i = 1; i <= 6; ++i)
+    book.set(ban(i, std::to_string(i), 100, i % 2 == 0 ? "even" : "odd"));
   EXPECT_EQ(numbers(book.list("", 0, 3)), "1 2 3");
   EXPECT_EQ(numbers(book.list("", 3, 9)), "4 5 6");
   EXPECT_EQ(numbers(book.list("even", 2, 9)), "4 6");
@@ -79,12 +81,15 @@ TEST(OverrideBook, knows_whose_end_has_come) {
 
 TEST(OverrideBook, has_room_for_100000_of_which_1000_are_sought) {
   OverrideBook book;
-  const auto refused = [&](const std::string& user) { return book.refuses(Steer::ban, "l", {{"user", user}}).value_or(""); };
+  const auto refused = [&](const std::string& user) {
+    return book.refuses(Steer::ban, "l", {{"user", user}}).value_or("");
+  };
   for (std::uint64_t i = 1; i <= OverrideBook::kMostSought; ++i) book.set(ban(i, std::to_string(i) + "*"));
   EXPECT_EQ(refused("x*"), "1000 overrides with a pattern or a CIDR are in force: lift some first");
   EXPECT_EQ(refused("7*"), "");  // it replaces one
   EXPECT_EQ(refused("x"), "");
-  for (std::uint64_t i = OverrideBook::kMostSought + 1; i <= OverrideBook::kMost; ++i) book.set(ban(i, std::to_string(i)));
+  for (std::uint64_t i = OverrideBook::kMostSought + 1; i <= OverrideBook::kMost; ++i)
+    book.set(ban(i, std::to_string(i)));
   EXPECT_EQ(refused("x"), "100000 overrides are in force: lift some first");
   EXPECT_EQ(refused("2000"), "");
   book.end(7);

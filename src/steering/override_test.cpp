@@ -9,7 +9,7 @@ namespace {
 
 using limits::Steer;
 
-Override some() {
+OperatorOverride some() {
   return {.number = 7,
           .what = Steer::raise,
           .limit = "user",
@@ -22,7 +22,7 @@ Override some() {
           .set_at = limits::Time(std::chrono::nanoseconds{5})};
 }
 
-TEST(Override, is_the_same_after_it_was_bytes) {
+TEST(OperatorOverride, is_the_same_after_it_was_bytes) {
   const auto back = decoded(encoded(some()));
   ASSERT_TRUE(back);
   EXPECT_EQ(encoded(*back), encoded(some()));
@@ -35,9 +35,10 @@ TEST(Override, is_the_same_after_it_was_bytes) {
 }
 
 // Each of its bytes is needed, and no other may follow; whatever takes the place of one is read or refused.
-TEST(Override, is_not_read_from_other_bytes) {
+TEST(OperatorOverride, is_not_read_from_other_bytes) {
   const std::string bytes = encoded(some());
-  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decoded(bytes.substr(0, size))) << size;
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decoded(bytes.substr(0, size))) << size;
   EXPECT_FALSE(decoded(bytes + "x"));
   EXPECT_FALSE(decoded(bytes + "1:x"));
   for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -51,7 +52,7 @@ TEST(Override, is_not_read_from_other_bytes) {
   EXPECT_FALSE(decoded("99999999999999999999:7"));
 }
 
-TEST(Override, tells_itself) {
+TEST(OperatorOverride, tells_itself) {
   EXPECT_EQ(to_text(some().when), "user=a:1,\n\"x\" ip=10.0.0.0/8");
   EXPECT_EQ(to_text(Selector()), "ALL");
   EXPECT_EQ(described(some()), "raise 1/s, unlimited/day until 2027-01-15T08:00:00.000Z");
@@ -60,17 +61,19 @@ TEST(Override, tells_itself) {
   EXPECT_FALSE(read_steer("BAN"));
 }
 
-TEST(Override, has_the_words_of_another_in_any_order_but_not_by_chance) {
-  EXPECT_EQ(words_of(Steer::ban, "l", {{"a", "1"}, {"b", "2"}}), words_of(Steer::ban, "l", {{"b", "2"}, {"a", "1"}}));
+TEST(OperatorOverride, has_the_words_of_another_in_any_order_but_not_by_chance) {
+  EXPECT_EQ(words_of(Steer::ban, "l", {{"a", "1"}, {"b", "2"}}),
+            words_of(Steer::ban, "l", {{"b", "2"}, {"a", "1"}}));
   EXPECT_NE(words_of(Steer::ban, "l", {{"a", "1"}}), words_of(Steer::raise, "l", {{"a", "1"}}));
   EXPECT_NE(words_of(Steer::ban, "l", {{"a", "12"}}), words_of(Steer::ban, "l", {{"a1", "2"}}));
   EXPECT_NE(words_of(Steer::ban, "l", {}), words_of(Steer::ban, "m", {}));
 }
 
-TEST(Override, is_sought_when_a_word_may_be_many) {
+TEST(OperatorOverride, is_sought_when_a_word_may_be_many) {
   EXPECT_TRUE(is_sought({{"user", "a*"}}));
   EXPECT_TRUE(is_sought({{"user", "a"}, {"ip", "10.0.0.0/8"}}));
-  EXPECT_FALSE(is_sought({{"user", "a"}, {"ip", "10.0.0.1"}, {"net", "10.0.0.1/32"}, {"six", "2001:db8::1"}}));
+  EXPECT_FALSE(
+      is_sought({{"user", "a"}, {"ip", "10.0.0.1"}, {"net", "10.0.0.1/32"}, {"six", "2001:db8::1"}}));
   EXPECT_FALSE(is_sought({}));
 }
 

@@ -170,13 +170,13 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool turned_away = false;  // the house is full, and others might have had it wait
   bool is_judged = false;    // it is in line, and asked whether its rates can be in time
   bool ended = false;
-  bool refused = false;        // it has no checks any longer
+  bool refused = false;         // it has no checks any longer
   Refuse may_refuse = nullptr;  // it is asked about, and is to be given to that when it is answered
-  bool looks_again = false;  // its timer is earlier than its turn
-  nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
-  nanoseconds since{0};      // when it was granted that
-  std::string listed{};      // the line under which House::moments has it
-  nanoseconds listed_at{0};  // with that moment
+  bool looks_again = false;     // its timer is earlier than its turn
+  nanoseconds moment{0};        // to act; in line: when there would be room if nobody else came
+  nanoseconds since{0};         // when it was granted that
+  std::string listed{};         // the line under which House::moments has it
+  nanoseconds listed_at{0};     // with that moment
   std::tuple<std::uint8_t, Source, nanoseconds>
       granted{};  // and what it was told then: by, source, charged_at
 };
@@ -376,7 +376,8 @@ bool AcquiringStore::was_refused(Waiting& waiting) {
   if (waiting.asker == nullptr || !refuse(*waiting.asker)) return false;
   if (waiting.asked.verb == Verb::moment) {
     give_up_moment(waiting);
-  } else if (waiting.asked.verb == Verb::reserve && waiting.asked.fault == Fault::none && waiting.asked.allowed()) {
+  } else if (waiting.asked.verb == Verb::reserve && waiting.asked.fault == Fault::none &&
+             waiting.asked.allowed()) {
     take_back(waiting);
   }
   if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
