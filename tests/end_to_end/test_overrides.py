@@ -3,7 +3,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
 import time
 import unittest
 import urllib.error
@@ -16,7 +15,7 @@ version: 1
 limits:
   user: { by: [user], rate: 5/min burst 5, allow: { ip: 10.0.0.0/8 } }
   tenant: { by: [tenant], rate: [100/s burst 200, 1000000/day] }
-  line: { by: [line], rate: 1/h burst 1, max_wait: 60s }
+  line: { by: [line], rate: 2/min burst 1, max_wait: 60s }
   slots: { by: [slots], in_flight: 1, hold: { ttl: 30s }, max_wait: 60s }
   list: { by: [list], deny: { list: x } }
 routes:
@@ -25,12 +24,9 @@ routes:
   - { when: { list: "*" }, limits: [list] }
   - { limits: [tenant, user] }
 gateways:
-  g: { from: x-original, attributes: { user: X-User } }
-rls:
-  d: {}
+  g: { from: x-original, attributes: { user: header.x-user } }
 """
 NO_FILE = "ERR there is no limits file: start weir with --limits FILE"
-YEAR = 366 * 24 * 3600
 
 
 def rows(client, *words):
@@ -126,7 +122,7 @@ class TestOverRespAndHttp(OneServerWithLimits):
             with self.server.client() as waits, self.server.client() as other:
                 waits.send("WEIR.ACQUIRE", "MAXWAIT", 50_000, "AS", key)
                 other.send("WEIR.ACQUIRE", "MAXWAIT", 50_000, "AS", f"{kind}=ban2")
-                until(lambda: self.waiters() >= (1 if kind == "line" else 1), "one waits")
+                until(self.waiters, "one waits")
                 self.assertGreater(ban(self.client, key, limit=kind), 0)
                 verdict, limit, remaining, wait, _, id, by = waits.reply()
                 self.assertEqual((verdict, limit, remaining, id, by), (1, 0, 0, None, kind.encode()))
@@ -134,12 +130,12 @@ class TestOverRespAndHttp(OneServerWithLimits):
                 self.assertEqual(other.reply()[0], 0, "the other had its moment at once")
             self.assertEqual(self.client.ask("WEIR.UNBAN", "LIMIT", kind, "AS", key), 1)
             if kind == "line":
-                self.assertTrue(3_500_000 < self.client.ask("WEIR.LOOK", key)[3] <= 3_600_000, "one unit is owed")
+                self.assertTrue(20_000 < self.client.ask("WEIR.LOOK", key)[3] <= 30_000, "one unit is owed")
             else:
                 self.assertGreaterEqual(self.client.ask("WEIR.SETTLE", held[5]), 0, "a slot that is open stays")
 
     def waiters(self):
-        return int(self.server.info()["waiting"])
+        return int(self.server.info()["blocked_clients"])
 
     def test_http(self):
         status, told, headers = self.http("POST", "/v1/overrides", {
@@ -223,8 +219,8 @@ class TestOverRespAndHttp(OneServerWithLimits):
         form = "WEIR.BAN LIMIT name FOR ms|UNTIL time REASON text AS attribute=value ..."
         self.assertEqual(wrong("WEIR.BAN"), "ERR wrong number of arguments for 'weir.ban' command")
         self.assertEqual(wrong("WEIR.BAN", "user"), f"ERR unknown option 'user'; the form is {form}")
-        self.assertEqual(ban(self.client, "user=1", limit="none"),
-                         "ERR unknown limit 'none'; known: user, tenant, line, slots, list")
+        self.assertEqual(ban(self.client, "user=1", limit="xyz"),
+                         "ERR unknown limit 'xyz'; known: user, tenant, line, slots, list")
         self.assertEqual(ban(self.client, "user=1", reason="a\nb"), "ERR REASON: has a control character")
         self.assertEqual(ban(self.client, "user=1", ms=999), "ERR FOR: '999' is not an integer from 1000 to "
                                                              "31622400000")
@@ -359,6 +355,7 @@ class TestKept(unittest.TestCase):
 
 
 class TestMany(unittest.TestCase):
+    @unittest.skipUnless(os.environ.get("WEIR_LONG") == "1", "sets 100,000 of them: WEIR_LONG=1")
     def test_the_100001st_is_refused(self):
         with Folder() as folder:
             limits = folder.file("limits.yaml", FILE)
