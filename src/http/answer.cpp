@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/json_writer.hpp"
+#include "core/utc_text.hpp"
 #include "http/denial.hpp"
 #include "limits/explain.hpp"
 #include "service/told.hpp"
@@ -69,6 +70,12 @@ void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanati
     json.member("refunds", each.refunds);
     json.member("shadow", each.shadow);
     json.member("verdict", limits::verdict_of(each));
+    if (each.steered) {
+      json.member("override", each.steered->number);
+      json.member("override_reason", each.steered->reason);
+      json.member("override_user", each.steered->user);
+      json.member("override_until", core::utc_ms_text(each.steered->until.time_since_epoch().count()));
+    }
     if (each.decision) {
       json.member("cost", each.cost);
       write_decision(json, *each.decision);
@@ -212,7 +219,7 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
   if (exchange.kind != RequestKind::explain)
     exchange.loop.asker.append_fields(question, exchange.asking->set_of(question), exchange.reply.fields);
   if (const int status = status_of(exchange, question, told); status != 200) {
-    begin_denial(exchange.reply, json, status);
+    begin_denial(exchange.reply, json, status, question.by_file && question.more->matched.ban != nullptr);
     write_denying(json, exchange, question);
   } else {
     json.begin_object();

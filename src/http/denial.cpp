@@ -22,13 +22,18 @@ std::string_view own_name(std::size_t number) {
   return kOwnNames[number];
 }
 
-void begin_denial(Reply& reply, core::JsonWriter& json, int status) {
+void begin_denial(Reply& reply, core::JsonWriter& json, int status, bool bans) {
   using Known = core::JsonWriter::Known;
   reply.status = status;
   reply.type = kProblemJson;
   json.begin_object();
-  json.member("type", Known("https://iana.org/assignments/http-problem-types#quota-exceeded"));
-  json.member("title", Known("Request cannot be satisfied as assigned quota has been exceeded"));
+  if (bans) {
+    json.member("type", Known("https://iana.org/assignments/http-problem-types#abnormal-usage-detected"));
+    json.member("title", Known("Request not satisfied due to detection of abnormal request pattern"));
+  } else {
+    json.member("type", Known("https://iana.org/assignments/http-problem-types#quota-exceeded"));
+    json.member("title", Known("Request cannot be satisfied as assigned quota has been exceeded"));
+  }
   json.member("status", status);
 }
 

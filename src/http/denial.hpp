@@ -18,7 +18,8 @@
 namespace weir::inline v0_1::http {
 
 // Begins the object that is the reply's body, up to "violated-policies".
-void begin_denial(Reply& reply, core::JsonWriter& json, int status);
+// Of a ban it is another problem.
+void begin_denial(Reply& reply, core::JsonWriter& json, int status, bool bans);
 constexpr core::JsonWriter::Name kViolated = "violated-policies";
 
 enum class Disclosure : std::uint8_t {

@@ -63,7 +63,7 @@ void deny(Exchange& exchange, GateRefusal why, std::string_view detail = {}) {
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   append_field(exchange.reply.fields, "Proxy-Status",
                "weir; error=http_request_denied; details=\"" + sentence + '"');
-  write_problem(exchange.reply, deny_status(exchange, *exchange.loop.asker.limits_set()),
+  write_problem(exchange.reply, deny_status(exchange, *exchange.loop.asker.limits()),
                 detail.empty() ? sentence : detail);
 }
 
@@ -91,7 +91,7 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
     return;
   }
   core::JsonWriter json(reply.body);
-  begin_denial(reply, json, deny_status(exchange, set));
+  begin_denial(reply, json, deny_status(exchange, set), matched.ban != nullptr);
   if (matched.outcome == limits::Matched::Outcome::refused) {
     json.begin_array(kViolated);
     json.end_array();

@@ -8,6 +8,7 @@
 #include "http/gate.hpp"
 #include "http/json.hpp"
 #include "http/open_api.hpp"
+#include "http/overrides_routes.hpp"
 #include "http/prefer.hpp"
 #include "http/status_routes.hpp"
 
@@ -48,6 +49,8 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{kOverrides, false, "GET, HEAD, POST, OPTIONS", Role::operate, true, &run_overrides},
+    Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
     Handler{"/v1/status", false, kGet, Role::operate, false, &run_status},
     Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
     Handler{kGate, true, {}, Role::none, false, &run_gate},

@@ -16,6 +16,7 @@ struct Reason {
 };
 constexpr std::array kReasons{
     Reason{200, "OK"},
+    Reason{201, "Created"},
     Reason{204, "No Content"},
     Reason{400, "Bad Request"},
     Reason{401, "Unauthorized"},
@@ -23,6 +24,7 @@ constexpr std::array kReasons{
     Reason{404, "Not Found"},
     Reason{405, "Method Not Allowed"},
     Reason{408, "Request Timeout"},
+    Reason{409, "Conflict"},
     Reason{413, "Content Too Large"},
     Reason{414, "URI Too Long"},
     Reason{415, "Unsupported Media Type"},

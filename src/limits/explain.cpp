@@ -7,6 +7,8 @@
 #include "core/overdraft.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
+#include "limits/scalars.hpp"
+#include "limits/steered.hpp"
 #include "weir/format.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -69,6 +71,8 @@ ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const 
     out.key = key_text(limit, attributes);
   }
   if (step.what == TraceStep::What::lifted) out.rate = "unlimited";
+  if (const SteeredOverride* its = step.steered)
+    out.steered = {.number = its->number, .reason = its->reason, .user = its->user, .until = its->until};
   return out;
 }
 
@@ -94,6 +98,9 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
     text += (what == "rate" ? ", override " : ", override of " + std::string(what) + " ") + at(line);
     if (is_first && !check.reason.empty()) text += " (" + check.reason + ")";
   }
+  if (check.steered)
+    text += ", override " + std::to_string(check.steered->number) + " until " +
+            to_text(check.steered->until) + " (" + check.steered->reason + ")";
   if (!check.key.empty()) text += "  key " + check.key;
   if (check.what == TraceStep::What::counted && check.cost != 1)
     text += "  cost " + std::to_string(check.cost);
@@ -103,6 +110,7 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
   if (!check.missing.empty()) text += ", the request has no '" + check.missing + "'";
   if (check.what == TraceStep::What::exempt) text += " by `allow`";
   if (check.what == TraceStep::What::denied) text += " by `deny`";
+  if (check.what == TraceStep::What::banned) text += " by a ban";
   return core::printable(text.substr(0, text.find('\n'))) + "\n" +
          core::printable(text.substr(text.find('\n') + 1)) + "\n";
 }
@@ -128,7 +136,8 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
   for (const TraceStep& step : trace.steps) {
     const bool counted = step.what == TraceStep::What::counted;
     ExplainedCheck explained = of_file(file, step, attributes, counted && step.window == kNone);
-    if (step.what == TraceStep::What::denied && out.by < 0) out.by = static_cast<int>(out.checks.size());
+    const bool denies = step.what == TraceStep::What::denied || step.what == TraceStep::What::banned;
+    if (denies && out.by < 0) out.by = static_cast<int>(out.checks.size());
     if (counted && next < checks.size()) {
       const store::Check& check = checks[next];
       explained.rate = core::to_text(check.limit->rule);
@@ -159,6 +168,7 @@ std::string verdict_of(const ExplainedCheck& check) {
     case TraceStep::What::exempt:
       return "exempt";
     case TraceStep::What::denied:
+    case TraceStep::What::banned:
       return "denied";
     case TraceStep::What::lifted:
       return "unlimited";

@@ -14,11 +14,20 @@
 #include <vector>
 
 #include "limits/attribute.hpp"
+#include "limits/file.hpp"
 #include "limits/trace.hpp"
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
 namespace weir::inline v0_1::limits {
+
+// An override that was set at run time.
+struct ExplainedSteering {
+  std::uint64_t number = 0;
+  std::string reason;
+  std::string user;
+  Time until{};
+};
 
 // One window of one limit; or a limit that counts nothing here, whose `window` is empty.
 struct ExplainedCheck {
@@ -32,6 +41,8 @@ struct ExplainedCheck {
   // Of the override whose rate it has, or else its cost, leave or reserve; 0: all are the limit's own.
   std::uint32_t override_line = 0;
   std::string reason;  // of that override
+  // What operators have set decides the row.
+  std::optional<ExplainedSteering> steered;
   // "rate", "cost", "leave", "reserve", "penalty": each that an override says, with the line of that one.
   std::vector<std::pair<std::string_view, std::uint32_t>> overridden;
   std::string missing;                  // of a skipped limit: the attribute that the request lacks
@@ -54,8 +65,9 @@ struct Explanation {
 Explanation explain(const File& file, const Trace& trace, std::span<const Attribute> attributes,
                     std::span<const store::Check> checks, const store::Request* answered = nullptr);
 
-// "allowed", "denied", "never"; of a shadow check that does not allow "would_deny"; of what a guarantee
-// counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has decided.
+// "allowed", "denied" (of a ban too), "never"; of a shadow check that does not allow "would_deny"; of what a
+// guarantee counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has
+// decided.
 std::string verdict_of(const ExplainedCheck& check);
 
 // What a limit counts a request by: "tenant=acme user=42", of an address its network. It has all attributes.

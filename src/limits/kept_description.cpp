@@ -17,14 +17,14 @@ void KeptDescription::keep(const Description& asked) {
   costs_an_estimate_ = asked.costs_an_estimate;
 }
 
-bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Matched& into,
-                            Trace* trace) const {
+bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace,
+                            const Steered* steered) const {
   std::vector<Attribute> attributes;
   std::vector<NamedCost> costs;
   for (const auto& [name, value] : attributes_) attributes.push_back({name, value});
   for (const auto& [limit, units] : costs_) costs.push_back({limit, units});
   if (!limits::match(set, {attributes, cost_, class_name_, costs_an_estimate_, costs}, now, memory, into,
-                     trace))
+                     trace, steered))
     return false;
   prepare_waiting(set, into);
   return true;

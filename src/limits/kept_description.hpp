@@ -22,7 +22,8 @@ class KeptDescription {
   std::size_t bytes() const { return bytes_; }
 
   // As limits::match(), and marked as prepare_waiting() does.
-  bool match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace = nullptr) const;
+  bool match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace = nullptr,
+             const Steered* steered = nullptr) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> attributes_;

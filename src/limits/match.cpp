@@ -24,7 +24,10 @@ struct MatchMemory::Work {
     Index number = kNone;
     TraceStep::What what = TraceStep::What::counted;
     bool shadow = false;
-    bool changed = false;  // by an override; else the next ones are not set
+    bool steered = false;  // by operators; else the next two are not set
+    const SteeredOverride* shadow_steered = nullptr;
+    std::array<const SteeredOverride*, Set::kMostWindows> window_steered;
+    bool changed = false;  // by an override of the file; else the next ones are not set
     // The override that has the number, or kNone.
     std::array<Index, Set::kMostWindows> window_by;
     Index leave_by = kNone;
@@ -55,6 +58,7 @@ struct MatchMemory::Work {
     meeting.number = number;
     meeting.what = TraceStep::What::counted;
     meeting.changed = false;
+    meeting.steered = false;
     return meeting;
   }
 };
@@ -72,8 +76,8 @@ bool fail(std::string& error, std::string text) {
   return false;
 }
 
-bool take_values(const Set& set, std::span<const Attribute> attributes, bool any, Work& work, Matched& into) {
-  const AttributeNames& names = set.names();
+bool take_values(const Set& set, const AttributeNames& names, std::span<const Attribute> attributes, bool any,
+                 Work& work, Matched& into) {
   for (const Index each : work.named) work.values[each].clear();
   work.named.clear();
   if (work.values.size() < names.size()) work.values.resize(names.size());
@@ -272,12 +276,51 @@ std::string lacks(const Set& set, const Set::CompiledLimit& limit, Index missing
 }
 
 void trace_step(Trace* trace, TraceStep::What what, Index limit, Index window = kNone,
-                Index override_of = kNone) {
-  if (trace != nullptr) trace->steps.push_back({what, limit, window, override_of});
+                Index override_of = kNone, const SteeredOverride* steered = nullptr) {
+  if (trace == nullptr) return;
+  trace->steps.push_back({.what = what, .limit = limit, .window = window, .override_of = override_of});
+  trace->steps.back().steered = steered;
+}
+
+// What operators have made of the limit, which does not change what it is in the file: the ban with the
+// latest end, and of the others the latest. Of bans nothing else is of interest.
+const SteeredOverride* find_steered(const Steered& steered, AttributeValues values, Time now,
+                                    Meeting& meeting) {
+  const SteeredOverride* ban = nullptr;
+  meeting.steered = true;
+  meeting.shadow_steered = nullptr;
+  meeting.window_steered.fill(nullptr);
+  const auto later = [](const SteeredOverride* best, const SteeredOverride& each) {
+    return best == nullptr || each.number > best->number;
+  };
+  steered.find(meeting.number, values, [&](const SteeredOverride& each) {
+    if (now >= each.until) return;
+    if (each.what == Steer::ban) {
+      if (ban == nullptr || each.until > ban->until) ban = &each;
+    } else if (each.what == Steer::shadow_on || each.what == Steer::shadow_off) {
+      if (later(meeting.shadow_steered, each)) meeting.shadow_steered = &each;
+    } else {
+      for (const Set::Change& window : each.windows)
+        if (later(meeting.window_steered[window.window], each)) meeting.window_steered[window.window] = &each;
+    }
+  });
+  if (meeting.shadow_steered != nullptr) meeting.shadow = meeting.shadow_steered->what == Steer::shadow_on;
+  return ban;
+}
+
+// A ban beats everything; of several the one with the latest end says when to come back.
+void refuse(const SteeredOverride& ban, Time now, Meeting& meeting, Matched& into) {
+  meeting.what = TraceStep::What::banned;
+  meeting.shadow_steered = &ban;
+  if (into.ban != nullptr && into.ban->until >= ban.until) return;
+  into.ban = &ban;
+  into.refused_by = meeting.number;
+  into.banned_for = ban.until - now;
 }
 
 // The limits that the request meets, with what the request makes of their numbers.
-bool meet(const Set& set, const Description& asked, const Route& route, Time now, Work& work, Matched& into) {
+bool meet(const Set& set, const Steered* steered, const Description& asked, const Route& route, Time now,
+          Work& work, Matched& into) {
   work.met = 0;
   for (const Index number : route.meets) {
     const Set::CompiledLimit& limit = set.limits()[number];
@@ -291,6 +334,12 @@ bool meet(const Set& set, const Description& asked, const Route& route, Time now
       into.skipped_of.push_back(number);
       meeting.what = TraceStep::What::skipped;
       continue;
+    }
+    if (steered != nullptr && steered->steers(number)) [[unlikely]] {
+      if (const SteeredOverride* ban = find_steered(*steered, work.values, now, meeting)) {
+        refuse(*ban, now, meeting, into);
+        continue;
+      }
     }
     if (limit.plain && asked.cost <= kMostUnits && asked.costs.empty()) {
       meeting.cost = asked.cost;
@@ -373,9 +422,15 @@ const store::Limit* guarantee_within(const Work& work, const Meeting& parent, co
   return nullptr;
 }
 
+const Set::Change* change_of(const Set::Override& change, Index window) {
+  return &*std::find_if(change.windows.begin(), change.windows.end(),
+                        [window](const Set::Change& each) { return each.window == window; });
+}
+
 bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trace* trace) {
   const Set::CompiledLimit& limit = *meeting.limit;
-  if (limit.plain && limit.leave.empty() && limit.reserve.millionths == 0 && !limit.guarantees) {
+  if (limit.plain && !meeting.steered && limit.leave.empty() && limit.reserve.millionths == 0 &&
+      !limit.guarantees) {
     for (const Set::Window& window : limit.windows) {
       if (!add_check(window.limit, meeting, meeting.cost, meeting.shadow, store::Check::kNoGuarantee,
                      meeting.number, into))
@@ -392,13 +447,16 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
   for (const Set::Window& window : limit.windows) {
     const Index by = meeting.changed ? meeting.window_by[window.number] : kNone;
     const store::Limit* counted = &window.limit;
-    if (by != kNone) {
-      const auto& changes = limit.overrides[by].windows;
-      const auto change = std::find_if(changes.begin(), changes.end(), [&window](const Set::Change& each) {
-        return each.window == window.number;
-      });
+    const SteeredOverride* const raised = meeting.steered ? meeting.window_steered[window.number] : nullptr;
+    const SteeredOverride* const steered =
+        meeting.steered && meeting.shadow_steered != nullptr ? meeting.shadow_steered : raised;
+    const Index by_file = raised != nullptr ? kNone : by;
+    const Set::Change* const change = raised != nullptr  ? raised->change_of(window.number)
+                                      : by_file != kNone ? change_of(limit.overrides[by], window.number)
+                                                         : nullptr;
+    if (change != nullptr) {
       if (change->lifted) {
-        trace_step(trace, TraceStep::What::lifted, meeting.number, window.number, by);
+        trace_step(trace, TraceStep::What::lifted, meeting.number, window.number, by_file, steered);
         continue;
       }
       counted = &change->limit;
@@ -429,7 +487,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     }
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
       return false;
-    trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by);
+    trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by_file, steered);
     if (trace == nullptr || !meeting.changed) continue;
     trace->steps.back().cost_by = meeting.cost_by;
     trace->steps.back().leave_by = meeting.leave_by;
@@ -442,31 +500,37 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 }  // namespace
 
 bool match(const Set& set, const Description& asked, Time now, MatchMemory& memory, Matched& into,
-           Trace* trace) {
+           Trace* trace, const Steered* steered) {
   Work& work = memory.work();
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
+  into.ban = nullptr;
   into.skipped_of.clear();
   into.lacks_required = false;
   into.count = 0;
   into.own.clear();
   work.key_bytes = 0;
   const bool any = asked.takes_any_attribute || set.takes_any_attribute();
-  if (!take_values(set, asked.attributes, any, work, into)) return false;
+  const AttributeNames& names = steered != nullptr ? steered->names() : set.names();
+  if (!take_values(set, names, asked.attributes, any, work, into)) return false;
   if (!asked.costs.empty() && !judge_costs(set, asked.costs, into.error)) return false;
   into.route = find_route(set, work.values);
   const Route* route = into.route != kNone ? set.routes()[into.route].said : nullptr;
   if (!find_class(set.file(), route, asked.class_name, into)) return false;
   if (trace != nullptr) *trace = {into.route, into.class_of, {}};
   if (route == nullptr) return true;
-  if (!meet(set, asked, *route, now, work, into)) return false;
+  if (!meet(set, steered, asked, *route, now, work, into)) return false;
   if (into.refused_by != kNone) {
     into.outcome = Matched::Outcome::refused;
     if (trace == nullptr) return true;
   }
   for (const Meeting& each : work.meetings()) {
     if (each.what != TraceStep::What::counted) {
-      if (each.what != TraceStep::What::lifted) trace_step(trace, each.what, each.number);
+      if (each.what == TraceStep::What::banned) {
+        trace_step(trace, each.what, each.number, kNone, kNone, each.shadow_steered);
+      } else if (each.what != TraceStep::What::lifted) {
+        trace_step(trace, each.what, each.number);
+      }
       continue;
     }
     if (!add_checks_of(each, work, into, trace)) return false;
@@ -480,7 +544,8 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   Work& work = memory.work();
   work.key_bytes = 0;
   into.refused_by = kNone;
-  if (!take_values(set, attributes, set.takes_any_attribute(), work, into)) return false;
+  into.ban = nullptr;
+  if (!take_values(set, set.names(), attributes, set.takes_any_attribute(), work, into)) return false;
   work.met = 0;
   const auto add = [&](Index number) {
     const Set::CompiledLimit& limit = set.limits()[number];
@@ -567,8 +632,11 @@ WaitBounds prepare_waiting(const Set& set, Matched& matched) {
 }
 
 Answer answer_of(const Set& set, const Matched& matched, const store::Request* answered) {
-  if (matched.outcome == Matched::Outcome::refused)
-    return {false, 0, 0, {}, {}, set.limits()[matched.refused_by].said->name};
+  if (matched.outcome == Matched::Outcome::refused) {
+    Answer answer{false, 0, 0, {}, {}, set.limits()[matched.refused_by].said->name};
+    if (matched.ban != nullptr) answer.retry_after = matched.banned_for;
+    return answer;
+  }
   if (answered == nullptr || answered->checks.empty() || answered->checks[answered->by].shadow) return {};
   const Decision& decision = answered->decision();
   return {decision.allowed(),   decision.limit,

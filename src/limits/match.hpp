@@ -18,6 +18,7 @@
 #include "limits/attribute.hpp"
 #include "limits/costs.hpp"
 #include "limits/set.hpp"
+#include "limits/steered.hpp"
 #include "limits/trace.hpp"
 #include "store/store.hpp"
 
@@ -40,7 +41,7 @@ struct Matched {
   enum class Outcome : std::uint8_t {
     meets,    // its checks say
     free,     // it meets nothing that could deny it
-    refused,  // a `deny` list has it: `refused_by`
+    refused,  // a `deny` list or a ban has it: `refused_by`
   };
 
   Matched() = default;
@@ -50,10 +51,12 @@ struct Matched {
   std::span<store::Check> all() { return {checks.data(), count}; }
 
   Outcome outcome = Outcome::free;
-  Index route = kNone;            // File::routes
-  Index class_of = kNone;         // File::classes
-  Index refused_by = kNone;       // File::limits
-  std::vector<Index> skipped_of;  // File::limits that do not apply, as an attribute is missing
+  Index route = kNone;                     // File::routes
+  Index class_of = kNone;                  // File::classes
+  Index refused_by = kNone;                // File::limits
+  const SteeredOverride* ban = nullptr;    // of refused, when it is one
+  std::chrono::nanoseconds banned_for{0};  // until its end
+  std::vector<Index> skipped_of;           // File::limits that do not apply, as an attribute is missing
   std::size_t count = 0;
   std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set
   std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
@@ -80,9 +83,10 @@ class MatchMemory {
 };
 
 // False when the request is an error. `now` is the wall clock's, for what has an end. With a trace, what is
-// denied by a list has its checks all the same, so that they can be looked at.
+// denied by a list has its checks all the same, so that they can be looked at. `steered` is of `set`, and is
+// what has to outlive `into`; null: nothing is.
 bool match(const Set& set, const Description& asked, Time now, MatchMemory& memory, Matched& into,
-           Trace* trace = nullptr);
+           Trace* trace = nullptr, const Steered* steered = nullptr);
 
 // The states of the limit called `name`, or without a name of all that the request meets: to be reset; they
 // view `into`. False when there is no such limit, or an attribute of its `by` is missing.

@@ -117,6 +117,7 @@ void move_one(Matched& from, std::size_t which, Matched& into) {
   into.route = from.route;
   into.class_of = from.class_of;
   into.refused_by = kNone;
+  into.ban = nullptr;
   into.skipped_of.clear();
   into.count = 1;
   into.limit_of[0] = from.limit_of[which];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "limits/common_wait.hpp"
@@ -36,6 +37,16 @@ bool cost_varies(const NamedLimit& said) {
                                           [&](const Override& each) { return varies(each.cost); });
 }
 
+// Of a limit that counts by `rule`: what depends on its burst.
+void fit(store::Limit& limit, const NamedLimit& said, const core::Rule& rule) {
+  const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
+  limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
+  if (!limit.holding.settles || said.reserve_place().line != 0 || core::counts_slots(rule.algorithm)) return;
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
+                                                     said.hold.at_most.millionths / Share::kWhole);
+}
+
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1) + 1;
@@ -48,6 +59,7 @@ Set::Set(std::shared_ptr<const File> file) : file_(std::move(file)), serial_(nex
 tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> Set::make(std::shared_ptr<const File> file,
                                                                          const SetOptions& setting) {
   std::shared_ptr<Set> set(new Set(std::move(file)));
+  set->unsuitable_ = setting.unsuitable;
   set->compile(setting);
   if (!set->wrong_.empty()) return tl::unexpected(std::move(set->wrong_));
   return set;
@@ -119,22 +131,25 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::FileWhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::FileWhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
-  const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
-  if (state != kGuaranteeState)
-    limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.time;
   if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
   limit.sharing.lease_for = said.lease.time;
-  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
   limit.holding.by_actual = said.hold.says_estimate || cost_varies(said);
-  if (limit.holding.settles && said.reserve_place().line == 0 && !core::counts_slots(rule.algorithm)) {
-    limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
-                                                       said.hold.at_most.millionths / Share::kWhole);
-  }
+  fit(limit, said, rule);
+  if (state == kGuaranteeState) limit.lowest_kept = std::chrono::nanoseconds{0};
   return limit;
+}
+
+store::Limit Set::with_rule(const CompiledLimit& limit, Index window, const core::Rule& rule) const {
+  store::Limit other = limit.windows[window].limit;
+  const core::Rule before = std::exchange(other.rule, rule);
+  other.rule.phase = before.phase;
+  other.rule.utc_clock = before.utc_clock;
+  fit(other, *limit.said, rule);
+  return other;
 }
 
 Set::Cost Set::compile(const CostRule& said) {

@@ -138,6 +138,10 @@ class Set {
   const Candidates& route_candidates() const { return route_candidates_; }
   // Whether what time it is makes a difference.
   bool has_dates() const { return has_dates_; }
+  // Why the store cannot count by a rule, if it cannot.
+  std::optional<std::string> unsuitable(const core::Rule& rule) const { return unsuitable_(rule); }
+  // What counts a window of a limit by another rule, which has the window's period and algorithm.
+  store::Limit with_rule(const CompiledLimit& limit, Index window, const core::Rule& rule) const;
 
   // The windows of limits that both have and that are counted afresh here, in sentences: another algorithm,
   // period or `by` is another state.
@@ -162,6 +166,7 @@ class Set {
   std::vector<Gateway> gateways_;
   Candidates route_candidates_;
   bool has_dates_ = false;
+  std::function<std::optional<std::string>(const core::Rule&)> unsuitable_;
   const std::uint64_t serial_;
   std::vector<Finding> wrong_;
   std::unordered_map<std::string, std::uint64_t> identities_;  // that store::Limit::name views; their ids

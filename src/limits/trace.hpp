@@ -12,6 +12,8 @@
 
 namespace weir::inline v0_1::limits {
 
+struct SteeredOverride;
+
 struct TraceStep {
   enum class What : std::uint8_t {
     counted,  // by a check: the n-th counted step is the n-th check of the request
@@ -19,6 +21,7 @@ struct TraceStep {
     exempt,   // `allow` of the limit
     denied,   // `deny` of the limit
     lifted,   // `unlimited`, by an override
+    banned,   // by an operator
   };
   What what = What::counted;
   Index limit = kNone;   // File::limits
@@ -29,13 +32,15 @@ struct TraceStep {
   Index leave_by = kNone;
   Index reserve_by = kNone;
   Index penalty_by = kNone;
+  // What operators have set over all of these: the first of a ban, of a shadow, of a rate. Null: nothing.
+  const SteeredOverride* steered = nullptr;
 };
 
 struct Trace {
   Index route = kNone;           // File::routes; kNone: none matched
   Index class_of = kNone;        // File::classes; kNone: the file has none
-  std::vector<TraceStep> steps;  // in the order of the route, an ancestor before its child; skipped, exempt
-                                 // and denied ones once for each limit
+  std::vector<TraceStep> steps;  // in the order of the route, an ancestor before its child; skipped,
+                                 // exempt, denied and banned ones once for each limit
 };
 
 }  // namespace weir::limits

@@ -183,6 +183,14 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent);
 void run_explain(RunningCommand& call);
 void run_reset(RunningCommand& call);
 void run_limits_config(RunningCommand& call);
+// override_commands.cpp
+void run_ban(RunningCommand& call);
+void run_raise(RunningCommand& call);
+void run_lower(RunningCommand& call);
+void run_shadow(RunningCommand& call);
+void run_unban(RunningCommand& call);
+void run_lift(RunningCommand& call);
+void run_overrides(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);

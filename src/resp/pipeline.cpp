@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/utc_text.hpp"
 #include "limits/explain.hpp"
 #include "resp/limits_words.hpp"
 
@@ -55,7 +56,7 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       to.integer(value);
     };
     const bool rests = each.penalty.count() > 0;
-    to.array(18 + (rests ? 2 : 0) + (each.refunds ? 2 : 0));
+    to.array(18 + (rests ? 2 : 0) + (each.refunds ? 2 : 0) + (each.steered ? 8 : 0));
     text("limit", each.limit);
     text("window", each.window);
     text("key", each.key);
@@ -68,6 +69,11 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
            each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
     if (rests) number("penalty_ms", ceil_to_ms(each.penalty));
     if (each.refunds) text("refunds", "true");
+    if (!each.steered) continue;
+    number("override", static_cast<std::int64_t>(each.steered->number));
+    text("override_reason", each.steered->reason);
+    text("override_user", each.steered->user);
+    text("override_until", core::utc_ms_text(each.steered->until.time_since_epoch().count()));
   }
 }
 

@@ -62,8 +62,12 @@ void DescriptorTelling::clear() {
 
 void DescriptorTelling::add(const Question& question, const limits::Set& set) {
   const service::Told told = service::told_of(question, &set);
-  if (question.more->matched.outcome == limits::Matched::Outcome::refused)
-    return take({.over = true}, {}, false);
+  if (const limits::Matched& matched = question.more->matched;
+      matched.outcome == limits::Matched::Outcome::refused) {
+    Status refused{.over = true};
+    if (matched.ban != nullptr) refused.until_reset = std::chrono::ceil<seconds>(matched.banned_for);
+    return take(refused, {}, matched.ban != nullptr);
+  }
   if (told.by.empty() || (question.form & kShadow) != 0) return;
   const bool denies = question.verb != store::Verb::look || form_of(question.form) == Form::whether;
   Status its{.over = !told.allowed && denies};

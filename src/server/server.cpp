@@ -33,6 +33,7 @@
 #include "server/local_watch.hpp"
 #include "server/metrics.hpp"
 #include "server/notice_lines.hpp"
+#include "server/overrides.hpp"
 #include "server/reload.hpp"
 #include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
@@ -145,6 +146,7 @@ class Server::Impl {
     service_.limits = open_limits(settings_, service_);
     service_.users = open_users(settings_, service_);
     if (service_.users) service_.logins.use(*service_.users);
+    service_.overrides = open_overrides(settings_, service_);
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
@@ -158,6 +160,7 @@ class Server::Impl {
                                                   store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
+    if (service_.limits) service_.limits->ruling.changed = [this] { look_for_bans(); };
     embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
     embedded_.reservations().when_moved_up(
         [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
@@ -226,6 +229,7 @@ class Server::Impl {
       limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
       service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
     }
+    if (service_.overrides) overrides_ = std::make_unique<OverridesThread>(service_, main_timers());
     if (xds_source_) {
       xds_source_->start();
     } else if (service_.descriptors) {
@@ -247,6 +251,7 @@ class Server::Impl {
     descriptors_watch_.reset();
     users_watch_.reset();
     xds_source_.reset();
+    overrides_.reset();
     aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
     service_.logins.stop();
@@ -318,6 +323,12 @@ class Server::Impl {
     spdlog::info("{}: certificates and keys read again", why);
   }
 
+  // Those who wait go by what is in force when they are asked about again, or by their moment.
+  void look_for_bans() {
+    if (!service_.limits->ruling.current()->bans()) return;
+    for (const auto& worker : workers_) worker->look_for_bans();
+  }
+
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
   net::Timers& main_timers() { return *workers_.front()->loop().timers; }
 
@@ -340,6 +351,7 @@ class Server::Impl {
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
     if (service_.users) service_.users->add_rows(service_.metrics);
+    if (service_.overrides) service_.overrides->add_rows(service_.metrics);
     if (service_.descriptors) service_.descriptors->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
@@ -497,6 +509,7 @@ class Server::Impl {
                   if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();
                   if (local_watch_) local_watch_->stop();
+                  if (overrides_) overrides_->stop();
                   listeners_->stop();
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get(), users_watch_.get()})
                     if (each != nullptr) each->end();
@@ -544,7 +557,8 @@ class Server::Impl {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<LocalWatch> local_watch_;  // of a local server
   std::unique_ptr<ServiceManager> manager_;
-  std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
+  std::unique_ptr<OverridesThread> overrides_;  // while it runs, as the next two
+  std::unique_ptr<LimitsWatch> limits_watch_;   // while it runs, as the next
   std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<LimitsWatch> users_watch_;
   std::unique_ptr<XdsSource> xds_source_;

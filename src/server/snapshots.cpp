@@ -21,17 +21,16 @@ namespace {
   throw std::runtime_error("snapshot '" + settings.snapshot + "': " + what);
 }
 
-// Out of the way of the next snapshot, which would overwrite it; and of those that were damaged before.
-std::string put_aside(const Settings& settings) {
-  std::string aside = settings.snapshot + ".damaged";
+}  // namespace
+
+std::string put_aside(const std::string& path) {
+  std::string aside = path + ".damaged";
   for (int number = 2; access(aside.c_str(), F_OK) == 0; ++number)
-    aside = settings.snapshot + ".damaged." + std::to_string(number);
-  if (rename(settings.snapshot.c_str(), aside.c_str()) != 0)
-    refuse(settings, "cannot be renamed to '" + aside + "': " + std::strerror(errno));
+    aside = path + ".damaged." + std::to_string(number);
+  if (rename(path.c_str(), aside.c_str()) != 0)
+    throw std::runtime_error("'" + path + "' cannot be renamed to '" + aside + "': " + std::strerror(errno));
   return aside;
 }
-
-}  // namespace
 
 Snapshot open_snapshot(const Settings& settings) {
   Snapshot snapshot;
@@ -54,7 +53,7 @@ Snapshot open_snapshot(const Settings& settings) {
   if (!settings.ignore_bad_snapshot) {
     throw std::runtime_error(opened.error() + "; --ignore-bad-snapshot puts it aside and starts empty");
   }
-  spdlog::warn("{}; starting empty, the file is kept as {}", opened.error(), put_aside(settings));
+  spdlog::warn("{}; starting empty, the file is kept as {}", opened.error(), put_aside(settings.snapshot));
   return snapshot;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "core/repeated.hpp"
@@ -27,6 +28,9 @@ struct Snapshot {
 // Throws std::runtime_error when another process has the file, and for a damaged one, unless the settings say
 // to put it aside.
 Snapshot open_snapshot(const Settings& settings);
+// Renames a damaged file, out of the way of the next, which would overwrite it, and of those that were
+// damaged before. Its new name.
+std::string put_aside(const std::string& path);
 // Restores its entries and its reservations, and logs how many, and how many had no room.
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);

@@ -141,6 +141,15 @@ void Worker::use(boost::asio::ssl::context store_tls) {
   });
 }
 
+void Worker::look_for_bans() {
+  if (looks_for_bans_.exchange(true)) return;
+  boost::asio::post(loop_.context, [this] {
+    looks_for_bans_ = false;
+    acquiring_.refuse_waiting(&service::Asking::refuse_if_banned);
+    advance();
+  });
+}
+
 void Worker::drain(std::chrono::nanoseconds until) {
   boost::asio::post(loop_.context, [this, until] {
     acquiring_.end_all_after(until);

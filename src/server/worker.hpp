@@ -1,9 +1,10 @@
 // One thread of the server: its event loop, the store that it asks, and what its conversations share.
 //
-// Made by the main thread. run() and what it calls belong to the worker's own thread; use(), drain(),
-// let_end() and make_end() may be called by any. What is handed in must outlive it.
+// Made by the main thread. run() and what it calls belong to the worker's own thread; use(),
+// look_for_bans(), drain(), let_end() and make_end() may be called by any. What is handed in must outlive it.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstddef>
@@ -70,6 +71,8 @@ class Worker {
   void pass_time(std::chrono::nanoseconds by);
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
+  // Somebody who waits for a moment may have been banned since.
+  void look_for_bans();
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
   void drain(std::chrono::nanoseconds until);
   void let_end();   // when the connections have gone
@@ -101,6 +104,7 @@ class Worker {
   std::optional<StoreLink> link_;
   Every leases_{*loop_.timers};
   bool watches_leases_ = false;
+  std::atomic<bool> looks_for_bans_{false};
 };
 
 }  // namespace weir::server

@@ -143,7 +143,7 @@ void look(Question& into) {
   into.reservation->id.clear();
 }
 
-// A `deny` list has it.
+// A `deny` list or a ban has it.
 bool is_refused(const Question& question) {
   return question.by_file && question.more->matched.outcome == limits::Matched::Outcome::refused;
 }
@@ -202,7 +202,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   Question::More& more = into.more_of();
   limits::Trace* const trace = ask.explains ? &more.trace : nullptr;
   if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, basis.memory, more.matched,
-                     trace))
+                     trace, basis.steered))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
   take(into, more.matched.all());
   if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);

@@ -95,7 +95,8 @@ struct Basis {
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
   // The most beyond a burst that may be charged afterwards.
   std::chrono::nanoseconds overdraft = Outside{}.overdraft;
-  bool allow_refunds = false;  // of limits that do not say so, too
+  bool allow_refunds = false;                // of limits that do not say so, too
+  const limits::Steered* steered = nullptr;  // of `set`, by operators; null: nothing
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

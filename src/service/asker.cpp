@@ -14,7 +14,7 @@ Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acq
       store_(store),
       acquiring_(acquiring),
       ender_(ender),
-      limits_(service.limits.get()),
+      ruling_(service.limits ? &service.limits->ruling : nullptr),
       forms_(service.options().headers),
       texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.options().wall_clock) {
@@ -48,8 +48,10 @@ void Asker::grow() {
 
 void Asker::renew_limits() {
   renewed_ = true;
-  set_ = limits_.refresh();
-  if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.files()->now();
+  const limits::Steered* const ruling = ruling_.refresh();
+  set_ = ruling != nullptr ? &ruling->set() : nullptr;
+  steered_ = ruling != nullptr && !ruling->empty() ? ruling : nullptr;
+  if (steered_ != nullptr || (set_ != nullptr && set_->has_dates())) limits_now_ = service_.limits->now();
 }
 
 const store::Limit* Asker::find_rule(std::string_view text) {
@@ -116,7 +118,7 @@ void Asker::put_back(std::unique_ptr<Question> question) {
   const bool is_small =
       question->more && question->checks.size() <= kMany && question->more->keys.capacity() <= kMostKeptKeys;
   if (is_small && free_.size() < kMostWithMore) {
-    question->more->set.reset();
+    question->more->ruling.reset();
   } else {
     question->drop_more();
   }

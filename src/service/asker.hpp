@@ -59,12 +59,19 @@ class Asker {
     return set_;
   }
   limits::Time limits_now() const { return limits_now_; }
+  // What operators have steered of it; null: nothing.
+  const limits::Steered* steered() const { return steered_; }
   limits::MatchMemory& match_memory() { return match_memory_; }
-  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.made(); }
+  const std::shared_ptr<const limits::Steered>& ruling() const { return ruling_.made(); }
+
+  // What the acquire says that was gathered last; it views that.
+  limits::Description& acquired() { return acquired_; }
+  // For a look at what else a request that is asked already would meet.
+  limits::Matched& second_look() { return second_look_; }
 
   // Room for what a front end parses, until it asks.
   std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
-  bool has_file() const { return limits_.files() != nullptr; }
+  bool has_file() const { return service_.limits != nullptr; }
 
   // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
   // then it is asked; or drop_rules(). It can be explained: its rules are kept.
@@ -99,7 +106,8 @@ class Asker {
                       match_memory_,
                       service_.options().max_wait,
                       service_.options().max_overdraft,
-                      service_.options().allow_refunds};
+                      service_.options().allow_refunds,
+                      steered_};
     if (prepare(ask, basis, question, refusal_)) {
       if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
       return &question;
@@ -165,12 +173,15 @@ class Asker {
   store::Store& store_;
   waiting::AcquiringStore* acquiring_;
   HoldEnder* ender_;
-  LimitsView limits_;
+  ViewOf<RulingInForce> ruling_;
   FormsInForce forms_;
   const limits::Set* set_ = nullptr;
+  const limits::Steered* steered_ = nullptr;
   bool renewed_ = false;
   limits::Time limits_now_{};
   limits::MatchMemory match_memory_;
+  limits::Description acquired_{.attributes = {}};
+  limits::Matched second_look_;
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
 

@@ -46,10 +46,13 @@ void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->max_wait = std::chrono::nanoseconds{0};
 }
 
-// It may have to stand in line while another file comes into force.
+// It may have to stand in line while another file comes into force. What others say is kept once they wait:
+// for a ban.
 void Asking::keep_asked(const Ask& ask, Question& question) {
   if (std::exchange(question.more->keeps_asked, false)) question.more->asked.clear();
-  if (ask.as == nullptr || !waiting::Queues::has_lines(question.checks)) return;
+  if (ask.as == nullptr) return;
+  asker_.acquired() = *ask.as;
+  if (!waiting::Queues::has_lines(question.checks) && ask.as->costs.empty()) return;
   question.more->asked.keep(*ask.as);
   question.more->keeps_asked = true;
 }
@@ -130,15 +133,33 @@ bool Asking::renew(store::Request& request) {
   Asker& asker = static_cast<Asking*>(request.context)->asker_;
   if (asker.size() == 0) asker.begin();
   const limits::Set* const set = asker.limits();
-  if (set == nullptr || set == more.set.get()) return false;
-  more.set = asker.limits_set();
+  if (set == nullptr || asker.ruling() == more.ruling) return false;
+  more.ruling = asker.ruling();
   if (more.asked.match(*set, asker.limits_now(), asker.match_memory(), more.matched,
-                       question.explains ? &more.trace : nullptr)) {
+                       question.explains ? &more.trace : nullptr, asker.steered())) {
     question.checks = more.matched.all();
   } else {
     question.fault = Fault::unsuitable;
     question.why = more.matched.error;
   }
+  return true;
+}
+
+bool Asking::refuse_if_banned(store::Request& request) {
+  auto& question = static_cast<Question&>(request);
+  if (!question.by_file || !question.more->keeps_asked) return false;
+  Question::More& more = *question.more;
+  Asker& asker = static_cast<Asking*>(request.context)->asker_;
+  if (asker.size() == 0) asker.begin();
+  const limits::Set* const set = asker.limits();
+  const auto match = [&](limits::Matched& into) {
+    return more.asked.match(*set, asker.limits_now(), asker.match_memory(), into, nullptr, asker.steered());
+  };
+  limits::Matched& found = asker.second_look();
+  if (asker.steered() == nullptr || !match(found) || found.ban == nullptr) return false;
+  more.ruling = asker.ruling();
+  match(more.matched);
+  question.checks = {};
   return true;
 }
 
@@ -148,9 +169,12 @@ void Asking::await(std::size_t first) {
   pending_.reserve(asker_.size() - first);
   for (std::size_t i = first; i < asker_.size(); ++i) {
     Question& question = *pending_.emplace_back(asker_.take_out(i));
-    if (question.by_file) question.more->set = asker_.limits_set();
+    if (question.by_file) question.more->ruling = asker_.ruling();
     keep_(question);
     if (question.state == State::answered) continue;
+    if (question.by_file && question.verb == Verb::acquire &&
+        !std::exchange(question.more->keeps_asked, true))
+      question.more->asked.keep(asker_.acquired());
     question.context = this;
     ++open_;
   }

@@ -118,7 +118,8 @@ class Asking {
 
   // The set by which a question goes.
   const limits::Set* set_of(const Question& question) const {
-    return question.more && question.more->set ? question.more->set.get() : asker_.limits_set().get();
+    const auto& ruling = question.more && question.more->ruling ? question.more->ruling : asker_.ruling();
+    return ruling ? &ruling->set() : nullptr;
   }
 
   // Asks what was gathered and tells what is answered; false while some is open.
@@ -148,6 +149,10 @@ class Asking {
     asker_.flush();
     return open_ == 0;
   }
+
+  // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that
+  // says so, and no checks.
+  static bool refuse_if_banned(store::Request& request);
 
   // Where answers go that come later.
   static void on_answer(store::Request& request);

@@ -55,6 +55,12 @@ std::vector<std::string> FilesInForce::reload_alone() {
   }
   log_(false, what_ + ": '" + path_ + "' is in force: " + compiled.counts);
   if (before) on_change(before, compiled.made);
+  put_in_force(std::move(compiled));
+  came_in_force();
+  return {};
+}
+
+void FilesInForce::put_in_force(Compiled compiled) {
   const detail::Held lock(mutex_);
   hash_.clear();
   core::append_hex(core::sha256(compiled.text), hash_);
@@ -62,7 +68,11 @@ std::vector<std::string> FilesInForce::reload_alone() {
   loaded_at_ = std::chrono::floor<std::chrono::seconds>(now().time_since_epoch());
   set_ = std::move(compiled.made);
   version_.fetch_add(1, std::memory_order_release);
-  return {};
+}
+
+std::string FilesInForce::hash() const {
+  const detail::Held lock(mutex_);
+  return hash_;
 }
 
 void FilesInForce::keep_what_was(const std::vector<std::string>& errors) {

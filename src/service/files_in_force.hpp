@@ -57,6 +57,8 @@ class FilesInForce {
     std::vector<std::string> refused{};  // the errors of the last reading; empty: it was of use
   };
   Account account() const;
+  std::string hash() const;  // SHA-256 of the text in force, in hex
+
   // Changes when what is in force does.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   limits::Time now() const { return limits::Time(wall_clock_()); }
@@ -86,6 +88,8 @@ class FilesInForce {
         log_(std::move(log)) {}
   ~FilesInForce() = default;
 
+  // Something else is in force. On the thread that has read it; the next reading waits for it.
+  virtual void came_in_force() {}
   // `before` is in force; null: nothing yet.
   virtual Compiled compile(const std::shared_ptr<const void>& before) const = 0;
 
@@ -101,6 +105,7 @@ class FilesInForce {
 
  private:
   std::vector<std::string> reload_alone() WEIR_REQUIRES(reloading_);
+  void put_in_force(Compiled compiled);
   void keep_what_was(const std::vector<std::string>& errors);
 
   const std::string what_;

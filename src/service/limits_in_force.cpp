@@ -4,6 +4,25 @@
 
 namespace weir::inline v0_1::service {
 
+void RulingInForce::publish(std::shared_ptr<const limits::Steered> made) {
+  {
+    const detail::Held lock(mutex_);
+    made_ = std::move(made);
+    version_.fetch_add(1, std::memory_order_release);
+  }
+  changed();
+}
+
+std::shared_ptr<const limits::Steered> RulingInForce::current() const {
+  const detail::Held lock(mutex_);
+  return made_;
+}
+
+void LimitsInForce::came_in_force() {
+  if (renew_) return renew_();
+  ruling.publish(std::make_shared<const limits::Steered>(current()));
+}
+
 LimitsInForce::Compiled LimitsInForce::compile(const std::shared_ptr<const void>& before) const {
   Compiled compiled;
   compiled.stamps.emplace(path(), stamp_of(path()));

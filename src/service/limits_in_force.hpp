@@ -4,15 +4,42 @@
 // Any thread, as FilesInForce says. Not for: deciding (limits/set.hpp).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "limits/read.hpp"
 #include "limits/set.hpp"
+#include "limits/steered.hpp"
 #include "service/files_in_force.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::service {
+
+// What requests are decided by: a set of the limits file, and what operators have steered of it. Swapped as
+// one pointer.
+//
+// Any thread.
+class RulingInForce {
+ public:
+  using Made = limits::Steered;
+
+  void publish(std::shared_ptr<const limits::Steered> made);
+  // Null: nothing is in force yet.
+  std::shared_ptr<const limits::Steered> current() const;
+  // Changes when it does.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  // Called after each, by its thread; set before the first other thread publishes.
+  std::function<void()> changed = [] {};
+
+ private:
+  mutable detail::Mutex mutex_;
+  std::shared_ptr<const limits::Steered> made_ WEIR_GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> version_{0};
+};
 
 class LimitsInForce final : public FilesInForce {
  public:
@@ -36,13 +63,19 @@ class LimitsInForce final : public FilesInForce {
 
   void add_rows(Metrics& metrics) const;
 
+  RulingInForce ruling;
+  // What publishes the ruling when another set has come in force; null: this does, of the set alone. Before
+  // other threads read the file.
+  void on_renewal(std::function<void()> renew) { renew_ = std::move(renew); }
+
  private:
   Compiled compile(const std::shared_ptr<const void>& before) const override;
   void warn(const limits::File& file, Compiled& compiled) const;
 
-  const Options options_;
-};
+  void came_in_force() override;
 
-using LimitsView = ViewOf<LimitsInForce>;
+  const Options options_;
+  std::function<void()> renew_;
+};
 
 }  // namespace weir::service

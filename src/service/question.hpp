@@ -30,8 +30,8 @@ struct alignas(64) Question final : store::Request {
     std::string keys;
     // By the limits file.
     limits::Matched matched;
-    std::shared_ptr<const limits::Set> set;  // while the answer is not there
-    limits::Trace trace;                     // of an explanation
+    std::shared_ptr<const limits::Steered> ruling;  // while the answer is not there
+    limits::Trace trace;                            // of an explanation
     // Of an explanation: attributes with their values, or keys with their rules.
     std::vector<std::pair<std::string, std::string>> said;
     store::ReservationTerms reservation;

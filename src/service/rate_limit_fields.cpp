@@ -320,6 +320,8 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
   if (counted) add_all(set, matched, *answered, now, list);
   append_fields(list.shown(), list.by, forms, now, fields);
   append_retry_after(counted ? answered : nullptr, forms, list, fields);
+  if (matched.ban != nullptr && forms.retry_after)
+    append_number("Retry-After: ", std::max(in_seconds(matched.banned_for), std::uint64_t{1}), fields);
 }
 
 void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,

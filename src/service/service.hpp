@@ -23,6 +23,7 @@
 #include "service/limits_in_force.hpp"
 #include "service/logins.hpp"
 #include "service/metrics.hpp"
+#include "service/overrides.hpp"
 #include "service/server_status.hpp"
 #include "service/slow_log.hpp"
 #include "service/users_in_force.hpp"
@@ -119,7 +120,10 @@ class Service {
   // Null: nobody samples them.
   std::unique_ptr<DecisionSeries> series;
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
-  std::unique_ptr<LimitsInForce> limits;            // null: there is no limits file
+  std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  std::unique_ptr<Overrides> overrides;   // of its limits; null: there are none
+  // Runs what changes overrides, one after the other, where that holds up no event loop. Any thread.
+  std::function<void(std::function<void()>)> steer = [](const std::function<void()>& work) { work(); };
   std::unique_ptr<DescriptorsInForce> descriptors;  // of Envoy's rate limit service; null: there are none
   // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
   std::function<void(LimitsInForce::Reading, LimitsInForce::OnRead)> read_limits =

@@ -55,7 +55,8 @@ inline Told told_of(const Question& question, const limits::Set* set) {
   if (question.verb == store::Verb::take) {
     if (told.allowed) told.granted = asked != nullptr ? question.take->granted : question.take->most;
   } else if (asked == nullptr) {
-    told.wait = std::chrono::nanoseconds{told.allowed ? 0 : -1};
+    told.wait =
+        told.allowed ? std::chrono::nanoseconds{0} : told.retry_after.value_or(std::chrono::nanoseconds{-1});
   } else if (question.reservation != nullptr) {
     told.wait = question.reservation->wait;
     told.id = question.reservation->id;

@@ -7,9 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 namespace weir::inline v0_1::store {
+
+// What a file is called while it is written, before it is moved into place: its name, this, and six bytes.
+constexpr std::string_view kTemporary = ".tmp.";
 
 class Disk {
  public:

@@ -51,7 +51,6 @@ constexpr unsigned kTagBits = 42;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 // PATH.tmp.123456 becomes PATH when it is whole.
-constexpr std::string_view kTemporary = ".tmp.";
 constexpr std::size_t kUnique = 6;
 
 // Fed in any portions, sums up pieces of kPiece bytes.

@@ -170,11 +170,13 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool turned_away = false;  // the house is full, and others might have had it wait
   bool is_judged = false;    // it is in line, and asked whether its rates can be in time
   bool ended = false;
-  bool looks_again = false;  // its timer is earlier than its turn
-  nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
-  nanoseconds since{0};      // when it was granted that
-  std::string listed{};      // the line under which House::moments has it
-  nanoseconds listed_at{0};  // with that moment
+  bool refused = false;         // it has no checks any longer
+  Refuse may_refuse = nullptr;  // it is asked about, and is to be given to that when it is answered
+  bool looks_again = false;     // its timer is earlier than its turn
+  nanoseconds moment{0};        // to act; in line: when there would be room if nobody else came
+  nanoseconds since{0};         // when it was granted that
+  std::string listed{};         // the line under which House::moments has it
+  nanoseconds listed_at{0};     // with that moment
   std::tuple<std::uint8_t, Source, nanoseconds>
       granted{};  // and what it was told then: by, source, charged_at
 };
@@ -336,6 +338,7 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Request& asked = waiting.asked;
+  if (waiting.may_refuse != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
@@ -352,6 +355,42 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
     return deny(waiting, *waiting.denied);
   }
   if (!granted && waiting.turned_away && asked.fault == Fault::none) house_.turn_away();
+  finish(waiting);
+}
+
+void AcquiringStore::refuse_waiting(Refuse refuse) {
+  for (const auto& [number, each] : waiting_) {
+    if (each->asker == nullptr || each->refused) continue;
+    if (each->is_asked()) {
+      each->may_refuse = refuse;
+    } else if (refuse(*each->asker)) {
+      each->refused = true;
+      wait_until(*each, nanoseconds{0});
+    }
+  }
+}
+
+// Of one that is answered. What it has been charged is given up.
+bool AcquiringStore::was_refused(Waiting& waiting) {
+  const Refuse refuse = std::exchange(waiting.may_refuse, nullptr);
+  if (waiting.asker == nullptr || !refuse(*waiting.asker)) return false;
+  if (waiting.asked.verb == Verb::moment) {
+    give_up_moment(waiting);
+  } else if (waiting.asked.verb == Verb::reserve && waiting.asked.fault == Fault::none &&
+             waiting.asked.allowed()) {
+    take_back(waiting);
+  }
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
+  tell_refused(waiting);
+  return true;
+}
+
+void AcquiringStore::tell_refused(Waiting& waiting) {
+  waiting.take_checks();
+  waiting.asked.fault = Fault::none;
+  waiting.asked.by = 0;
+  waiting.asked.charged = false;
+  waiting.reservation.id.clear();
   finish(waiting);
 }
 
@@ -462,7 +501,7 @@ void AcquiringStore::take_turns() {
     if (found == waiting_.end()) continue;
     Waiting& waiting = *found->second;
     if (waiting.queue == nullptr && waiting.listed.empty()) continue;
-    if (waiting.is_asked() || waiting.ended) continue;
+    if (waiting.is_asked() || waiting.ended || waiting.refused) continue;
     waiting.looks_again = false;
     waiters_.add(waiting, nanoseconds{0});
   }
@@ -483,6 +522,10 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
   store::ReservationTerms& reservation = waiting.reservation;
+  if (waiting.refused) {
+    give_up_moment(waiting);
+    return tell_refused(waiting);
+  }
   if (waiting.ended) {
     give_up_moment(waiting);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
@@ -556,7 +599,8 @@ bool AcquiringStore::acts_too_late(const Waiting& waiting, nanoseconds now) {
 void AcquiringStore::look_at_overdue(nanoseconds now) {
   undrained_.emplace();
   for (const auto& [number, each] : waiting_) {
-    if (each->queue != nullptr || each->is_asked() || each->ended || each->is_on_time(now)) continue;
+    if (each->queue != nullptr || each->is_asked() || each->ended || each->refused || each->is_on_time(now))
+      continue;
     if (const auto line = each->line()) (*undrained_)[*line] += each->undrained(now);
   }
 }
@@ -580,6 +624,10 @@ void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
 void AcquiringStore::on_turn(Waiting& waiting) {
   const nanoseconds now = clock_();
   Queues& queues = house_.queues;
+  if (waiting.refused) {
+    queues.leave(waiting, false);
+    return tell_refused(waiting);
+  }
   const bool is_first = queues.is_first(waiting);
   if (waiting.ended) {
     const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
@@ -699,7 +747,7 @@ void AcquiringStore::end_all_after(nanoseconds moment) {
   last_moment_ = moment;
   const Queues& queues = house_.queues;
   for (const auto& [number, each] : waiting_) {
-    if (each->is_asked()) continue;
+    if (each->is_asked() || each->refused) continue;
     const bool in_line = each->queue != nullptr;
     const bool is_first = in_line && queues.is_first(*each);
     if (std::max(each->moment, is_first ? queues.first_moment(*each) : nanoseconds{0}) > moment) {

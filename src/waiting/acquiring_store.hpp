@@ -95,6 +95,10 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   // Ends the wait of a submitted request: with the next advance() it is answered as denied, uncharged, with
   // the time that it would yet have had to wait. False: it does not wait yet.
   bool end(store::Request& pending);
+  // Each that waits is given to `refuse`; if that says so, the request has no checks any longer, and is
+  // answered with the next advance(), uncharged.
+  using Refuse = bool (*)(store::Request&);
+  void refuse_waiting(Refuse refuse);
   // Ends every wait for a moment after that; nobody waits longer from now on.
   void end_all_after(nanoseconds moment);
 
@@ -106,6 +110,8 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   struct Leaving;
 
   bool renewed(Waiting& waiting, nanoseconds now);
+  bool was_refused(Waiting& waiting);
+  void tell_refused(Waiting& waiting);
   Waiting& add(store::Request& request, Renew renew);
   void line_up(Waiting& waiting, nanoseconds now);
   void on_judged(Waiting& waiting, nanoseconds now);

@@ -1,0 +1,357 @@
+#include "service/overrides.hpp"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "core/duration.hpp"
+#include "core/printable.hpp"
+#include "core/utc_text.hpp"
+#include "limits/steer.hpp"
+
+namespace weir::inline v0_1::service {
+namespace {
+
+using limits::Steer;
+using steering::OperatorOverride;
+using Why = NotSteered::Why;
+
+std::string when_text(limits::Time time) { return core::utc_ms_text(time.time_since_epoch().count()); }
+
+// What is wrong with a reason; empty: nothing.
+std::string wrong_reason(std::string_view reason) {
+  if (reason.empty()) return "missing: say why, for those who come after you";
+  if (!core::is_utf8(reason)) return "is not UTF-8";
+  std::size_t characters = 0;
+  for (std::string_view rest = reason; !rest.empty(); ++characters) {
+    const core::Character each = core::character_at(rest);
+    if (each.point < 0x20 || (each.point >= 0x7f && each.point < 0xa0)) return "has a control character";
+    rest.remove_prefix(each.size);
+  }
+  if (characters <= Overrides::kMostReason) return {};
+  return "has " + std::to_string(characters) + " characters; at most " +
+         std::to_string(Overrides::kMostReason);
+}
+
+// Where none needs to be said.
+std::optional<NotSteered> refuses_reason(std::string_view reason) {
+  if (reason.empty()) return std::nullopt;
+  std::string wrong = wrong_reason(reason);
+  if (wrong.empty()) return std::nullopt;
+  return NotSteered{Why::words, std::move(wrong), "reason"};
+}
+
+std::string_view verb_of(Steer what) {
+  switch (what) {
+    case Steer::ban:
+      return "BAN";
+    case Steer::raise:
+      return "RAISE";
+    case Steer::lower:
+      return "LOWER";
+    case Steer::shadow_on:
+    case Steer::shadow_off:
+      break;
+  }
+  return "SHADOW";
+}
+
+bool has_rates(Steer what) { return what == Steer::raise || what == Steer::lower; }
+bool is_shadow(Steer what) { return what == Steer::shadow_on || what == Steer::shadow_off; }
+
+// With its number, end, reason and user.
+limits::Steered::Ptr finished(limits::SteeredOverride compiled, const OperatorOverride& which) {
+  compiled.number = which.number;
+  compiled.until = which.until;
+  compiled.reason = which.reason;
+  compiled.user = which.user;
+  return std::make_shared<const limits::SteeredOverride>(std::move(compiled));
+}
+
+std::unordered_map<std::string_view, const limits::Set::CompiledLimit*> by_id(const limits::Set& set) {
+  std::unordered_map<std::string_view, const limits::Set::CompiledLimit*> found;
+  for (const limits::Set::CompiledLimit& each : set.limits()) found.emplace(each.said->id, &each);
+  return found;
+}
+
+}  // namespace
+
+Overrides::Overrides(LimitsInForce& limits, std::unique_ptr<steering::Keeper> keeper,
+                     steering::OverrideBook book, Links links)
+    : limits_(limits), keeper_(std::move(keeper)), links_(std::move(links)), book_(std::move(book)) {
+  for (const Ptr& each : book_.ended(now())) book_.end(each->number);
+  limits_.on_renewal([this] { renew(); });
+  renew();
+}
+
+Overrides::~Overrides() { limits_.on_renewal(nullptr); }
+
+// All of them for the file that is in force now.
+void Overrides::renew() {
+  const detail::Held lock(changing_);
+  const std::shared_ptr<const limits::Set> set = limits_.current();
+  std::vector<Ptr> all;
+  {
+    const detail::Held inner(mutex_);
+    for (const auto& [number, each] : book_.all()) all.push_back(each);
+  }
+  const auto limits = by_id(*set);
+  std::vector<Compiled> awake;
+  for (const Ptr& each : all) {
+    const auto limit = limits.find(each->limit_id);
+    if (limit == limits.end()) continue;
+    auto made = limits::compile_steer(*set, *limit->second, {each->what, each->when, each->rates});
+    if (made) awake.push_back(finished(*std::move(made), *each));
+  }
+  if (const std::size_t sleeping = all.size() - awake.size(); sleeping > 0)
+    links_.log(true, std::to_string(sleeping) +
+                         " overrides sleep: the limits file has not the limits, windows or attributes that "
+                         "they are for");
+  auto steered = std::make_shared<const limits::Steered>(set, awake);
+  const detail::Held inner(mutex_);
+  compiled_.clear();
+  for (Compiled& each : awake) compiled_.emplace(each->number, std::move(each));
+  steered_ = steered;
+  limits_.ruling.publish(std::move(steered));
+}
+
+tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedOverride& wanted,
+                                                                   OperatorOverride& made) const {
+  const auto refuse = [](std::string sentence, std::string_view field = {}, Why why = Why::words) {
+    return tl::unexpected(NotSteered{why, std::move(sentence), field});
+  };
+  const limits::Set& set = steered_->set();
+  if (!wanted.file_hash.empty() && wanted.file_hash != limits_.hash())
+    return refuse("the limits file has changed: its hash is " + limits_.hash(), {}, Why::changed);
+  const limits::Set::CompiledLimit* const limit = set.find(wanted.limit);
+  if (limit == nullptr) return refuse(set.unknown(wanted.limit), "limit");
+  if (is_shadow(wanted.what) && !wanted.when.empty()) return refuse("a shadow is of the whole limit", "when");
+  if (has_rates(wanted.what) && wanted.rates.empty())
+    return refuse("missing: a rate such as 100/s burst 200", "rate");
+  if (!has_rates(wanted.what) && !wanted.rates.empty()) return refuse("is for raise and lower", "rate");
+  if (std::string wrong = wrong_reason(wanted.reason); !wrong.empty())
+    return refuse(std::move(wrong), "reason");
+  if (wanted.lasts && (*wanted.lasts < kShortest || *wanted.lasts > kLongest))
+    return refuse("is not from 1s to 366d", "for");
+  made.set_at = now();
+  made.until = wanted.lasts ? made.set_at + *wanted.lasts : wanted.until;
+  if (made.until <= made.set_at)
+    return refuse(when_text(made.until) + " is in the past: it is now " + when_text(made.set_at), "until");
+  auto compiled = limits::compile_steer(set, *limit, {wanted.what, wanted.when, wanted.rates});
+  if (!compiled) return refuse(std::move(compiled.error().text), compiled.error().field);
+  made.what = wanted.what;
+  made.limit = limit->said->name;
+  made.limit_id = limit->said->id;
+  made.when = wanted.when;
+  made.rates = wanted.rates;
+  made.reason = wanted.reason;
+  if (const std::size_t bytes = steering::bytes_of(made); bytes > steering::kMostOverrideBytes)
+    return refuse("the words of an override take at most " + std::to_string(steering::kMostOverrideBytes) +
+                  " bytes; these take " + std::to_string(bytes));
+  if (auto full = book_.refuses(made.what, made.limit_id, made.when))
+    return refuse(*std::move(full), {}, Why::full);
+  if (!steered_->has_room(compiled->limit, compiled->when))
+    return refuse(std::to_string(limits::Steered::kMostShapes) +
+                      " sets of attributes are named by overrides of '" + made.limit + "': lift some first",
+                  {}, Why::full);
+  if (has_rates(made.what)) {
+    compiled->until = made.until;
+    if (auto why = limits::refuses_to_steer(*steered_, *compiled, made.set_at))
+      return refuse(*std::move(why));
+  }
+  return *std::move(compiled);
+}
+
+tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& wanted,
+                                                      const steering::Actor& by) {
+  const detail::Held lock(changing_);
+  end_due_alone();
+  OperatorOverride made;
+  made.user = by.user;
+  auto judged = judge(wanted, made);
+  if (!judged) return tl::unexpected(std::move(judged.error()));
+  const Ptr before = book_unchanging().find(steering::words_of(made.what, made.limit_id, made.when));
+  const auto number = keeper_->take_number(book_unchanging());
+  if (!number)
+    return tl::unexpected(
+        NotSteered{Why::not_kept, "not stored: " + number.error() + "; nothing has changed"});
+  made.number = *number;
+  const Compiled compiled = finished(*std::move(judged), made);
+  steering::OperatorChange change{.by = by,
+                                  .verb = std::string(verb_of(made.what)),
+                                  .limit = made.limit,
+                                  .when = made.when,
+                                  .before = before ? steering::described(*before) : "",
+                                  .after = steering::described(made),
+                                  .reason = made.reason,
+                                  .number = made.number};
+  if (auto why = write(std::move(change), &made, compiled, {})) return tl::unexpected(*std::move(why));
+  tell_of_memory();
+  const detail::Held inner(mutex_);
+  return told(book_.find(made.number));
+}
+
+tl::expected<std::size_t, NotSteered> Overrides::unban(const std::string& limit,
+                                                       const steering::Selector& when,
+                                                       const std::string& reason, const steering::Actor& by) {
+  if (auto why = refuses_reason(reason)) return tl::unexpected(*std::move(why));
+  const detail::Held lock(changing_);
+  end_due_alone();
+  Ptr found;
+  {
+    const detail::Held inner(mutex_);
+    const limits::Set::CompiledLimit* const known = steered_->set().find(limit);
+    if (known == nullptr)
+      return tl::unexpected(NotSteered{Why::words, steered_->set().unknown(limit), "limit"});
+    found = book_.find(steering::words_of(Steer::ban, known->said->id, when));
+  }
+  if (!found) return std::size_t{0};
+  if (auto why = end(found, "UNBAN", reason, by)) return tl::unexpected(*std::move(why));
+  return std::size_t{1};
+}
+
+tl::expected<bool, NotSteered> Overrides::lift(std::uint64_t number, const std::string& reason,
+                                               const steering::Actor& by) {
+  if (auto why = refuses_reason(reason)) return tl::unexpected(*std::move(why));
+  const detail::Held lock(changing_);
+  end_due_alone();
+  const Ptr found = book_unchanging().find(number);
+  if (!found) return false;
+  if (auto why = end(found, "LIFT", reason, by)) return tl::unexpected(*std::move(why));
+  return true;
+}
+
+std::optional<NotSteered> Overrides::end(const Ptr& which, std::string verb, const std::string& reason,
+                                         const steering::Actor& by) {
+  return write({.by = by,
+                .verb = std::move(verb),
+                .limit = which->limit,
+                .when = which->when,
+                .before = steering::described(*which),
+                .after = {},
+                .reason = reason,
+                .number = which->number},
+               nullptr, nullptr, {which});
+}
+
+// First the audit has it, then where overrides lie, and then it is in force: half of it is never.
+std::optional<NotSteered> Overrides::write(steering::OperatorChange change, const OperatorOverride* made,
+                                           const Compiled& compiled, const std::vector<Ptr>& ended) {
+  if (!is_recorded(change))
+    return NotSteered{Why::unaudited, "not written: the audit file cannot be written; nothing has changed"};
+  if (auto why = keeper_->keep(book_unchanging(), made, ended)) {
+    change.reason = "not stored";
+    is_recorded(change);
+    return NotSteered{Why::not_kept, "not stored: " + *why + "; nothing has changed"};
+  }
+  put_in_force(made, compiled, ended);
+  for (const Ptr& each : ended) tell(*each, false);
+  if (made != nullptr) tell(*made, true);
+  return std::nullopt;
+}
+
+bool Overrides::is_recorded(const steering::OperatorChange& change) const {
+  const auto written = std::make_shared<std::promise<bool>>();
+  links_.record(change, [written](bool yes) { written->set_value(yes); });
+  return written->get_future().get();
+}
+
+void Overrides::put_in_force(const OperatorOverride* made, const Compiled& compiled,
+                             const std::vector<Ptr>& ended) {
+  const detail::Held lock(mutex_);
+  std::vector<Compiled> less;
+  const auto drop = [&](std::uint64_t number) {
+    if (auto gone = compiled_.extract(number)) less.push_back(std::move(gone.mapped()));
+  };
+  for (const Ptr& each : ended) {
+    drop(each->number);
+    book_.end(each->number);
+  }
+  std::vector<Compiled> more;
+  if (made != nullptr) {
+    if (const Ptr before = book_.find(steering::words_of(made->what, made->limit_id, made->when)))
+      drop(before->number);
+    book_.set(*made);
+    more.push_back(compiled);
+    compiled_.emplace(made->number, compiled);
+  }
+  if (more.empty() && less.empty()) return;
+  steered_ = steered_->with(more, less);
+  limits_.ruling.publish(steered_);
+}
+
+void Overrides::end_due() {
+  const detail::Held lock(changing_);
+  end_due_alone();
+}
+
+void Overrides::end_due_alone() {
+  std::vector<Ptr> ended;
+  {
+    const detail::Held lock(mutex_);
+    ended = book_.ended(now());
+  }
+  if (ended.empty()) return;
+  put_in_force(nullptr, nullptr, ended);
+  for (const Ptr& each : ended) tell(*each, false);
+}
+
+void Overrides::tell_of_memory() {
+  if (keeper_->durable() || std::exchange(has_told_of_memory_, true)) return;
+  links_.log(
+      true, "overrides lie in memory alone, and end with the program: start weir with --snapshot or --store");
+}
+
+void Overrides::tell(const OperatorOverride& which, bool begins) const {
+  using What = steering::OperatorEvent::What;
+  const bool bans = which.what == Steer::ban;
+  const What what = !bans ? What::override : begins ? What::banned : What::ban_ended;
+  links_.tell({.what = what,
+               .limit = which.limit,
+               .key = steering::to_text(which.when),
+               .until = which.until.time_since_epoch(),
+               .reason = which.reason});
+}
+
+ToldOverride Overrides::told(const Ptr& which) const {
+  ToldOverride told{which, which->limit, keeper_->durable()};
+  const auto awake = compiled_.find(which->number);
+  if (awake != compiled_.end()) told.limit = steered_->set().limits()[awake->second->limit].said->name;
+  return told;
+}
+
+std::optional<ToldOverride> Overrides::find(std::uint64_t number) const {
+  const detail::Held lock(mutex_);
+  const Ptr found = book_.find(number);
+  if (!found || found->until <= now()) return std::nullopt;
+  return told(found);
+}
+
+std::vector<ToldOverride> Overrides::list(std::string_view limit, std::uint64_t after,
+                                          std::size_t most) const {
+  const detail::Held lock(mutex_);
+  std::string_view id = limit;
+  if (const limits::Set::CompiledLimit* const known = steered_->set().find(limit)) id = known->said->id;
+  std::vector<ToldOverride> found;
+  while (found.size() < most) {
+    // What has ended, and is not forgotten yet, is left out.
+    const std::vector<Ptr> some = book_.list(id, after, most - found.size());
+    if (some.empty()) break;
+    after = some.back()->number;
+    for (const Ptr& each : some)
+      if (each->until > now()) found.push_back(told(each));
+  }
+  return found;
+}
+
+void Overrides::add_rows(Metrics& metrics) const {
+  using Value = Metric::Value;
+  metrics.add({Section::limits, Metric::Type::gauge, "overrides", "Overrides that operators have set",
+               [this] {
+                 const detail::Held lock(mutex_);
+                 return Value{static_cast<std::uint64_t>(book_.size())};
+               },
+               false, "weir_overrides"});
+}
+
+}  // namespace weir::service

@@ -1,0 +1,44 @@
+// Where overrides lie, so that they outlive the program.
+//
+// One thread at a time, none of an event loop: each call waits until it is done. Not for: what is in force
+// (override_book.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "steering/override.hpp"
+#include "steering/override_book.hpp"
+
+namespace weir::inline v0_1::steering {
+
+class Keeper {
+ public:
+  virtual ~Keeper() = default;
+  // Whether they are there when the program has ended.
+  virtual bool durable() const = 0;
+  // The number of the next that is set, which no other has; or why there is none.
+  virtual tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) = 0;
+  // Those of `book` without `ended` and with `made`, which replaces what has its words. Why they are not
+  // kept; then nothing has changed.
+  virtual std::optional<std::string> keep(const OverrideBook& book, const OperatorOverride* made,
+                                          const std::vector<OverrideBook::Ptr>& ended) = 0;
+};
+
+// Nowhere but in the book.
+class MemoryKeeper final : public Keeper {
+ public:
+  bool durable() const override { return false; }
+  tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) override {
+    return book.next_number();
+  }
+  std::optional<std::string> keep(const OverrideBook&, const OperatorOverride*,
+                                  const std::vector<OverrideBook::Ptr>&) override {
+    return std::nullopt;
+  }
+};
+
+}  // namespace weir::steering
