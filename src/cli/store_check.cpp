@@ -52,13 +52,13 @@ class SocketWire final : public engine::Wire {
       server_->send_bytes(bytes);
     });
   }
-  engine::Answer receive() override {
+  engine::WireAnswer receive() override {
     std::optional<ServerConnection::Reply> reply;
     heard([&] {
       server_->renew_patience();
       reply = server_->reply();
     });
-    if (!reply) throw engine::Seen("an answer was no RESP");
+    if (!reply) throw engine::Seen("an answer was not RESP");
     return {reply->value, reply->bytes};
   }
 
@@ -89,7 +89,7 @@ constexpr std::array kShown = {Shown{"ok    ", "ok", "\033[32m"}, Shown{"note  "
 bool is_wrong(Kind kind) { return kind == Kind::fails || kind == Kind::silent; }
 
 // What weir needs is said where it is not there.
-std::string line_of(const engine::Told& told, bool colour) {
+std::string line_of(const engine::ToldCase& told, bool colour) {
   const auto& [word, of_json, begin] = kShown[static_cast<std::size_t>(told.outcome.kind)];
   std::string text = colour ? std::string(begin) + std::string(word) + "\033[0m" : std::string(word);
   text += " " + std::string(told.of->name) + ": " + told.outcome.seen;
@@ -132,7 +132,7 @@ std::string json_of(const engine::StoreCheck& check) {
   json.member("result", code == 0 ? "holds" : code == 1 ? "does not hold" : "no answer");
   json.member("not_asked", static_cast<std::int64_t>(check.not_asked));
   json.begin_array("cases");
-  for (const engine::Told& each : check.told) {
+  for (const engine::ToldCase& each : check.told) {
     json.begin_object();
     json.member("case", each.of->name);
     json.member("verdict", kShown[static_cast<std::size_t>(each.outcome.kind)].of_json);
@@ -168,7 +168,7 @@ int store_check(const StoreCheckFlags& flags) {
     return std::make_unique<SocketWire>(address, patience, check);
   };
   const bool colour = wants_colour();
-  check.on_told = [&](const engine::Told& told) {
+  check.on_told = [&](const engine::ToldCase& told) {
     if (!flags.json) print(line_of(told, colour));
   };
   std::signal(SIGINT, on_signal);
@@ -176,7 +176,8 @@ int store_check(const StoreCheckFlags& flags) {
   check.run();
   print(flags.json ? json_of(check) : summary_of(check));
   if (check.was_stopped)
-    std::fputs(check.left_nothing ? "weir: interrupted; its keys are deleted\n" : "weir: interrupted\n", stderr);
+    std::fputs(check.left_nothing ? "weir: interrupted; its keys are deleted\n" : "weir: interrupted\n",
+               stderr);
   if (!check.left_nothing)
     std::fputs("weir: its keys could not be deleted; they end within a minute\n", stderr);
   return check.exit_code();

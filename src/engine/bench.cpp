@@ -15,13 +15,13 @@ using redis::NodeAddress;
 using resp::Value;
 using Type = resp::Value::Type;
 
-void append(std::string& out, const Words& words) {
+void append(std::string& out, const CommandWords& words) {
   resp::Writer to(out);
   to.array(words.size());
   for (const std::string& each : words) to.bulk(each);
 }
 
-std::string name_of(const Words& words) {
+std::string name_of(const CommandWords& words) {
   const bool has_two = words.size() > 1 && (words[0] == "SCRIPT" || words[0] == "CONFIG" ||
                                             words[0] == "CLUSTER" || words[0] == "SENTINEL");
   return has_two ? words[0] + " " + words[1] : words[0];
@@ -39,7 +39,8 @@ Bench::Bench(Endpoint endpoint, Open open, std::string random)
 // Empty, or what AUTH was answered.
 std::string Bench::greet(Wire& wire, const std::string& user, const std::string& password) const {
   if (password.empty()) return {};
-  const Value said = ask(wire, user.empty() ? Words{"AUTH", password} : Words{"AUTH", user, password});
+  const Value said =
+      ask(wire, user.empty() ? CommandWords{"AUTH", password} : CommandWords{"AUTH", user, password});
   return said.type == Type::error ? "AUTH was answered " + shown(said.text) : "";
 }
 
@@ -75,7 +76,8 @@ Outcome Bench::find_master() {
   node_ = *master;
   const std::string seen = std::to_string(answered) + " of " + std::to_string(endpoint_.addresses.size()) +
                            " sentinels name " + node_.text();
-  return answered == endpoint_.addresses.size() ? holds(seen) : note(seen + (last.empty() ? "" : "; " + last));
+  return answered == endpoint_.addresses.size() ? holds(seen)
+                                                : note(seen + (last.empty() ? "" : "; " + last));
 }
 
 Outcome Bench::find_owner() {
@@ -158,37 +160,38 @@ std::unique_ptr<Wire> Bench::another(const NodeAddress& node) {
   return wire;
 }
 
-Value Bench::ask(Wire& wire, const Words& words) {
+Value Bench::ask(Wire& wire, const CommandWords& words) {
   std::string out;
   append(out, words);
   wire.send(out);
   return wire.receive().value;
 }
 
-Value Bench::ask(const Words& words) { return ask(*main_, words); }
+Value Bench::ask(const CommandWords& words) { return ask(*main_, words); }
 
-void Bench::send(std::span<const Words> commands) {
+void Bench::send(std::span<const CommandWords> commands) {
   std::string out;
-  for (const Words& each : commands) append(out, each);
+  for (const CommandWords& each : commands) append(out, each);
   main_->send(out);
 }
 
-Value Bench::expect(const Words& words) {
+Value Bench::expect(const CommandWords& words) {
   const Value said = ask(words);
   if (said.type == Type::error) throw Seen(name_of(words) + " was answered " + shown(said.text));
   return said;
 }
 
-Words Bench::call_of(const std::string& script, const Words& keys, const Words& arguments) {
+CommandWords Bench::call_of(const std::string& script, const CommandWords& keys,
+                            const CommandWords& arguments) {
   std::string& name = loaded_[script];
   if (name.empty()) name = std::string(expect({"SCRIPT", "LOAD", script}).text);
-  Words words{"EVALSHA", name, std::to_string(keys.size())};
+  CommandWords words{"EVALSHA", name, std::to_string(keys.size())};
   words.insert(words.end(), keys.begin(), keys.end());
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }
 
-Value Bench::run(const std::string& script, const Words& keys, const Words& arguments) {
+Value Bench::run(const std::string& script, const CommandWords& keys, const CommandWords& arguments) {
   const Value said = ask(call_of(script, keys, arguments));
   if (said.type == Type::error) throw Seen("a script was answered " + shown(said.text));
   return said;
@@ -203,7 +206,7 @@ std::string Bench::key(std::string_view name) {
 bool Bench::delete_keys() {
   constexpr std::size_t kAtOnce = 100;
   const auto delete_all = [this] {
-    Words words{"DEL"};
+    CommandWords words{"DEL"};
     for (const std::string& each : keys_) {
       words.push_back(each);
       if (words.size() <= kAtOnce) continue;

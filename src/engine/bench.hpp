@@ -2,8 +2,8 @@
 // are deleted at the end.
 //
 // One thread. Every key lies under PREFIX{check:RANDOM}: and lives for a minute at most. Nothing is sent that
-// changes what is not ours: no CONFIG SET, FLUSHALL, FLUSHDB, SCRIPT FLUSH, DEBUG or SHUTDOWN. Scripts stay in
-// the engine's script cache, as weir's own do; their texts are constant, so another check adds none.
+// changes what is not ours: no CONFIG SET, FLUSHALL, FLUSHDB, SCRIPT FLUSH, DEBUG or SHUTDOWN. Scripts stay
+// in the engine's script cache, as weir's own do; their texts are constant, so another check adds none.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace weir::inline v0_1::engine {
 
-using Words = std::vector<std::string>;
+using CommandWords = std::vector<std::string>;
 
 class Bench {
  public:
@@ -45,17 +45,18 @@ class Bench {
   std::unique_ptr<Wire> another() { return another(node_); }
 
   // On the connection to the node of our keys; the answer is good until the next.
-  resp::Value ask(const Words& words);
-  static resp::Value ask(Wire& wire, const Words& words);
+  resp::Value ask(const CommandWords& words);
+  static resp::Value ask(Wire& wire, const CommandWords& words);
   // All in one write.
-  void send(std::span<const Words> commands);
-  Answer receive() { return main_->receive(); }
+  void send(std::span<const CommandWords> commands);
+  WireAnswer receive() { return main_->receive(); }
   Wire& wire() { return *main_; }
   // Throws Seen when the answer is an error: "SET was answered ...".
-  resp::Value expect(const Words& words);
+  resp::Value expect(const CommandWords& words);
   // Loads the script where it is not known yet and runs it.
-  resp::Value run(const std::string& script, const Words& keys, const Words& arguments = {});
-  Words call_of(const std::string& script, const Words& keys, const Words& arguments = {});
+  resp::Value run(const std::string& script, const CommandWords& keys, const CommandWords& arguments = {});
+  CommandWords call_of(const std::string& script, const CommandWords& keys,
+                       const CommandWords& arguments = {});
 
   // A name under our prefix, deleted at the end.
   std::string key(std::string_view name);

@@ -39,7 +39,8 @@ std::string text_of(microseconds time) {
 Outcome form(Bench& bench) {
   const microseconds now = bench.time();
   // The scripts read ten digits of seconds.
-  if (now < 1'000'000'000s || now >= 10'000'000'000s) return fails("TIME says " + text_of(now) + " since 1970");
+  if (now < 1'000'000'000s || now >= 10'000'000'000s)
+    return fails("TIME says " + text_of(now) + " since 1970");
   return holds("seconds and microseconds");
 }
 
@@ -57,7 +58,7 @@ Outcome moves(Bench& bench) {
 // Read in scripts and outside of them, in turn, in one write.
 Outcome goes_forward(Bench& bench) {
   constexpr int kMany = 200;
-  std::vector<Words> commands;
+  std::vector<CommandWords> commands;
   for (int i = 0; i < kMany; ++i) {
     commands.push_back(bench.call_of(kTimeScript, {}));
     commands.push_back({"TIME"});
@@ -100,7 +101,8 @@ Outcome within_a_script(Bench& bench) {
 
 Outcome write_after_time(Bench& bench) {
   const Value said = bench.run(
-      "local t = redis.call('TIME') redis.call('SET', KEYS[1], t[1], 'PXAT', string.format('%d', t[1] * 1000 + 30000)) "
+      "local t = redis.call('TIME') redis.call('SET', KEYS[1], t[1], 'PXAT', string.format('%d', t[1] * 1000 "
+      "+ 30000)) "
       "return {t[1], redis.call('GET', KEYS[1])}",
       {bench.key("after-time")});
   if (said.items.size() != 2 || said.items[0].text.empty() || said.items[0].text != said.items[1].text)
@@ -118,21 +120,23 @@ Outcome near_ours(Bench& bench) {
   const microseconds off = theirs < before ? theirs - before : theirs > after ? theirs - after : 0us;
   if (off < 1s && off > -1s) return holds("within a second of this machine's clock");
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(off < 0us ? -off : off);
-  return note(core::to_text(whole) + (off < 0us ? " behind" : " ahead of") +
-              " this machine's clock; limits go by the engine's");
+  return note(core::to_text(whole) + (off < 0us ? " less than" : " more than") +
+              " this machine's clock says; limits go by the engine's");
 }
 
 }  // namespace
 
-std::span<const Case> clock_cases() {
-  static constexpr auto kCases = std::to_array<Case>({
-      {"time", "TIME as seconds and microseconds since 1970, between 2001 and 2286", form},
-      {"time-moves", "a clock that moves", moves},
+std::span<const EngineCase> clock_cases() {
+  static constexpr auto kCases = std::to_array<EngineCase>({
+      {"time", "TIME as seconds and microseconds since 1970, between 2001 and 2286", form, true},
+      {"time-moves", "a clock that moves", moves, true},
       {"time-forward", "a clock that does not step back", goes_forward},
-      {"time-in-script", "the same clock in scripts and outside", same_in_scripts},
-      {"time-within-script", "a clock that does not step back within a script; that it stands still is not needed",
+      {"time-in-script", "the same clock in scripts and outside", same_in_scripts, true},
+      {"time-within-script",
+       "a clock that does not step back within a script; that it stands still is not needed",
        within_a_script},
-      {"time-write", "scripts that may write after TIME, and the replication of their writes (Redis 5 or later)",
+      {"time-write",
+       "scripts that may write after TIME, and the replication of their writes (Redis 5 or later)",
        write_after_time},
       {"time-near", "nothing of this machine's clock", near_ours},
   });

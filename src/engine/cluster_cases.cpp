@@ -44,7 +44,8 @@ Outcome moved(Bench& bench) {
   const auto redirect = said.type == Type::error && said.text.starts_with("MOVED ")
                             ? redis::redirect_of(said.text, asked.host)
                             : std::nullopt;
-  if (!redirect) return fails(asked.text() + " was asked for a key of another and answered " + bench.shown(said));
+  if (!redirect)
+    return fails(asked.text() + " was asked for a key of another and answered " + bench.shown(said));
   if (redirect->slot != redis::slot_of(bench.prefix()) || redirect->to != bench.node())
     return fails(asked.text() + " answered " + bench.shown(said) + " where CLUSTER SLOTS says slot " +
                  std::to_string(redis::slot_of(bench.prefix())) + " is at " + bench.node().text());
@@ -53,8 +54,8 @@ Outcome moved(Bench& bench) {
 
 }  // namespace
 
-std::span<const Case> cluster_cases() {
-  static constexpr auto kCases = std::to_array<Case>({
+std::span<const EngineCase> cluster_cases() {
+  static constexpr auto kCases = std::to_array<EngineCase>({
       {"hash-tag", "slots that go by the {hash tag}", one_slot},
       {"crossslot", "CROSSSLOT for keys of several slots", other_slots},
       {"moved", "MOVED SLOT HOST:PORT for another node's key", moved},

@@ -39,7 +39,7 @@ Outcome hello(Bench& bench) {
 Outcome order_of_answers(Bench& bench) {
   constexpr int kMany = 300;
   const std::string key = bench.key("order");
-  std::vector<Words> commands;
+  std::vector<CommandWords> commands;
   for (int i = 0; i < kMany; ++i) {
     commands.push_back({"SET", key, std::to_string(i), "PX", "30000"});
     commands.push_back({"GET", key});
@@ -58,9 +58,9 @@ Outcome order_of_answers(Bench& bench) {
 }
 
 // Each of them, as docs/redis.md lists them for a user of an ACL. What a script may call is the same.
-Outcome take_commands(Bench& bench, const std::vector<Words>& commands) {
+Outcome take_commands(Bench& bench, const std::vector<CommandWords>& commands) {
   std::string refused;
-  for (const Words& each : commands) {
+  for (const CommandWords& each : commands) {
     const Value said = bench.ask(each);
     if (said.type != Type::error) continue;
     if (each[0] == "PEXPIREAT") bench.can_expire_lists = false;
@@ -74,12 +74,9 @@ Outcome commands_of_checks(Bench& bench) {
   const std::string key = bench.key("commands");
   const std::string at = bench.milliseconds_from_now(30'000);
   const std::string script = "return redis.call('GET', KEYS[1])";
-  std::vector<Words> all = {{"PING"},
-                            {"TIME"},
-                            {"GET", key},
-                            {"SET", key, "v", "PXAT", at},
-                            {"SCRIPT", "LOAD", script},
-                            {"DEL", key}};
+  std::vector<CommandWords> all = {
+      {"PING"},    {"TIME"}, {"GET", key}, {"SET", key, "v", "PXAT", at}, {"SCRIPT", "LOAD", script},
+      {"DEL", key}};
   Outcome outcome = take_commands(bench, all);
   if (outcome.kind != Outcome::Kind::holds) return outcome;
   bench.run(script, {key});
@@ -108,13 +105,14 @@ Outcome commands_of_reservations(Bench& bench) {
                                {"ZREVRANGEBYSCORE", key, "2", "0", "LIMIT", "0", "1"},
                                {"ZREMRANGEBYSCORE", key, "5", "6"},
                                {"ZREM", key, "a"},
+                               {"PTTL", key},
                                {"DEL", key}});
 }
 
 }  // namespace
 
-std::span<const Case> connection_cases() {
-  static constexpr auto kCases = std::to_array<Case>({
+std::span<const EngineCase> connection_cases() {
+  static constexpr auto kCases = std::to_array<EngineCase>({
       {"sentinel", "sentinels that name one master", [](Bench& bench) { return bench.find_master(); }, true},
       {"cluster", "CLUSTER SLOTS, and a node for each slot", [](Bench& bench) { return bench.find_owner(); },
        true},

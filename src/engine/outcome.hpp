@@ -34,7 +34,7 @@ struct Seen : std::runtime_error {
 
 class Bench;
 
-struct Case {
+struct EngineCase {
   std::string_view name;
   std::string_view needs;  // "weir needs ..."
   Outcome (*run)(Bench&);

@@ -24,7 +24,8 @@ struct Piece {
   std::string_view gives;
 };
 
-Outcome same_texts(Bench& bench, std::span<const Piece> pieces, const Words& arguments, const std::string& what) {
+Outcome same_texts(Bench& bench, std::span<const Piece> pieces, const CommandWords& arguments,
+                   const std::string& what) {
   std::string script = "return {";
   for (const Piece& each : pieces) script += std::string(each.lua) + ", ";
   const Value said = bench.run(script + "'end'}", {}, arguments);
@@ -49,7 +50,8 @@ Outcome numbers(Bench& bench) {
       {"string.format('%d', math.floor(-7 / 2))", "-4"},
       {"string.format('%.1f', 7 / 2)", "3.5"},
   });
-  return same_texts(bench, kPieces, {"9007199254740991", "4102444800"}, "sums and quotients up to 2^53 are exact");
+  return same_texts(bench, kPieces, {"9007199254740991", "4102444800"},
+                    "sums and quotients up to 2^53 are exact");
 }
 
 Outcome formats(Bench& bench) {
@@ -127,8 +129,9 @@ Outcome wrong_type(Bench& bench) {
     return fails("LINDEX of a text was answered " + bench.shown(said));
   const std::string caught(
       bench
-          .run("local r = redis.pcall('LINDEX', KEYS[1], 0) return type(r) == 'table' and r.err or 'no error'",
-               {key})
+          .run(
+              "local r = redis.pcall('LINDEX', KEYS[1], 0) return type(r) == 'table' and r.err or 'no error'",
+              {key})
           .text);
   if (caught.find("WRONGTYPE") == std::string::npos)
     return fails("redis.pcall of LINDEX of a text gave '" + bench.shown(caught) + "'");
@@ -136,15 +139,15 @@ Outcome wrong_type(Bench& bench) {
 }
 
 Outcome script_errors(Bench& bench) {
-  const Value own =
-      bench.ask(bench.call_of("return redis.error_reply('WRONGTYPE key 1 of this request holds no state')", {}));
+  const Value own = bench.ask(
+      bench.call_of("return redis.error_reply('WRONGTYPE key 1 of this request holds no state')", {}));
   if (!begins_with_word(own, "WRONGTYPE"))
     return fails("redis.error_reply('WRONGTYPE ...') was answered " + bench.shown(own));
   const Value raised = bench.ask(bench.call_of("error('on purpose')", {}));
   if (raised.type != Type::error || raised.text.find("on purpose") == std::string_view::npos)
     return fails("error('on purpose') in a script was answered " + bench.shown(raised));
   return bench.expect({"PING"}).text == "PONG" ? holds("a script's errors are its answer, with their words")
-                                                : fails("after a script's error PING was not answered PONG");
+                                               : fails("after a script's error PING was not answered PONG");
 }
 
 // One connection writes the key all the time, a script on another writes it and reads what it wrote.
@@ -152,7 +155,7 @@ Outcome alone(Bench& bench) {
   constexpr int kScripts = 6;
   constexpr int kWrites = 3'000;
   const std::string key = bench.key("alone");
-  const Words call = bench.call_of(
+  const CommandWords call = bench.call_of(
       "for i = 1, 1500 do local v = string.format('%d', i) redis.call('SET', KEYS[1], v, 'PX', 30000) "
       "local r = redis.call('GET', KEYS[1]) if r ~= v then return {i, r} end end return 0",
       {key});
@@ -162,7 +165,7 @@ Outcome alone(Bench& bench) {
     writes += "*5\r\n$3\r\nSET\r\n$" + std::to_string(key.size()) + "\r\n" + key +
               "\r\n$1\r\nx\r\n$2\r\nPX\r\n$5\r\n30000\r\n";
   other->send(writes);
-  bench.send(std::vector<Words>(kScripts, call));
+  bench.send(std::vector<CommandWords>(kScripts, call));
   other->send(writes);
   std::string wrong;
   for (int i = 0; i < kScripts; ++i) {
@@ -176,8 +179,8 @@ Outcome alone(Bench& bench) {
 
 }  // namespace
 
-std::span<const Case> script_engine_cases() {
-  static constexpr auto kCases = std::to_array<Case>({
+std::span<const EngineCase> script_engine_cases() {
+  static constexpr auto kCases = std::to_array<EngineCase>({
       {"numbers", "Lua's numbers as doubles, exact up to 2^53", numbers},
       {"texts", "Lua 5.1's string.format, string.match and table.remove", formats},
       {"replies", "whole numbers as integers, texts as texts and false as null, all of a table", replies},

@@ -68,7 +68,8 @@ Outcome persistence(Bench& bench) {
   const auto aof = bench.info("persistence", "aof_enabled");
   const auto saved = bench.info("persistence", "rdb_last_bgsave_status");
   if (!aof) return skipped("INFO does not tell of persistence");
-  if (saved && *saved != "ok") return fails("the last snapshot failed (rdb_last_bgsave_status: " + bench.shown(*saved) + ")");
+  if (saved && *saved != "ok")
+    return fails("the last snapshot failed (rdb_last_bgsave_status: " + bench.shown(*saved) + ")");
   if (*aof == "1") return holds("an append-only file");
   return note("no append-only file: a restart forgets what was charged since the last snapshot");
 }
@@ -123,8 +124,8 @@ Outcome replicas(Bench& bench) {
 
 }  // namespace
 
-std::span<const Case> setup_cases() {
-  static constexpr auto kCases = std::to_array<Case>({
+std::span<const EngineCase> setup_cases() {
+  static constexpr auto kCases = std::to_array<EngineCase>({
       {"role", "a master", role},
       {"writes", "a node that takes writes", writes},
       {"eviction", "maxmemory-policy noeviction, so that no limit is forgotten", eviction},

@@ -14,9 +14,9 @@ namespace {
 
 using redis::Client;
 using resp::Value;
+using std::chrono::nanoseconds;
 using store::Request;
 using store::Verb;
-using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 // How far the times that are handed in begin ahead of the engine's clock, and how long the keys that last
@@ -65,9 +65,9 @@ struct SideBySide::Both {
   };
   std::array<One, 2> each;
 
-  Both(Verb verb, const std::vector<Ask>& asks) {
+  Both(Verb verb, const std::vector<Part>& asks) {
     for (One& one : each) {
-      for (const Ask& ask : asks)
+      for (const Part& ask : asks)
         one.checks.push_back(
             {.limit = ask.limit, .key = ask.key, .cost = Cost{ask.cost}, .shadow = ask.shadow});
       one.request.checks = one.checks;
@@ -95,7 +95,8 @@ struct SideBySide::Both {
     if (request.reservation == nullptr) return text;
     text += std::string(text.empty() ? "" : "; ") + "wait " + core::to_text(one.reservation.wait);
     if (request.verb == Verb::reserve) text += one.reservation.id.empty() ? ", no id" : ", an id";
-    return text + (one.reservation.dropped == 0 ? "" : ", dropped " + std::to_string(one.reservation.dropped));
+    return text +
+           (one.reservation.dropped == 0 ? "" : ", dropped " + std::to_string(one.reservation.dropped));
   }
 };
 
@@ -129,8 +130,7 @@ void SideBySide::settle() {
   for (auto actions = client.take_actions(); !actions.empty(); actions = client.take_actions()) {
     for (const Client::Action& action : actions) {
       if (action.kind == Client::Action::Kind::connect) client.connected(action.node, now_);
-      if (action.kind == Client::Action::Kind::write)
-        carry_out(action.node, client.take_output(action.node));
+      if (action.kind == Client::Action::Kind::write) carry_out(action.node, client.take_output(action.node));
     }
   }
 }
@@ -146,14 +146,13 @@ void SideBySide::carry_out(Client::NodeId node, std::string_view bytes) {
 
 // What the engine answers, with the time handed in; of the cluster's map and its eviction, what we say.
 std::string SideBySide::answer(std::span<const std::string_view> words) {
-  if (words[0] == "CLUSTER")
-    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$6\r\nengine\r\n:6379\r\n";
+  if (words[0] == "CLUSTER") return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$6\r\nengine\r\n:6379\r\n";
   if (words[0] == "CONFIG") return "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n";
-  std::vector<Words> commands{Words(words.begin(), words.end())};
+  std::vector<CommandWords> commands{CommandWords(words.begin(), words.end())};
   if (words[0] == "EVALSHA") {
-    Words& call = commands[0];
+    CommandWords& call = commands[0];
     const std::size_t keys = std::stoul(call[2]);
-    const Words names(call.begin() + 3, call.begin() + 3 + static_cast<std::ptrdiff_t>(keys));
+    const CommandWords names(call.begin() + 3, call.begin() + 3 + static_cast<std::ptrdiff_t>(keys));
     // check.lua has the time as its last word where there is one, reserve.lua as its second.
     if (call[1] == redis::reserve_sha()) {
       call.at(4 + keys) = redis::time_word(now_);
@@ -167,9 +166,10 @@ std::string SideBySide::answer(std::span<const std::string_view> words) {
     }
   }
   bench_.send(commands);
-  const Answer first = bench_.receive();
+  const WireAnswer first = bench_.receive();
   std::string bytes(first.bytes);
-  if (first.value.type == Value::Type::error && words[0] == "EVALSHA") error_ = bench_.shown(first.value.text);
+  if (first.value.type == Value::Type::error && words[0] == "EVALSHA")
+    error_ = bench_.shown(first.value.text);
   for (std::size_t i = 1; i < commands.size(); ++i) bench_.receive();
   return bytes;
 }
@@ -188,14 +188,15 @@ void SideBySide::submit(Both& both, const std::string& what) {
     throw Seen(where + " was answered " + (error_.empty() ? "nothing that weir's script says" : error_));
   const std::string expected = Both::said(both.own());
   const std::string found = Both::said(both.shared());
-  if (found != expected) throw Seen(where + " is '" + found + "'; in weir's own store it is '" + expected + "'");
+  if (found != expected)
+    throw Seen(where + " is '" + found + "'; in weir's own store it is '" + expected + "'");
 }
 
 namespace {
 
-std::string text_of(Verb verb, const std::vector<SideBySide::Ask>& asks) {
+std::string text_of(Verb verb, const std::vector<SideBySide::Part>& asks) {
   std::string text = kVerbs[static_cast<std::size_t>(verb)];
-  for (const SideBySide::Ask& each : asks)
+  for (const SideBySide::Part& each : asks)
     text += (&each == asks.data() ? " " : " and ") + std::to_string(each.cost) + " of " +
             core::to_text(each.limit->rule);
   return text;
@@ -203,7 +204,7 @@ std::string text_of(Verb verb, const std::vector<SideBySide::Ask>& asks) {
 
 }  // namespace
 
-void SideBySide::ask(Verb verb, const std::vector<Ask>& asks) {
+void SideBySide::ask(Verb verb, const std::vector<Part>& asks) {
   Both both(verb, asks);
   submit(both, text_of(verb, asks));
 }
@@ -227,7 +228,7 @@ void SideBySide::check_at_once(const store::Limit& limit, std::string_view key, 
   std::vector<Request*> own;
   std::vector<Request*> shared;
   for (std::size_t i = 0; i < times; ++i) {
-    Both& both = *all.emplace_back(std::make_unique<Both>(Verb::check, std::vector<Ask>{{&limit, key}}));
+    Both& both = *all.emplace_back(std::make_unique<Both>(Verb::check, std::vector<Part>{{&limit, key}}));
     own.push_back(&both.own().request);
     shared.push_back(&both.shared().request);
   }
@@ -245,7 +246,7 @@ void SideBySide::check_at_once(const store::Limit& limit, std::string_view key, 
   }
 }
 
-void SideBySide::take(const std::vector<Ask>& asks, std::uint64_t least, std::uint64_t most) {
+void SideBySide::take(const std::vector<Part>& asks, std::uint64_t least, std::uint64_t most) {
   Both both(Verb::take, asks);
   for (Both::One& one : both.each) {
     one.take.least = least;
@@ -255,14 +256,14 @@ void SideBySide::take(const std::vector<Ask>& asks, std::uint64_t least, std::ui
   submit(both, text_of(Verb::take, asks));
 }
 
-void SideBySide::charge(const std::vector<Ask>& asks, const Outside& outside) {
+void SideBySide::charge(const std::vector<Part>& asks, const Outside& outside) {
   Both both(Verb::charge, asks);
   for (Both::One& one : both.each) one.charge.outside = outside;
   constexpr std::array kForms = {"cost", "remaining", "pause", "refund"};
   submit(both, text_of(Verb::charge, asks) + ", " + kForms[static_cast<std::size_t>(outside.form)]);
 }
 
-std::size_t SideBySide::reserve(const std::vector<Ask>& asks, nanoseconds max_wait, nanoseconds hold) {
+std::size_t SideBySide::reserve(const std::vector<Part>& asks, nanoseconds max_wait, nanoseconds hold) {
   Both both(Verb::reserve, asks);
   for (Both::One& one : both.each) {
     one.reservation.max_wait = max_wait;

@@ -35,7 +35,7 @@ class SideBySide {
   // A limit by its text, as "5/s burst 10"; it stays until the end.
   store::Limit& limit(const std::string& rule);
 
-  struct Ask {
+  struct Part {
     const store::Limit* limit;
     std::string_view key;
     std::uint64_t cost = 1;
@@ -43,7 +43,7 @@ class SideBySide {
   };
   void advance(nanoseconds time);
   // Each throws Seen at the first answer in which the two differ.
-  void ask(store::Verb verb, const std::vector<Ask>& asks);
+  void ask(store::Verb verb, const std::vector<Part>& asks);
   void check(const store::Limit& limit, std::string_view key, std::uint64_t cost = 1) {
     ask(store::Verb::check, {{&limit, key, cost}});
   }
@@ -51,13 +51,14 @@ class SideBySide {
   void check_log(const store::Limit& limit, std::string_view key, std::uint64_t cost = 1);
   // Several checks of one key at once, which travel together.
   void check_at_once(const store::Limit& limit, std::string_view key, std::size_t times);
-  void take(const std::vector<Ask>& asks, std::uint64_t least, std::uint64_t most);
-  void charge(const std::vector<Ask>& asks, const Outside& outside);
+  void take(const std::vector<Part>& asks, std::uint64_t least, std::uint64_t most);
+  void charge(const std::vector<Part>& asks, const Outside& outside);
   // The number by which the next ones know it.
-  std::size_t reserve(const std::vector<Ask>& asks, nanoseconds max_wait, nanoseconds hold = nanoseconds{0});
+  std::size_t reserve(const std::vector<Part>& asks, nanoseconds max_wait, nanoseconds hold = nanoseconds{0});
   void undo(store::Verb verb, std::size_t number, nanoseconds hold = nanoseconds{0},
             std::optional<std::uint64_t> actual = {});
-  void check_and_give_back(const store::Limit& limit, std::string_view key, std::uint64_t cost, nanoseconds after);
+  void check_and_give_back(const store::Limit& limit, std::string_view key, std::uint64_t cost,
+                           nanoseconds after);
 
   Outcome outcome() const;
   // What a check of a key is answered where something else lies under it.

@@ -17,14 +17,14 @@ namespace {
 using Kind = Outcome::Kind;
 using std::chrono::steady_clock;
 
-// So many cases in a row without an answer, and no further one is asked.
-constexpr int kMostSilent = 3;
+// After that many cases in a row without an answer no further one is asked.
+constexpr int kMostSilent = 8;
 
-std::vector<const Case*> all_cases() {
-  std::vector<const Case*> all;
+std::vector<const EngineCase*> all_cases() {
+  std::vector<const EngineCase*> all;
   for (const auto& cases : {connection_cases(), setup_cases(), clock_cases(), expiry_cases(),
                             script_engine_cases(), cluster_cases(), weir_script_cases()})
-    for (const Case& each : cases) all.push_back(&each);
+    for (const EngineCase& each : cases) all.push_back(&each);
   return all;
 }
 
@@ -44,14 +44,18 @@ std::string engine_of(Bench& bench) {
   constexpr std::array kNames = {Name{"valkey_version", "Valkey"}, Name{"dragonfly_version", "Dragonfly"},
                                  Name{"garnet_version", "Garnet"}, Name{"kvrocks_version", "Kvrocks"},
                                  Name{"redis_version", "Redis"}};
-  for (const Name& each : kNames) {
-    if (const auto version = bench.info("server", std::string(each.field)))
-      return std::string(each.engine) + " " + bench.shown(*version);
+  try {
+    for (const Name& each : kNames) {
+      if (const auto version = bench.info("server", std::string(each.field)))
+        return std::string(each.engine) + " " + bench.shown(*version);
+    }
+  } catch (const NoAnswer&) {
+    bench.connect_again();
   }
   return "";
 }
 
-Outcome run_one(const Case& its, Bench& bench) {
+Outcome run_one(const EngineCase& its, Bench& bench) {
   try {
     return its.run(bench);
   } catch (const Seen& why) {
@@ -110,10 +114,10 @@ void StoreCheck::run() {
   if (!endpoint) throw std::runtime_error(endpoint.error());
   shown_url = endpoint->text();
   Bench bench(*endpoint, open, random_name());
-  const std::vector<const Case*> cases = all_cases();
+  const std::vector<const EngineCase*> cases = all_cases();
   int silent = 0;
   try {
-    for (const Case* its : cases) {
+    for (const EngineCase* its : cases) {
       if (stopped()) throw Stopped("interrupted");
       const Outcome outcome = run_one(*its, bench);
       told.push_back({its, outcome});
@@ -135,8 +139,8 @@ void StoreCheck::run() {
 }
 
 std::size_t StoreCheck::count(Kind kind) const {
-  return static_cast<std::size_t>(
-      std::count_if(told.begin(), told.end(), [kind](const Told& each) { return each.outcome.kind == kind; }));
+  return static_cast<std::size_t>(std::count_if(
+      told.begin(), told.end(), [kind](const ToldCase& each) { return each.outcome.kind == kind; }));
 }
 
 int StoreCheck::exit_code() const {

@@ -15,37 +15,37 @@
 
 namespace weir::inline v0_1::engine {
 
-struct Told {
-  const Case* of;
+struct ToldCase {
+  const EngineCase* of;
   Outcome outcome;
 };
 
 struct Speed {
-  double call_us;          // one check, and its answer: the median
-  double slowest_call_us;  // of a hundred the slowest
+  double call_us;            // one check, and its answer: the median
+  double slowest_call_us;    // of a hundred the slowest
   double checks_per_second;  // with 64 in flight
 };
 
 struct StoreCheck {
   std::string url;  // without a password
   Open open;
-  std::function<bool()> stopped;             // whether somebody wants it to end
-  std::function<void(const Told&)> on_told;  // after each case
+  std::function<bool()> stopped;                 // whether somebody wants it to end
+  std::function<void(const ToldCase&)> on_told;  // after each case
   bool with_speed = false;
 
   // Filled by run().
   std::string shown_url;
   std::string engine;  // "Redis 7.0.15"; empty: it does not say
-  std::vector<Told> told;
+  std::vector<ToldCase> told;
   std::size_t not_asked = 0;
   bool was_stopped = false;
   bool is_deleting = false;
   bool left_nothing = true;  // our keys are deleted
   std::vector<Speed> speed;  // one, or none
 
-  // Throws std::runtime_error for a URL that is none.
+  // Throws std::runtime_error for a URL that it cannot read.
   void run();
-  // For whoever waits for an answer: it is to end, and its keys are not being deleted.
+  // For the wire, which waits: the check is to end, and its keys are not being deleted.
   bool interrupted() const { return !is_deleting && stopped(); }
   std::size_t count(Outcome::Kind kind) const;
   // 0: it holds; 1: it does not; 2: no answer, or not all of them.

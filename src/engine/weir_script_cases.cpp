@@ -106,9 +106,7 @@ Outcome fixed_window(Bench& bench) { return windows(bench, "7/2s algorithm=fixed
 Outcome fixed_window_clock(Bench& bench) {
   return windows(bench, "7/2s algorithm=fixed_window align=clock", "clock");
 }
-Outcome counter(Bench& bench) {
-  return windows(bench, "7/2s algorithm=sliding_window_counter", "counter");
-}
+Outcome counter(Bench& bench) { return windows(bench, "7/2s algorithm=sliding_window_counter", "counter"); }
 
 Outcome log(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
@@ -242,7 +240,8 @@ Outcome slots(Bench& bench) {
 
 // What lies beside the keys that are asked for stays as it is.
 Outcome reset(Bench& bench) {
-  const std::array<std::string, 3> bystanders = {bench.key("reset-"), bench.key("reset-a-b"), bench.key("rese")};
+  const std::array<std::string, 3> bystanders = {bench.key("reset-"), bench.key("reset-a-b"),
+                                                 bench.key("rese")};
   for (const std::string& each : bystanders) bench.expect({"SET", each, "not a limit", "PX", "50000"});
   SideBySide both(bench);
   const Limit& limit = both.limit("5/s burst 5");
@@ -271,7 +270,8 @@ Outcome foreign(Bench& bench) {
   const std::string list = bench.key("foreign-list");
   bench.expect({"RPUSH", list, "hello"});
   bench.expect({"PEXPIREAT", list, bench.milliseconds_from_now(50'000)});
-  if (const std::string why = both.fault_of(limit, "foreign-list"); why.find("WRONGTYPE") == std::string::npos)
+  if (const std::string why = both.fault_of(limit, "foreign-list");
+      why.find("WRONGTYPE") == std::string::npos)
     return fails("a check of a key under which a list lies was answered " + why);
   if (const Value got = bench.expect({"LINDEX", list, "0"}); got.text != "hello")
     return fails("the list under a key that was checked now begins with " + bench.shown(got));
@@ -290,9 +290,9 @@ Outcome redis_cell(Bench& bench) {
 
 }  // namespace
 
-std::span<const Case> weir_script_cases() {
+std::span<const EngineCase> weir_script_cases() {
   constexpr std::string_view kAlike = "the decisions of weir's own store, to the nanosecond";
-  static constexpr auto kCases = std::to_array<Case>({
+  static constexpr auto kCases = std::to_array<EngineCase>({
       {"check-gcra", kAlike, gcra},
       {"check-other-numbers", kAlike, other_numbers},
       {"check-several", kAlike, several},

@@ -19,12 +19,12 @@ namespace weir::inline v0_1::engine {
 struct NoAnswer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Whoever runs the check has stopped it.
+// The one who runs the check has stopped it.
 struct Stopped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Answer {
+struct WireAnswer {
   resp::Value value;
   std::string_view bytes;
 };
@@ -34,8 +34,8 @@ class Wire {
   virtual ~Wire() = default;
   virtual void send(std::string_view bytes) = 0;
   // The next answer, good until the one after it. Throws NoAnswer, Stopped, or Seen (outcome.hpp) when what
-  // came is no RESP.
-  virtual Answer receive() = 0;
+  // came is not RESP.
+  virtual WireAnswer receive() = 0;
 };
 
 // Port 0: `host` is the path of a Unix socket. Throws NoAnswer.

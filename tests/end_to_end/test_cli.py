@@ -40,7 +40,8 @@ class TestHelp(WithFolder):
         for args, most in ((("--help",), 24), (("serve", "--help"), 78), (("check", "--help"), 25),
                            (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
-                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44)):
+                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44),
+                           (("store-check", "--help"), 20)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
             lines = out.splitlines()

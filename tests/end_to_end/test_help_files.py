@@ -9,7 +9,7 @@ import unittest
 
 from server import PATIENCE, WEIR, Folder, environment, run, weir
 
-COMMANDS = ["serve", "local", "ratelimit", "check", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "completion"]
+COMMANDS = ["serve", "local", "ratelimit", "check", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "store-check", "completion"]
 BASH = r"""
 source "$1"
 COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
