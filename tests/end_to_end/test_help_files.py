@@ -61,7 +61,7 @@ class Manual(unittest.TestCase):
 
     def test_lists_every_command_that_help_lists(self):
         _, out, _ = weir("--help")
-        listed = re.findall(r"^  ([a-z]+) ", out[out.index("Subcommands:"):], re.M)
+        listed = re.findall(r"^  ([a-z-]+) ", out[out.index("Subcommands:"):], re.M)
         self.assertEqual(listed, COMMANDS)
         for command in COMMANDS:
             self.assertIn(f".BR weir\\-{command} (1)", self.page())

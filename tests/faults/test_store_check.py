@@ -285,7 +285,8 @@ class Lying(Checks):
 
     def test_no_key_lives_for_more_than_a_minute(self):
         with Redis() as redis, Liar(redis, lie=lambda words: b"+OK\r\n" if words[0] == b"DEL" else None) as liar:
-            weir("store-check", liar.url, timeout=60)
+            _, _, errors = weir("store-check", liar.url, timeout=60)
+            self.assertEqual(errors, "weir: its keys could not be deleted; they end within a minute\n")
             keys = redis.must("KEYS", "*")
             self.assertGreater(len(keys), 20)
             for key in keys:
@@ -364,6 +365,35 @@ class Lying(Checks):
         self.found({"alone": "found another's value: [7, 'x']"},
                    script("if name == 'GET' and #ARGV == 0 and real.call('GET', a[1]) == '7' then return 'x' end"))
 
+    def test_eight_lies_at_once(self):
+        prelude = ("local timed local table = setmetatable({remove = function() return 'x' end}, {__index = table}) " + script(
+            "if name == 'TIME' then timed = true end "
+            "if name == 'SET' and timed and a[3] == 'PXAT' then error('a write after TIME') end "
+            "if name == 'RPUSH' and #a > 900 then error('too many words') end"))
+        said_hello = []
+
+        def lie(words):
+            if words[0] == b"HELLO":
+                said_hello.append(words)
+            if words[0] == b"PING" and said_hello:
+                return b"+PANG\r\n"
+            if words[0] == b"GET" and words[1].endswith(b":plain"):
+                return b"$0\r\n\r\n"
+            if words[0] == b"SET" and words[1].endswith(b":longer") and words[2] == b"b":
+                return [*words[:3], b"KEEPTTL"]
+            return b"*2\r\n$9\r\nmaxmemory\r\n$6\r\n500000\r\n" if words == [b"CONFIG", b"GET", b"maxmemory"] else None
+
+        def answer(words, said):
+            return said.replace(b"rdb_last_bgsave_status:ok", b"rdb_last_bgsave_status:no")
+        self.found({"resp2": "GET of a text of two words", "hello": "'PANG'",
+                    "memory": " of 500000 bytes are used", "persistence": "rdb_last_bgsave_status: no",
+                    "time-write": "a write after TIME", "expiry-replaced": "ended at its former one", "unpack": "too many words",
+                    "texts": "'x20000000' and not '20000000second'"},
+                   prelude, lie, answer, holds=["numbers", "time-forward"])
+        self.lies(f"redis://127.0.0.1:{self.redis.port}/99", {"database": "ERR DB index is out of range"})
+        with Liar(self.redis, answer=lambda words, said: b"*2\r\n:1\r\n:2\r\n" if words[0] == b"TIME" else said) as liar:
+            self.lies(liar.url, {"commands": "TIME was answered [1, 2]"})
+
     def test_decisions(self):
         self.found({"check-gcra": "in weir's own store it is 'allowed, 3 of 5 left", "take": "", "reserve": ""},
                    script("if name == 'SET' and string.sub(a[2], 1, 6) == 'weir1g' then return 'OK' end"))
@@ -375,6 +405,8 @@ class Lying(Checks):
             slots = ("*2\r\n" + "".join(half)).encode()
             self.lies(liar.url.replace("redis:", "redis+cluster:"), {"crossslot": "a script of keys in two slots was answered 2",
                                                                      "moved": "answered null"})
+            liar.answer = lambda words, said: b"-CROSSSLOT no\r\n" if words[2:3] == [b"2"] else said
+            self.lies(liar.url.replace("redis:", "redis+cluster:"), {"hash-tag": "one {hash tag} was answered CROSSSLOT no"})
             slots = ("*1\r\n" + half[0]).encode()
             code, cases, _ = check(liar.url.replace("redis:", "redis+cluster:"))
             self.assertEqual((code, cases["cluster"][0]), (1, "fails"))
