@@ -187,8 +187,8 @@ int store_check(const StoreCheckFlags& flags) {
 
 void add_store_check(CLI::App& app, int& result) {
   auto flags = std::make_shared<StoreCheckFlags>();
-  CLI::App* command = app.add_subcommand(
-      "store-check", "Try weir's scripts on a Redis; exit code 0 they hold, 1 not, 2 no answer");
+  CLI::App* command =
+      app.add_subcommand("store-check", "Say whether a Redis suits weir; exit code 0 yes, 1 no, 2 no answer");
   command->add_option("URL", flags->url, "the store, as --store of weir serve has it: redis://HOST:PORT")
       ->envname("WEIR_STORE")
       ->required();

@@ -92,30 +92,22 @@ Outcome Bench::find_owner() {
       if (said.type != Type::array) return fails("CLUSTER SLOTS was answered " + shown(said));
       const std::uint16_t ours = redis::slot_of(prefix_);
       std::int64_t served = 0;
-      bool found = false;
-      other_master_.reset();
+      std::optional<NodeAddress> owner;
+      std::vector<NodeAddress> masters;
       for (const Value& range : said.items) {
         if (range.items.size() < 3 || range.items[2].items.size() < 2)
           return fails("CLUSTER SLOTS was answered " + shown(said));
-        const std::int64_t first = range.items[0].integer;
-        const std::int64_t last_slot = range.items[1].integer;
-        const NodeAddress master{redis::host_of(range.items[2].items[0].text, each.host),
-                                 static_cast<std::uint16_t>(range.items[2].items[1].integer)};
-        served += last_slot - first + 1;
-        if (ours >= first && ours <= last_slot) {
-          node_ = master;
-          found = true;
-        } else if (!other_master_ || *other_master_ == node_) {
-          other_master_ = master;
-        }
+        const Value& master = range.items[2];
+        masters.push_back({redis::host_of(master.items[0].text, each.host),
+                           static_cast<std::uint16_t>(master.items[1].integer)});
+        served += range.items[1].integer - range.items[0].integer + 1;
+        if (ours >= range.items[0].integer && ours <= range.items[1].integer) owner = masters.back();
       }
-      if (!found) return fails("no node serves slot " + std::to_string(ours));
-      if (other_master_ == node_) other_master_.reset();
-      for (const Value& range : said.items) {
-        const NodeAddress master{redis::host_of(range.items[2].items[0].text, each.host),
-                                 static_cast<std::uint16_t>(range.items[2].items[1].integer)};
-        if (!other_master_ && master != node_) other_master_ = master;
-      }
+      if (!owner) return fails("no node serves slot " + std::to_string(ours));
+      node_ = *owner;
+      const auto other = std::find_if(masters.begin(), masters.end(),
+                                      [this](const NodeAddress& master) { return master != node_; });
+      if (other != masters.end()) other_master_ = *other;
       const std::string seen = std::to_string(served) + " of " + std::to_string(redis::kSlots) +
                                " slots are served; slot " + std::to_string(ours) + " by " + node_.text();
       return served == redis::kSlots ? holds(seen) : fails(seen);

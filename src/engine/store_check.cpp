@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core/printable.hpp"
 #include "core/random.hpp"
 #include "engine/bench.hpp"
 #include "engine/cases.hpp"
@@ -119,7 +120,8 @@ void StoreCheck::run() {
   try {
     for (const EngineCase* its : cases) {
       if (stopped()) throw Stopped("interrupted");
-      const Outcome outcome = run_one(*its, bench);
+      Outcome outcome = run_one(*its, bench);
+      outcome.seen = core::printable(outcome.seen);
       told.push_back({its, outcome});
       on_told(told.back());
       const bool failed = outcome.kind == Kind::fails || outcome.kind == Kind::silent;

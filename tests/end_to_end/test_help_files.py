@@ -64,7 +64,7 @@ class Manual(unittest.TestCase):
         listed = re.findall(r"^  ([a-z-]+) ", out[out.index("Subcommands:"):], re.M)
         self.assertEqual(listed, COMMANDS)
         for command in COMMANDS:
-            self.assertIn(f".BR weir\\-{command} (1)", self.page())
+            self.assertIn(".BR weir\\-" + command.replace("-", "\\-") + " (1)", self.page())
 
     def test_of_no_such_command(self):
         self.assertEqual(weir("manual", "fly"), (2, "", "weir: manual: unknown command 'fly'\n"))
