@@ -405,6 +405,7 @@ class Lying(Checks):
             slots = ("*2\r\n" + "".join(half)).encode()
             self.lies(liar.url.replace("redis:", "redis+cluster:"), {"crossslot": "a script of keys in two slots was answered 2",
                                                                      "moved": "answered null"})
+            slots = ("*1\r\n" + half[0]).replace(":8191", ":16383").encode()
             liar.answer = lambda words, said: b"-CROSSSLOT no\r\n" if words[2:3] == [b"2"] else said
             self.lies(liar.url.replace("redis:", "redis+cluster:"), {"hash-tag": "one {hash tag} was answered CROSSSLOT no"})
             slots = ("*1\r\n" + half[0]).encode()
