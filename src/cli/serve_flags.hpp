@@ -21,6 +21,7 @@ struct ServeFlags {
   std::vector<std::string> admin;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";
+  std::string penalty_memory = "8MiB";
   std::string client_memory = "128MiB";
   std::string when_full = "deny";
   std::string snapshot_every = "60s";

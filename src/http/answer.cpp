@@ -65,7 +65,11 @@ void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanati
     json.member("override_line", line_or_null(each.override_line));
     json.member("reason", or_null(each.reason));
     json.member("missing", or_null(each.missing));
-    json.member("penalty", each.penalty);
+    json.member("penalty", each.penalty.time);
+    if (each.penalty.grows()) {
+      json.member("penalty_growing", each.penalty.growing / double{core::PenaltyTerms::kWhole});
+      json.member("penalty_most", each.penalty.most);
+    }
     json.member("refunds", each.refunds);
     json.member("shadow", each.shadow);
     json.member("verdict", limits::verdict_of(each));

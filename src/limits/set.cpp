@@ -99,7 +99,7 @@ void Set::compile(const SetOptions& setting) {
 store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state,
                         Position place, const SetOptions& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
-  if (said.penalty.time.count() != 0 && setting.cannot_pause) {
+  if (said.penalty.rest && setting.cannot_pause) {
     if (auto why = setting.cannot_pause(rule))
       refuse("limits." + said.name + ".penalty", said.penalty.place, *std::move(why));
   }
@@ -122,7 +122,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
   if (state != kGuaranteeState)
     limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
-  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.time;
+  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.rest;
   if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
@@ -183,7 +183,7 @@ void Set::compile(const NamedLimit& said, const SetOptions& setting) {
     if (each.guarantee.place.line > 0)
       change.guarantee = count(said, each.guarantee.rule, kGuaranteeState, each.guarantee.place, setting);
     if (each.cost.place.line > 0) change.cost = compile(each.cost);
-    if (each.penalty.place.line > 0) change.penalty = each.penalty.time;
+    if (each.penalty.place.line > 0) change.penalty = each.penalty.rest;
     limit.overrides.push_back(std::move(change));
   }
   limit.candidates.fill(whens, names_, file_->lists);

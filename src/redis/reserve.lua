@@ -23,8 +23,9 @@
 --           moment TIME
 --           pause TIME id length stem         nobody acts for that long; KEYS[1] is read by nobody, `stem` is what the
 --                                             names of records begin with before their ids; for each limit T and burst
---           rest TIME id length stem T burst need     a pause of one limit whose state denies those units, unless it is
---                                             paused
+--           rest TIME id length stem T burst need growing most    a pause of one limit whose state denies those units,
+--                                             unless it is paused. growing, in thousandths, above 1000: of length x
+--                                             growing^n, at most `most`; KEYS[1] says until when breaches count
 --           refund TIME                       and for each limit T, burst and ns: that much was not used after all
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
@@ -42,7 +43,7 @@
 --           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
 --           of extend: 1; s; us; ns that the hold has now, 0 when none is open
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
---           of rest: the same; 0 instead of 1 when nothing has been done
+--           of rest: the same, and ns: how long the pause is; 0 instead of 1 when nothing has been done
 --           of refund: 1; s; us; for each limit its state before, and ns: the least that is owed after it, -1: all
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
@@ -1090,6 +1091,20 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     return floor((state.tat - 1) / state.T) + 1 + floor(need / T) > burst
   end
 
+  -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
+  local function breach(length, growing, most)
+    local forgotten = match(call('GET', KEYS[1]) or '', '^weir1n (%d+)$')
+    local n = min(max(ceil((forgotten and from_now(forgotten) or 0) / most), 0), 1000)
+    local digits = digits_of(min(n + 1, 1000) * most)
+    call('SET', KEYS[1], 'weir1n ' .. digits, 'PXAT', expiry(pair(digits)))
+    local factor, power = 1, growing
+    while n > 0 do
+      if n % 2 == 1 then factor = factor * power end
+      n, power = floor(n / 2), power * power
+    end
+    return floor(min(length * factor, most))
+  end
+
   local answer = {1, time[1], time[2]}
   for i = 1, count do
     if not read_state(i) then return no_state(i) end
@@ -1098,8 +1113,10 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   if ARGV[1] == 'rest' then
     local line = read_line(1)
     if line and is_paused(line) or not denies(states[1], ARGV[6], ARGV[7] + 0, ARGV[8] + 0) then
-      return {0, time[1], time[2], states[1].text, '0'}
+      return {0, time[1], time[2], states[1].text, '0', '0'}
     end
+    if ARGV[9] + 0 > 1000 then length = breach(length, ARGV[9] / 1000, ARGV[10] + 0) end
+    answer[6] = int(length)
   end
   for i = 1, count do
     local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "limits/explain.hpp"
+#include "limits/scalars.hpp"
 #include "resp/limits_words.hpp"
 
 namespace weir::inline v0_1::resp {
@@ -54,8 +55,8 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       to.bulk(name);
       to.integer(value);
     };
-    const bool rests = each.penalty.count() > 0;
-    to.array(18 + (rests ? 2 : 0) + (each.refunds ? 2 : 0));
+    const core::PenaltyTerms& penalty = each.penalty;
+    to.array(18 + (penalty ? 2 : 0) + (penalty.grows() ? 4 : 0) + (each.refunds ? 2 : 0));
     text("limit", each.limit);
     text("window", each.window);
     text("key", each.key);
@@ -66,7 +67,11 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
     number("remaining", each.decision ? each.decision->remaining : -1);
     number("retry_after_ms",
            each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
-    if (rests) number("penalty_ms", ceil_to_ms(each.penalty));
+    if (penalty) number("penalty_ms", ceil_to_ms(penalty.time));
+    if (penalty.grows()) {
+      text("penalty_growing", limits::thousandths(penalty.growing));
+      number("penalty_most_ms", ceil_to_ms(penalty.most));
+    }
     if (each.refunds) text("refunds", "true");
   }
 }

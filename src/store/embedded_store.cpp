@@ -115,7 +115,7 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
   new (&check.decision)
       Decision(table_.check(Table::place_of(check.hash), limit, check.cost, when.arrived, when.now));
   request.charged = check.decision.allowed();
-  if (!request.charged && limit.penalty.count() != 0) [[unlikely]]
+  if (!request.charged && limit.penalty) [[unlikely]]
     reservations_.penalise(request, when.now);
 }
 

@@ -114,8 +114,9 @@ struct Reservations::Draft {
   std::vector<std::uint64_t> made{};  // the hashes of schedules that were made for it
 };
 
-Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random)
-    : table_(table), memory_(memory), ids_(random(), random()) {
+Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random,
+                           std::size_t penalty_memory)
+    : table_(table), memory_(memory), penalties_(penalty_memory), ids_(random(), random()) {
   table.set_schedules(this);
 }
 
@@ -891,7 +892,8 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   for (const Check& check : request.checks) {
     if (!may_be(check) || !is_breached(check, now)) continue;
     Check alone{.limit = check.limit, .key = check.key, .hash = check.hash};
-    ChargeTerms terms{.outside = Pause{check.limit->penalty},
+    const nanoseconds rest = penalties_.breach(schedule_key(check.hash), check.limit->penalty, now);
+    ChargeTerms terms{.outside = Pause{rest},
                       .client = request.reservation != nullptr ? request.reservation->client : 0};
     Charging charging{terms};
     pause({&alone, 1}, terms, charging, now);
@@ -1130,6 +1132,7 @@ void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanos
 }
 
 bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
+  penalties_.forget(schedule_key(hash));
   Stripe& stripe = stripe_of(hash);
   const Held lock(stripe.mutex);
   if (const auto found = stripe.schedules.find(schedule_key(hash)); found != stripe.schedules.end()) {

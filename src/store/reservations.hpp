@@ -28,6 +28,7 @@
 
 #include "core/random.hpp"
 #include "store/all_or_none_check.hpp"
+#include "store/penalty_book.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
 #include "store/schedule.hpp"
@@ -63,7 +64,8 @@ class Reservations final : public ScheduledKeys {
 
   // The table knows it from then on, and must outlive it.
   explicit Reservations(Table& table, std::size_t memory = kMemory,
-                        const core::Random& random = core::random_key);
+                        const core::Random& random = core::random_key,
+                        std::size_t penalty_memory = PenaltyBook::kMemory);
   ~Reservations();
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
@@ -95,7 +97,8 @@ class Reservations final : public ScheduledKeys {
   // for somebody or a hold is open: each counts on what was owed before it.
   void give_back(const Check& charged, nanoseconds charged_at, nanoseconds now);
 
-  // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled.
+  // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled, and how
+  // often it was breached is forgotten.
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
@@ -108,6 +111,7 @@ class Reservations final : public ScheduledKeys {
   // The open holds that have slots, by Limit::id. Costs as many as there are.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
+  const PenaltyBook& penalties() const { return penalties_; }
 
   // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
   // each key that somebody has reserved it holds the state, too, as of one moment; a reservation that is
@@ -255,6 +259,7 @@ class Reservations final : public ScheduledKeys {
 
   Table& table_;
   ReservationMemory memory_;
+  PenaltyBook penalties_;
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
   std::function<void(std::uint64_t)> moved_up_ = [](std::uint64_t) {};

@@ -6,7 +6,7 @@
 // key's hash, the schedule's epoch, the key's state and the schedule, and the number of its keys with slots,
 // and of each the hash and the epoch; then for each shelf the number of its records, and of each record the
 // id, its moment, until when it can be settled, whether it is held, whether that is bound, how long it may be
-// extended, and its parts.
+// extended, and its parts; then to the end, of each key whose breaches count, its hash and until when.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -285,6 +285,11 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
     }
     if (!put(out.take())) return;
   }
+  penalties_.copy(now, [&out](std::uint64_t key, nanoseconds forgotten) {
+    out.number(key);
+    out.time(forgotten);
+  });
+  put(out.take());
 }
 
 bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
@@ -362,6 +367,13 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       if (record.bound) bound.push_back(id);
       put_back(id, std::move(record), now);
     }
+  }
+  while (in.good() && !in.at_end()) {
+    std::uint64_t key = 0;
+    nanoseconds forgotten{0};
+    in.number(key);
+    in.time(forgotten);
+    if (in.good()) penalties_.keep(key, forgotten, now);
   }
   for (const ReservationId id : bound) end(id, now);
   return in.good() && in.at_end();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/overdraft.hpp"
+#include "core/penalty.hpp"
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
 #include "weir/memory.hpp"
@@ -66,8 +67,8 @@ struct Limit {
   // may take it.
   std::chrono::nanoseconds lowest_kept{0};
   // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
-  // 24 h; 0: denials change nothing.
-  std::chrono::nanoseconds penalty{0};
+  // 24 h; none: denials change nothing.
+  core::PenaltyTerms penalty{};
 };
 
 // One limit that a request must meet, and what came of it.
