@@ -30,6 +30,14 @@ void append_utc_text(std::string& out, std::int64_t ns) {
   out.append(text.data(), text.size());
 }
 
+std::string utc_ms_text(std::int64_t ns) {
+  std::string text = utc_text(ns);
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds{ns}).count();
+  std::array<char, 5> end{'.', '0', '0', '0', 'Z'};
+  put(static_cast<int>((ms % 1000 + 1000) % 1000), 3, &end[4]);
+  return text.replace(text.size() - 1, 1, end.data(), end.size());
+}
+
 std::string utc_text(std::int64_t ns) {
   std::string text;
   append_utc_text(text, ns);

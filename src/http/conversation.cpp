@@ -27,7 +27,9 @@ Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer 
     : service_(service),
       loop_(loop),
       peer_(std::move(peer)),
-      asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, std::move(resume)),
+      actor_{.address = peer_.address, .protocol = "http"},
+      asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, resume),
+      deferred_(loop.post, std::move(resume)),
       parser_([](const Message& head) {
         const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
@@ -42,7 +44,11 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   if (waiting()) return 0;
   late_ = busy_ = false;
   if (exchange_) {
-    settle(*exchange_);
+    if (deferred_.answered()) {
+      deferred_.write(exchange_->reply);
+    } else {
+      settle(*exchange_);
+    }
     write(exchange_->reply, out);
     loop_.put_back(std::move(exchange_));
   }
@@ -90,10 +96,12 @@ void Conversation::take(std::string& out, net::Arrival when) {
   }
   exchange->peer = &peer_;
   exchange->asking = &asking_;
+  exchange->deferred = &deferred_;
+  exchange->actor = &actor_;
   asking_.begin({when.arrived, when.now});
   route->run(message, *exchange);
   trusted_ = trusted_ || exchange->trusted;
-  if (!settle(*exchange)) {
+  if (deferred_.waiting() || !settle(*exchange)) {
     exchange_ = std::move(exchange);
     return;
   }
@@ -118,17 +126,16 @@ bool Conversation::judge(const Message& message, const Handler*& route, Reply& r
     return false;
   }
   if (route == nullptr) return refuse(404, "nothing answers at this path; /openapi.json lists those that do");
-  const bool post = route->takes_json;
   if (message.method == "OPTIONS") {
     reply.status = 204;
     append_field(reply.fields, "Allow", route->methods);
     return false;
   }
-  if (post ? message.method != "POST" : message.method != "GET" && message.method != "HEAD") {
+  if (!route->takes(message.method)) {
     append_field(reply.fields, "Allow", route->methods);
     return refuse(405, "allowed methods: " + std::string(route->methods));
   }
-  if (!post) return true;
+  if (!route->takes_json || message.method != "POST") return true;
   for (const Field* each = message.find("Content-Encoding"); each != nullptr;
        each = message.find("Content-Encoding", each)) {
     if (each->value.empty() || same(each->value, "identity")) continue;

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/deferred_answer.hpp"
 #include "http/exchange.hpp"
 #include "http/handlers.hpp"
 #include "http/parser.hpp"
@@ -34,10 +35,10 @@ class Conversation final : public net::Conversation {
   ~Conversation() override;
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return asking_.waiting(); }
+  bool waiting() const override { return asking_.waiting() || deferred_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
-  bool busy() const override { return busy_ || asking_.answered(); }
+  bool busy() const override { return busy_ || asking_.answered() || deferred_.answered(); }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
   bool unfinished() const override { return parser_.skipping(); }
@@ -59,7 +60,9 @@ class Conversation final : public net::Conversation {
   service::Service& service_;
   HttpLoop& loop_;
   net::Peer peer_;
+  steering::Actor actor_;
   service::Asking asking_;  // on behalf of its peer's address
+  DeferredAnswer deferred_;
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
   const Handler* last_ = nullptr;

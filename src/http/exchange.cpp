@@ -5,8 +5,10 @@
 
 namespace weir::inline v0_1::http {
 
-HttpLoop::HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring)
-    : asker(service, store, acquiring),
+HttpLoop::HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring,
+                   DeferredAnswer::Post from)
+    : post(std::move(from)),
+      asker(service, store, acquiring),
       json(std::make_unique<Json>()),
       gate_request(std::make_unique<GateRequest>()),
       service_(service) {}

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/deferred_answer.hpp"
 #include "http/message.hpp"
 #include "http/parser.hpp"
 #include "http/problem.hpp"
@@ -26,6 +27,7 @@
 #include "service/asker.hpp"
 #include "service/asking.hpp"
 #include "service/service.hpp"
+#include "steering/actor.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -36,7 +38,10 @@ struct GateRequest;
 class HttpLoop {
  public:
   // Without `acquiring` nobody waits for a moment.
-  HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr);
+  // `post` calls what it is given in a later turn of the loop, whichever thread calls it; empty: nothing can
+  // be answered later but by the store.
+  HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
+           DeferredAnswer::Post post = {});
   ~HttpLoop();
   HttpLoop(const HttpLoop&) = delete;
   HttpLoop& operator=(const HttpLoop&) = delete;
@@ -48,6 +53,7 @@ class HttpLoop {
   // Now, as the field Date says it.
   std::string_view date();
 
+  const DeferredAnswer::Post post;
   service::Asker asker;
   FieldRoom fields{};
   struct Json;  // json.hpp
@@ -102,6 +108,8 @@ struct Exchange {
   HttpLoop& loop;
   const net::Peer* peer = nullptr;
   service::Asking* asking = nullptr;
+  DeferredAnswer* deferred = nullptr;
+  const steering::Actor* actor = nullptr;  // who asks
 
   Reply reply;
   // Called for each question, in order, once it is answered; the last one has written the reply. Null: it is

@@ -1,5 +1,6 @@
 #include "http/handlers.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "http/answer.hpp"
@@ -28,25 +29,37 @@ void run_open_api(const Message&, Exchange& exchange) {
   exchange.reply.body = open_api();
 }
 
+using steering::Role;
+
 constexpr std::string_view kPost = "POST, OPTIONS";
 constexpr std::array kRoutes{
-    Handler{"/v1/check", false, kPost, true, &run_api<RequestKind::check>},
-    Handler{"/v1/look", false, kPost, true, &run_api<RequestKind::look>},
-    Handler{"/v1/explain", false, kPost, true, &run_api<RequestKind::explain>},
-    Handler{"/v1/reset", false, kPost, true, &run_api<RequestKind::reset>},
-    Handler{"/v1/reserve", false, kPost, true, &run_api<RequestKind::reserve>},
-    Handler{"/v1/acquire", false, kPost, true, &run_api<RequestKind::acquire>},
-    Handler{"/v1/cancel", false, kPost, true, &run_api<RequestKind::cancel>},
-    Handler{"/v1/settle", false, kPost, true, &run_api<RequestKind::settle>},
-    Handler{"/v1/charge", false, kPost, true, &run_api<RequestKind::charge>},
-    Handler{"/v1/refund", false, kPost, true, &run_api<RequestKind::refund>},
-    Handler{"/v1/moment", false, kPost, true, &run_api<RequestKind::moment>},
-    Handler{"/v1/extend", false, kPost, true, &run_api<RequestKind::extend>},
-    Handler{kGate, true, {}, false, &run_gate},
-    Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", false, &run_open_api},
+    Handler{"/v1/check", false, kPost, Role::decide, true, &run_api<RequestKind::check>},
+    Handler{"/v1/look", false, kPost, Role::decide, true, &run_api<RequestKind::look>},
+    Handler{"/v1/explain", false, kPost, Role::operate, true, &run_api<RequestKind::explain>},
+    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>},
+    Handler{"/v1/reserve", false, kPost, Role::decide, true, &run_api<RequestKind::reserve>},
+    Handler{"/v1/acquire", false, kPost, Role::decide, true, &run_api<RequestKind::acquire>},
+    Handler{"/v1/cancel", false, kPost, Role::decide, true, &run_api<RequestKind::cancel>},
+    Handler{"/v1/settle", false, kPost, Role::decide, true, &run_api<RequestKind::settle>},
+    Handler{"/v1/charge", false, kPost, Role::decide, true, &run_api<RequestKind::charge>},
+    Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
+    Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
+    Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{kGate, true, {}, Role::none, false, &run_gate},
+    Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
 };
 
 }  // namespace
+
+bool Handler::takes(std::string_view method) const {
+  std::string_view left = methods;
+  while (!left.empty()) {
+    const std::string_view each = left.substr(0, left.find(','));
+    if (each == method) return true;
+    left.remove_prefix(std::min(left.size(), each.size() + 2));
+  }
+  return false;
+}
 
 std::span<const Handler> routes() { return kRoutes; }
 

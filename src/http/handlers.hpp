@@ -9,6 +9,7 @@
 
 #include "http/exchange.hpp"
 #include "http/message.hpp"
+#include "steering/actor.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -18,11 +19,13 @@ struct Handler {
   // For Allow; empty: it takes every method, a request with Origin too, and asks for no credentials, because
   // what calls it passes on what its own clients have sent. It judges by itself who may ask.
   std::string_view methods;
-  bool takes_json = false;  // and nothing else
+  steering::Role role;      // who may, at least
+  bool takes_json = false;  // what is posted, and nothing else
   // Adds questions and sets `answer`, or writes the reply. The message is whole, and gone after the call.
   void (*run)(const Message& message, Exchange& exchange);
 
   bool open() const { return methods.empty(); }
+  bool takes(std::string_view method) const;
 };
 
 std::span<const Handler> routes();

@@ -18,6 +18,7 @@
 #include "resp/transaction.hpp"
 #include "resp/writer.hpp"
 #include "service/service.hpp"
+#include "steering/actor.hpp"
 
 namespace weir::inline v0_1::resp {
 
@@ -30,6 +31,7 @@ enum class Replies : std::uint8_t { on, off, skip_next, skip_this };
 struct Caller {
   net::Peer peer;
   bool authenticated;
+  steering::Actor actor{};
   std::string name{};
   int protocol = 2;
   Replies replies = Replies::on;
@@ -88,6 +90,7 @@ struct Command {
   int arity;              // as Redis counts it: with the name, negative is a minimum
   Keys keys;
   Flags flags;
+  steering::Role role;           // who may, at least; of some subcommands more
   Gather ask;                    // of a decision, which is gathered with those around it; null for all others
   void (*run)(RunningCommand&);  // of the others; null for a decision
   std::string_view summary;

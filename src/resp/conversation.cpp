@@ -9,7 +9,10 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
       pipeline_(loop, caller_.peer.id + 1, resume),
-      deferred_(clients, std::move(resume)) {}
+      deferred_(clients, std::move(resume)) {
+  caller_.actor.address = caller_.peer.address;
+  caller_.actor.protocol = "resp";
+}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {
   pipeline_.asking().begin({when.arrived, when.now});

@@ -33,18 +33,6 @@ void DeferredReply::end_wait(bool silent, std::uint64_t id, bool with_error) {
                      }));
 }
 
-void DeferredReply::read(bool silent, const std::function<void(std::function<void(const Lines&)>)>& ask,
-                         std::function<void(Writer&, const Lines&)> reply) {
-  open_ = true;
-  silent_ = silent;
-  auto done = unless_gone([this, reply = std::move(reply)](const Lines& lines) {
-    finish([reply, lines](Writer& to) { reply(to, lines); });
-  });
-  ask([clients = clients_, done = std::move(done)](const Lines& lines) {
-    clients->post([done, lines] { done(lines); });
-  });
-}
-
 void DeferredReply::finish(std::function<void(Writer&)> reply) {
   reply_ = std::move(reply);
   open_ = false;

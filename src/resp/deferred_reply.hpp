@@ -32,10 +32,12 @@ class DeferredReply {
              std::function<void(Writer&, std::size_t)> reply);
 
   void end_wait(bool silent, std::uint64_t id, bool with_error);
-  // What another thread reads: `ask` gives it what is to be called with the lines, by any thread.
+  // What another thread finds out: `ask` gives it what is to be called with that, once, by any thread, at
+  // once or later.
+  template <class Told>
+  void ask(bool silent, const std::function<void(std::function<void(Told)>)>& ask,
+           std::function<void(Writer&, const Told&)> reply);
   using Lines = std::vector<std::string>;
-  void read(bool silent, const std::function<void(std::function<void(const Lines&)>)>& ask,
-            std::function<void(Writer&, const Lines&)> reply);
 
   bool waiting() const { return open_; }
   bool answered() const { return !open_ && reply_ != nullptr; }
@@ -58,5 +60,18 @@ class DeferredReply {
   bool open_ = false;
   bool silent_ = false;
 };
+
+template <class Told>
+void DeferredReply::ask(bool silent, const std::function<void(std::function<void(Told)>)>& ask,
+                        std::function<void(Writer&, const Told&)> reply) {
+  open_ = true;
+  silent_ = silent;
+  auto done = unless_gone([this, reply = std::move(reply)](const std::shared_ptr<const Told>& told) {
+    finish([reply, told](Writer& to) { reply(to, *told); });
+  });
+  ask([clients = clients_, done = std::move(done)](Told told) {
+    clients->post([done, told = std::make_shared<const Told>(std::move(told))] { done(told); });
+  });
+}
 
 }  // namespace weir::resp

@@ -112,16 +112,17 @@ void run_limits_config(RunningCommand& call) {
     using Reading = service::LimitsInForce::Reading;
     call.service.read_limits(checks ? Reading::check : Reading::reload, std::move(told));
   };
-  call.deferred.read(call.silent(), ask, [checks](Writer& to, const DeferredReply::Lines& errors) {
-    if (checks) {
-      to.array(errors.size());
-      for (const std::string& each : errors) to.bulk(each);
-    } else if (errors.empty()) {
-      to.simple("OK");
-    } else {
-      to.error("ERR " + errors.front());
-    }
-  });
+  call.deferred.ask<DeferredReply::Lines>(call.silent(), ask,
+                                          [checks](Writer& to, const DeferredReply::Lines& errors) {
+                                            if (checks) {
+                                              to.array(errors.size());
+                                              for (const std::string& each : errors) to.bulk(each);
+                                            } else if (errors.empty()) {
+                                              to.simple("OK");
+                                            } else {
+                                              to.error("ERR " + errors.front());
+                                            }
+                                          });
 }
 
 }  // namespace weir::resp

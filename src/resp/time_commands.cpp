@@ -17,14 +17,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kMostAtOnce = std::chrono::hours{24} * 366;
 constexpr std::string_view kOnlyVirtual = "ERR time can be advanced only under weir local --virtual-time";
 
-// RFC 3339 with milliseconds.
-std::string text_of(std::chrono::nanoseconds wall) {
-  std::string text = core::utc_text(wall.count());
-  const auto ms = std::chrono::floor<milliseconds>(wall).count() % 1000;
-  text.back() = '.';
-  return text + std::to_string(1000 + ms).substr(1) + "Z";
-}
-
 struct Now {
   explicit Now(const service::Service& service)
       : is_virtual(service.options().virtual_time != nullptr),
@@ -35,7 +27,7 @@ struct Now {
     to.array(3);
     to.integer(is_virtual ? 1 : 0);
     to.integer(age.count());
-    to.bulk(text_of(wall));
+    to.bulk(core::utc_ms_text(wall.count()));
   }
 
   bool is_virtual;
@@ -60,15 +52,12 @@ void run_weir_time(RunningCommand& call) {
   if (service.options().virtual_time->passed() + by > core::VirtualTime::kMost)
     return call.fail("ERR virtual time goes no further than 100 years from its start");
   // Others may let it go on further before this is told.
-  const auto then = std::make_shared<std::optional<Now>>();
-  const auto pass = [&service, by, then](const std::function<void(const DeferredReply::Lines&)>& told) {
-    service.pass_time(by, [&service, then, told] {
-      then->emplace(service);
-      told({});
-    });
-  };
-  call.deferred.read(call.silent(), pass,
-                     [then](Writer& to, const DeferredReply::Lines&) { (*then)->write(to); });
+  call.deferred.ask<Now>(
+      call.silent(),
+      [&service, by](std::function<void(Now)> told) {
+        service.pass_time(by, [&service, told = std::move(told)] { told(Now(service)); });
+      },
+      [](Writer& to, const Now& now) { now.write(to); });
 }
 
 }  // namespace weir::resp

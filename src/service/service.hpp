@@ -23,6 +23,8 @@
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
 #include "service/slow_log.hpp"
+#include "steering/change.hpp"
+#include "steering/event.hpp"
 #include "store/clock.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
@@ -92,6 +94,12 @@ class Service {
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;
   SlowLog slow_log;
+  // Writes down what an operator is about to change, before it is in force; false: it could not be written,
+  // and must not happen. Any thread; `done` is called once, by any, at once or later.
+  std::function<void(steering::Change change, std::function<void(bool written)> done)> record =
+      [](const steering::Change&, const std::function<void(bool)>& done) { done(true); };
+  // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
+  std::function<void(const steering::Event&)> tell = [](const steering::Event&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.

@@ -1,0 +1,83 @@
+#include "http/query.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/number.hpp"
+#include "core/printable.hpp"
+
+namespace weir::inline v0_1::http {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// As forms are: a plus is a blank. Nothing: a percent sign stands without its two digits.
+std::optional<std::string> decode(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      bytes += ' ';
+    } else if (text[i] != '%') {
+      bytes += text[i];
+    } else {
+      if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0)
+        return std::nullopt;
+      bytes += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+      i += 2;
+    }
+  }
+  return bytes;
+}
+
+std::string shown(std::string_view text) { return "'" + core::printable(text.substr(0, 32)) + "'"; }
+
+}  // namespace
+
+Query::Query(std::string_view text, std::span<const std::string_view> known, Faults& faults) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    std::optional<std::string> name = decode(part.substr(0, equals));
+    std::optional<std::string> value =
+        decode(equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1));
+    if (!name || !value) {
+      faults.add("", "query " + shown(part) + ": a percent sign needs two hexadecimal digits after it");
+    } else if (std::find(known.begin(), known.end(), *name) == known.end()) {
+      std::string all;
+      for (const std::string_view each : known) all += (all.empty() ? "" : ", ") + std::string(each);
+      faults.add("", "query " + shown(*name) + ": unknown; known: " + all);
+    } else if (find(*name) != nullptr) {
+      faults.add("", "query '" + *name + "': given twice");
+    } else {
+      values_.emplace_back(*std::move(name), *std::move(value));
+    }
+  }
+}
+
+const std::string* Query::find(std::string_view name) const {
+  const auto found =
+      std::find_if(values_.begin(), values_.end(), [name](const auto& each) { return each.first == name; });
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t Query::number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
+                            std::uint64_t most, Faults& faults) const {
+  const std::string* const text = find(name);
+  if (text == nullptr) return otherwise;
+  const auto number = core::parse_integer(*text);
+  if (number && *number >= 0 && static_cast<std::uint64_t>(*number) >= least &&
+      static_cast<std::uint64_t>(*number) <= most)
+    return static_cast<std::uint64_t>(*number);
+  faults.add("", "query '" + std::string(name) + "': " + shown(*text) + " is not an integer from " +
+                     std::to_string(least) + " to " + std::to_string(most));
+  return otherwise;
+}
+
+}  // namespace weir::http
