@@ -4,6 +4,7 @@
 
 #include "core/json_writer.hpp"
 #include "http/denial.hpp"
+#include "http/holds_answer.hpp"
 #include "limits/explain.hpp"
 #include "service/told.hpp"
 
@@ -209,6 +210,7 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
   if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
+  if (exchange.kind == RequestKind::holds) return write_holds(json, question);
   if (exchange.kind == RequestKind::settle) exchange.service.counters.drop(question.reservation->dropped);
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);

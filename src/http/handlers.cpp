@@ -45,6 +45,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{"/v1/holds", false, kPost, Role::operate, true, &run_api<RequestKind::holds>},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
 };

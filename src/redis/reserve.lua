@@ -27,6 +27,8 @@
 --                                             unless it is paused. growing, in thousandths, above 1000: of length x
 --                                             growing^n, at most `most`; KEYS[1] says until when breaches count
 --           refund TIME                       and for each limit T, burst and ns: that much was not used after all
+--           holds TIME most stem              and for each limit 'slots' or 'rate': which holds are open; nobody reads
+--                                             KEYS[1]
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -45,6 +47,7 @@
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
 --           of rest: the same, and ns: how long the pause is; 0 instead of 1 when nothing has been done
 --           of refund: 1; s; us; for each limit its state before, and ns: the least that is owed after it, -1: all
+--           of holds: 1; s; us; for each its id, units, ns until its moment and until its end
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
 -- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
@@ -325,8 +328,8 @@ local function end_by_now(its, stem)
     local text = call('ZRANGEBYSCORE', line, 0, 0)[1]
     local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
     if epoch ~= part.epoch then return nil end
-    local pause, all = match(more, '^ (%d+) (%d+) ')
-    part.line_key, part.line_text = line, text
+    local pause, all, shift = match(more, '^ (%d+) (%d+) (%-?%d+) ')
+    part.line_key, part.line_text, part.line_shift = line, text, (shift or 0) + 0
     return {key = line, pause = pause or '0', all = (all or 0) + 0}
   end)
 end
@@ -1199,6 +1202,65 @@ if ARGV[1] == 'refund' then
       if line and from_now(line.tat) > after then line.tat = states[i].digits or '0' end
     end
     if line then write_line(line) end
+  end
+  return answer
+end
+
+if ARGV[1] == 'holds' then
+  local MOST_HOLDS = 1024  -- of each limit those that end first
+  local most, stem = ARGV[3] + 0, ARGV[4]
+  local costs, ids = {}, {}
+  local function add(id, units)
+    if not costs[id] then ids[#ids + 1] = id end
+    costs[id] = max(costs[id] or 0, units + 0)
+  end
+  for i = 1, count do
+    if ARGV[4 + i] == 'slots' then
+      if not read_slots(i, stem, 1) then return no_state(i) end
+      for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i], '-inf', '+inf', 'LIMIT', 0, MOST_HOLDS)) do
+        add(sub(member, 8), 1)
+      end
+    else
+      if not read_state(i) then return no_state(i) end
+      local line = read_line(i)
+      if line then
+        end_holds(line, true)
+        write_line(line)
+        for _, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS), MOST_HOLDS)) do
+          add(match(member, '^o(%S+) %d+ (%d+) '))
+        end
+      end
+    end
+  end
+
+  -- By the moments that they were granted.
+  local open = {}
+  for _, id in ipairs(ids) do
+    local moment = match(call('GET', stem .. id) or '', '^weir1r (%d+) %d+ %d+ 1 ')
+    if moment then open[#open + 1] = {id = id, moment = moment} end
+  end
+  table.sort(open, function(a, b)
+    return a.moment < b.moment or a.moment == b.moment and a.id < b.id
+  end)
+
+  local function moment_by_now(its, id)
+    local latest = #its.parts == 0 and max(from_now(its.moment), 0) or 0
+    for _, part in ipairs(its.parts) do
+      local kept = part.line_key and from_now(its.moment) - part.shift
+      if kept and call('ZSCORE', part.line_key, format('m%s %d %s', id, part.number, digits_of(kept))) then
+        latest = max(latest, kept + part.line_shift)
+      end
+    end
+    return latest
+  end
+  local answer = {1, time[1], time[2]}
+  for i = 1, min(most, #open) do
+    local id = open[i].id
+    local its = read_record(stem .. id)
+    local ends = end_by_now(its, stem)
+    if ends > 0 then
+      for _, word in ipairs({id, int(costs[id]), int(moment_by_now(its, id)), int(ends)}) do answer[#answer + 1] = word end
+    end
   end
   return answer
 end

@@ -308,6 +308,16 @@ void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& a
   to.number(static_cast<std::uint64_t>(penalty.most.count()));
 }
 
+void append_holds(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::size_t most, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  append_keys(to, prefix, asks, "holds", 3 + asks.size());
+  append_when(to, now);
+  to.number(std::uint64_t{most});
+  to.bulk(record_in_redis(prefix, "", slot_of(asks[0].key)));
+  for (const ScriptCheck& each : asks) to.bulk(core::counts_slots(each.rule->algorithm) ? "slots" : "rate");
+}
+
 namespace {
 
 // 'slots OPEN LACKING LAST'
@@ -556,6 +566,21 @@ tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCh
   const core::TwoWords next =
       rests ? core::overdraw(*ask.rule, *state, *now, Pause{nanoseconds{*length}}, *by).next : *state;
   return core::decide(*ask.rule, next, *now, ask.cost).decision();
+}
+
+tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const Value& reply) {
+  constexpr std::size_t kWords = 4;
+  const std::size_t words = reply.items.size() - std::min(reply.items.size(), kFirstOfPause);
+  if (!decided_at(reply) || words % kWords != 0) return not_ours(reply);
+  std::vector<store::OpenHold> open;
+  for (std::size_t at = kFirstOfPause; at < reply.items.size(); at += kWords) {
+    const auto cost = number_in<std::uint64_t>(reply.items[at + 1].text);
+    const auto wait = number_in<std::int64_t>(reply.items[at + 2].text);
+    const auto ends = number_in<std::int64_t>(reply.items[at + 3].text);
+    if (!cost || !wait || !ends) return not_ours(reply);
+    open.push_back({std::string(reply.items[at].text), *cost, nanoseconds{*wait}, nanoseconds{*ends}});
+  }
+  return open;
 }
 
 std::optional<std::string> read_refund(const Value& reply, std::span<const ScriptCheck> asks,

@@ -121,6 +121,11 @@ void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& a
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                    std::optional<std::chrono::nanoseconds> now = {});
 
+// Which holds of the asks' states are open, that many at most; keys as of a pause.
+void append_holds(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::size_t most, std::optional<std::chrono::nanoseconds> now = {});
+tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const resp::Value& reply);
+
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
 

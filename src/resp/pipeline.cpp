@@ -137,6 +137,9 @@ void Pipeline::write(Writer& to, Question& question) {
     case ReplyForm::refunded:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.charge->told.charged));
       break;
+    case ReplyForm::holds:
+      if (!question.silent) write_holds(to, question);
+      break;
     case ReplyForm::settled:
       loop_.asker.service().counters.drop(question.reservation->dropped);
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/reservation.hpp"
 #include "limits/costs.hpp"
 #include "store/check_rules.hpp"
 
@@ -74,6 +75,27 @@ bool reset_by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& 
     return refuse(refusal, unknown ? What::limit : What::attributes, more.matched.error);
   }
   take(into, more.checks);
+  return true;
+}
+
+// Of the states of its limit those that keep a list of open holds.
+bool holds(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (basis.set == nullptr) return refuse_without_file(refusal);
+  if (!reset_by_file(ask, basis, into, refusal)) return false;
+  std::vector<store::Check>& states = into.more->checks;
+  std::erase_if(states, [](const store::Check& state) {
+    const store::Limit& limit = *state.limit;
+    return !core::counts_slots(limit.rule.algorithm) &&
+           !(core::can_reserve(limit.rule.algorithm) && limit.holding.settles);
+  });
+  if (states.empty())
+    return refuse(refusal, What::limit,
+                  "limit '" + std::string(ask.limit) +
+                      "' has no list of holds: it has neither in_flight nor a hold with a rate of gcra's");
+  take(into, states);
+  into.reserve(std::nullopt, nanoseconds{0});
+  into.reservation->bound = false;
+  into.reservation->most = std::min(ask.most, store::OpenHold::kMost);
   return true;
 }
 
@@ -235,6 +257,8 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
       if (ask.as != nullptr && !by_file(ask, basis, into, refusal)) return false;
       take_units(*ask.units, into);
       return true;
+    case Verb::holds:
+      return holds(ask, basis, into, refusal);
     case Verb::moment:
     case Verb::cancel:
     case Verb::settle:

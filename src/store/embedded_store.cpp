@@ -102,6 +102,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return reservations_.settle(request, when.now);
       case Verb::extend:
         return reservations_.extend(request, when.now);
+      case Verb::holds:
+        return reservations_.holds(request, when.now);
       case Verb::acquire:
         return refuse(request, "nobody waits in a table");
     }

@@ -744,12 +744,13 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     schedule.keep_until_drained(part.own.end);
     if (moment > now) schedule.add_moment(part.own, moment, now);
     if (!moves_up) schedule.keep_moment(moment);
-    if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
+    if (reservation.hold.count() != 0 && part.settles && !part.shadow)
+      schedule.hold(part.own, until, now, id);
   }
   put_back(
       id,
       {moment, until, std::move(asked.parts), std::move(asked.share), pauses_.load(std::memory_order_relaxed),
-       until, reservation.hold.count() != 0, reservation.bound, longest, moves_up},
+       until, reservation.hold.count() != 0, reservation.bound, longest, moves_up, reservation.address},
       now);
   reservation.id = id.text();
 }
@@ -830,6 +831,24 @@ void Reservations::extend(Request& request, nanoseconds now) {
   for (const Part& part : record->parts)
     if (Schedule* const schedule = find_schedule(part)) schedule->extend(part.own, end);
   asked.wait = end - now;
+}
+
+// With the moment that it was granted. Under no lock.
+std::optional<std::pair<nanoseconds, OpenHold>> Reservations::describe_hold(ReservationId id,
+                                                                            std::uint64_t cost,
+                                                                            nanoseconds now) {
+  const auto record = copy_record(id, now);
+  if (!record || !record->held) return std::nullopt;
+  const Locked locked(*this, record->parts);
+  if (!is_there(id, *record)) return std::nullopt;
+  const nanoseconds ends = record->until + moved(*record);
+  if (ends <= now) return std::nullopt;
+  OpenHold told{id.text(), cost, moment_of(*record, now).value_or(now) - now, ends - now};
+  Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
+  const auto found = shelf.records.find(id);
+  if (found != shelf.records.end()) told.address = found->second.address;
+  return std::pair(record->moment, std::move(told));
 }
 
 // Before a pause moves anybody: those whose time is over do not move. Under no lock.

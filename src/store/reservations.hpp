@@ -22,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -46,7 +47,7 @@ class Reservations final : public ScheduledKeys {
 
   static constexpr std::size_t kMemory = std::size_t{64} << 20;
   // About the bytes that what is kept of one takes, beside its schedules' own.
-  static constexpr std::size_t kRecordBytes = 224;
+  static constexpr std::size_t kRecordBytes = 288;
   static constexpr std::size_t kPartBytes = 160;
 
   // What is told of it, as far as it has been cleared away.
@@ -80,6 +81,8 @@ class Reservations final : public ScheduledKeys {
   void settle(Request& request, nanoseconds now);
   void moment(Request& request, nanoseconds now);
   void extend(Request& request, nanoseconds now);
+  // Its checks have their hashes. Costs up to OpenHold::kMost a check.
+  void holds(Request& request, nanoseconds now);
   // Of a charge that pauses: its checks are as for reserve(), and it has no guarantees.
   void pause(Request& request, nanoseconds now);
   // Of a request that has been denied: those of its keys that it has breached rest, and what it is told of
@@ -150,6 +153,7 @@ class Reservations final : public ScheduledKeys {
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
     bool moves_up = false;   // settlements may have moved it, too
+    std::string address{};   // as ReservationTerms has it; no snapshot does
   };
   struct Shelf {
     SpinLock mutex;
@@ -248,6 +252,10 @@ class Reservations final : public ScheduledKeys {
   void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
   bool is_there(ReservationId id, const Record& record);
+  using HoldsFound = std::vector<std::pair<ReservationId, std::uint64_t>>;
+  void find_holds(const Check& check, nanoseconds now, HoldsFound& into);
+  std::optional<std::pair<nanoseconds, OpenHold>> describe_hold(ReservationId id, std::uint64_t cost,
+                                                                nanoseconds now);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
   void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,

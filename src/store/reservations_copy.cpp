@@ -295,7 +295,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
 bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
   Reading in(bytes, then);
   // By the key's hash and the schedule's former epoch.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, const Schedule*> known;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Schedule*> known;
   std::set<std::pair<std::uint64_t, std::uint64_t>> with_slots;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
@@ -348,6 +348,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         const auto found = known.find({part.hash, part.epoch});
         if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();
+        found->second->name_hold(part.own, id);
         moved = std::max(moved, found->second->moved_by_pauses(part.own));
         return false;
       });

@@ -106,7 +106,7 @@ class TestTools(unittest.TestCase):
                          [("limits.a.penalty.most", "'25h' is above the maximum (1d)")])
         self.assertEqual(told("{ for: 0s, growing: 2 }"), [("limits.a.penalty.for", "'0s' does not grow")])
         self.assertEqual(told("{ for: 15m, growth: 2 }"),
-                         [("limits.a.penalty.growth", "unknown key; did you mean growing?")])
+                         [("limits.a.penalty.growth", "unknown; known: for, growing, most")])
 
     def test_diff_says_how_it_grows(self):
         with Folder() as folder:
@@ -135,6 +135,7 @@ tests:
       - { at: 1h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 2h } }
       - { at: 3h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
       - { at: 6h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
+      - { at: 9h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
       - { at: 15h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 2h } }
       - { at: 22h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 1h } }
 """)
