@@ -1,4 +1,4 @@
-// WEIR.HOLDS: who has the slots of a limit, and what of its units may still be settled.
+// WEIR.HOLDS: whose the slots of a limit are, and what of its units may still be settled.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/reservation.hpp"
 #include "limits/costs.hpp"
 #include "store/check_rules.hpp"
 
@@ -83,11 +82,7 @@ bool holds(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal)
   if (basis.set == nullptr) return refuse_without_file(refusal);
   if (!reset_by_file(ask, basis, into, refusal)) return false;
   std::vector<store::Check>& states = into.more->checks;
-  std::erase_if(states, [](const store::Check& state) {
-    const store::Limit& limit = *state.limit;
-    return !core::counts_slots(limit.rule.algorithm) &&
-           !(core::can_reserve(limit.rule.algorithm) && limit.holding.settles);
-  });
+  std::erase_if(states, [](const store::Check& state) { return !store::lists_holds(*state.limit); });
   if (states.empty())
     return refuse(refusal, What::limit,
                   "limit '" + std::string(ask.limit) +
