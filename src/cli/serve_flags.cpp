@@ -188,6 +188,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
   number("--max-waiters", s.max_waiters, 1'000'000, "connections that wait for their moment at once");
   size("--reservation-memory", flags.reservation_memory, "most for what can be cancelled or settled");
+  size("--penalty-memory", flags.penalty_memory, "most for how often keys were breached");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
@@ -305,6 +306,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);
+  settings.penalty_memory = parse_bytes("penalty-memory", flags.penalty_memory, std::size_t{64} << 10);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});

@@ -22,6 +22,7 @@ struct ServeFlags {
   std::string unix_socket;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";
+  std::string penalty_memory = "8MiB";
   std::string client_memory = "128MiB";
   std::string when_full = "deny";
   std::string snapshot_every = "60s";

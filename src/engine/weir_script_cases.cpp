@@ -171,7 +171,7 @@ Outcome pause(Bench& bench) {
   both.undo(Verb::moment, waits);
   both.check(limit, "pause", 0);
   Limit& strict = both.limit("2/s burst 1");
-  strict.penalty = 3s;
+  strict.penalty = {.time = 3s};
   both.check(strict, "penalty");
   both.check(strict, "penalty");
   both.advance(1s);

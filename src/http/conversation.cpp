@@ -34,7 +34,9 @@ Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer 
         const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
       }),
-      trusted_(admission_.who().role != steering::Role::none) {}
+      trusted_(admission_.who().role != steering::Role::none) {
+  asking_.come_from(peer_.address);
+}
 
 Conversation::~Conversation() {
   if (exchange_) loop_.put_back(std::move(exchange_));

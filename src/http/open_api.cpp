@@ -57,6 +57,16 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/holds": {
+      "post": {
+        "summary": "Which holds of a key of a limit are open, the oldest first; to settle one of them frees its slot",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HoldsOf"}}}},
+        "responses": {
+          "200": {"description": "The holds; seconds from now", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Holds"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/reserve": {
       "post": {
         "summary": "Charge a request now, to act when its moment comes",
@@ -272,6 +282,31 @@ std::string_view open_api() {
           "key": {"type": "string", "description": "Of a limit that came with its request"},
           "limit": {"type": "string", "description": "The name of one limit; without it all that the attributes meet"}
         }
+      },
+      "HoldsOf": {
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["limit", "attributes"],
+        "properties": {
+          "limit": {"type": "string", "description": "The name of a limit with in_flight, or with a hold"},
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "count": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 100}
+        }
+      },
+      "Holds": {
+        "type": "object",
+        "required": ["holds"],
+        "properties": {"holds": {"type": "array", "items": {
+          "type": "object",
+          "required": ["id", "cost", "wait", "ends", "client"],
+          "properties": {
+            "id": {"type": "string"},
+            "cost": {"type": "integer", "minimum": 0},
+            "wait": {"type": "number", "minimum": 0, "description": "Seconds until its moment; 0: it has come"},
+            "ends": {"type": "number", "minimum": 0, "description": "Seconds until it ends by its time"},
+            "client": {"type": "string", "description": "Where it was asked from; empty with a shared store"}
+          }
+        }}}
       },
       "Answer": {
         "type": "object",

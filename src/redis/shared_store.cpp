@@ -47,6 +47,7 @@ void SharedStore::submit(std::span<Request* const> batch, store::Arrival when) {
 
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reset) return reset(parts_, request, now);
+  if (request.verb == Verb::holds) return holds(parts_, request, now);
   if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment ||
       request.verb == Verb::extend)
     return undo(parts_, request, now);

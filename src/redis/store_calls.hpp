@@ -8,6 +8,7 @@
 //   charge_call.cpp     what is charged afterwards
 //   penalty_call.cpp    the rest after a breach
 //   undo_call.cpp       what ends a reservation: it is cancelled, or settled
+//   holds_call.cpp      which holds are open
 //   reset_call.cpp      keys that are to be forgotten
 //   give_back_call.cpp  what is given back: of requests, and of leases
 //
@@ -79,6 +80,7 @@ void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds n
 void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void holds(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 
 // The request has its answer. One that is denied has it when the keys that it has breached rest; `checks` are
 // its own, null for one that the store has not decided.

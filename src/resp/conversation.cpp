@@ -11,6 +11,7 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
       pipeline_(loop, caller_.peer.id + 1, resume),
       deferred_(clients, std::move(resume)) {
   caller_.actor.address = caller_.peer.address;
+  pipeline_.asking().come_from(address_of(caller_.peer));
   caller_.actor.protocol = "resp";
   caller_.take(service.logins.at_first(caller_.peer.certificate));
 }

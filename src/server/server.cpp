@@ -125,7 +125,8 @@ class Server::Impl {
       : settings_(settings),
         snapshot_(open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
-                  snapshot_.file ? snapshot_.file->seed() : core::random_key(), settings_.reservation_memory),
+                  snapshot_.file ? snapshot_.file->seed() : core::random_key(), settings_.reservation_memory,
+                  core::random_key, settings_.penalty_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);

@@ -76,6 +76,7 @@ struct Settings {
   std::size_t max_connections = 10'000;
   std::size_t max_waiters = 10'000;  // that wait for a moment
   std::size_t reservation_memory = 64_MiB;
+  std::size_t penalty_memory = 8_MiB;
   std::size_t client_memory = 128_MiB;  // all that connections may make the server keep
   // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
   // for this long is closed. Idle connections are left alone: clients keep pools.

@@ -30,6 +30,7 @@ Asking::~Asking() {
 // Of one that is about a reservation.
 void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->client = client_;
+  question.reservation->address = address_;
   if (question.reservation->bound) {
     if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
     holds_->expect();

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ class Asking {
   Asking& operator=(const Asking&) = delete;
 
   Asker& asker() { return asker_; }
+  // Where its client is, for people.
+  void come_from(std::string address) { address_ = std::move(address); }
 
   // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
   // reads the clock.
@@ -86,7 +89,7 @@ class Asking {
   Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
     Question& question = add_bare(store::Verb::reserve, form);
     question.reservation = &question.more_of().reservation;
-    *question.reservation = {.hold = hold, .client = client_};
+    *question.reservation = {.hold = hold, .address = address_, .client = client_};
     return question;
   }
   // One that was added needs no store: none of its checks is left.
@@ -179,6 +182,7 @@ class Asking {
 
   Asker& asker_;
   std::uint64_t client_;
+  std::string address_;
   Keep keep_;
   std::function<void()> resume_;
   store::Arrival when_{};

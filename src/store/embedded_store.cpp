@@ -102,6 +102,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return reservations_.settle(request, when.now);
       case Verb::extend:
         return reservations_.extend(request, when.now);
+      case Verb::holds:
+        return reservations_.holds(request, when.now);
       case Verb::acquire:
         return refuse(request, "nobody waits in a table");
     }
@@ -115,7 +117,7 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
   new (&check.decision)
       Decision(table_.check(Table::place_of(check.hash), limit, check.cost, when.arrived, when.now));
   request.charged = check.decision.allowed();
-  if (!request.charged && limit.penalty.count() != 0) [[unlikely]]
+  if (!request.charged && limit.penalty) [[unlikely]]
     reservations_.penalise(request, when.now);
 }
 

@@ -26,12 +26,14 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 
 struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
-  std::uint32_t version = 6;
+  std::uint32_t version = 7;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
   Stamp stamp;
 };
 static_assert(sizeof(Header) == 64);
+// One whose reservations know no breaches; they are not missed.
+constexpr std::uint32_t kOldestVersion = 6;
 
 struct Record {
   std::uint64_t place;
@@ -206,9 +208,11 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     return tl::unexpected(system_failure(path, "cannot read"));
   const Header expected;
   if (header.magic != expected.magic) return damaged("it does not begin as a snapshot does");
-  if (header.version != expected.version || header.record_bytes != expected.record_bytes) {
+  const bool known = header.version >= kOldestVersion && header.version <= expected.version;
+  if (!known || header.record_bytes != expected.record_bytes) {
     return tl::unexpected(failure(path, "is of version " + std::to_string(header.version) +
-                                            "; this program reads " + std::to_string(expected.version)));
+                                            "; this program reads " + std::to_string(kOldestVersion) +
+                                            " and " + std::to_string(expected.version)));
   }
   Trailer trailer{};
   if (!disk.seek(descriptor, size - sizeof trailer) ||

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/overdraft.hpp"
+#include "core/penalty.hpp"
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
 #include "weir/memory.hpp"
@@ -66,8 +67,8 @@ struct Limit {
   // may take it.
   std::chrono::nanoseconds lowest_kept{0};
   // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
-  // 24 h; 0: denials change nothing.
-  std::chrono::nanoseconds penalty{0};
+  // 24 h; none: denials change nothing.
+  core::PenaltyTerms penalty{};
 };
 
 // One limit that a request must meet, and what came of it.
@@ -108,6 +109,7 @@ enum class Verb : std::uint8_t {
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
   extend,   // give an open hold another end; no checks
+  holds,    // which holds are open of the checks' keys; nothing changes
   // reserve, and the answer comes when the moment has: the one verb that cancel() takes back. Only for
   // waiting/acquiring_store.hpp, which asks another store; for that store itself it is Fault::unsuitable.
   acquire,
@@ -123,6 +125,17 @@ struct Actual {
   std::uint64_t units = 0;
 };
 
+// One that is open. Times are from now.
+struct OpenHold {
+  std::string id;
+  std::uint64_t cost = 1;            // what it was charged; of slots alone: 1
+  std::chrono::nanoseconds wait{0};  // until its moment; 0: that has come
+  std::chrono::nanoseconds ends{0};
+  std::string address{};  // whose it is; empty where nobody knows
+
+  static constexpr std::size_t kMost = 1024;
+};
+
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
 struct ReservationTerms {
@@ -131,7 +144,8 @@ struct ReservationTerms {
   // How long after its moment it can still be settled. Of extend: from now, or from its moment if that is
   // later.
   std::chrono::nanoseconds hold{0};
-  bool bound = false;  // a restart ends the hold
+  bool bound = false;     // a restart ends the hold
+  std::string address{};  // where it is asked from, for people
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
@@ -148,6 +162,10 @@ struct ReservationTerms {
   std::vector<Actual> actuals{};
   std::chrono::nanoseconds overdraft =
       Outside{}.overdraft;  // what is owed beyond the burst drains within that
+  // Asked by holds: that many, up to OpenHold::kMost. Answered: those with the earliest moments, in the order
+  // of these, of the OpenHold::kMost of each key that end first.
+  std::size_t most = 100;
+  std::vector<OpenHold> open{};
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request

@@ -69,7 +69,8 @@ inline std::string text_of(const store::Limit& limit) {
          std::to_string(quota.emission_interval().count()) + " kept " +
          std::to_string(limit.rule.kept.count()) + ", by the lowest class " +
          std::to_string(limit.lowest_kept.count()) + " at most " + std::to_string(limit.holding.at_most) +
-         " penalty " + std::to_string(limit.penalty.count()) +
+         " penalty " + std::to_string(limit.penalty.time.count()) + " x " +
+         std::to_string(limit.penalty.growing) + " to " + std::to_string(limit.penalty.most.count()) +
          (limit.holding.settles ? "" : " never settled");
 }
 

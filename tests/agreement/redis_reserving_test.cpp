@@ -189,10 +189,19 @@ class Trace {
     if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{time_up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
-    if (pauses_ && chance_.up_to(2) == 0) limit.penalty = nanoseconds{(1 + chance_.up_to(50)) * kUs};
+    if (pauses_ && chance_.up_to(2) == 0) limit.penalty = some_penalty();
     limits_[i] = limit;
     accounts_[i].push_back({burst, interval, limit.holding.settles});
     said += std::to_string(now_) + ": limit " + std::to_string(i) + " " + text_of(limit) + "\n";
+  }
+
+  core::PenaltyTerms some_penalty() {
+    core::PenaltyTerms made{.time = nanoseconds{(1 + chance_.up_to(50)) * kUs}};
+    if (chance_.up_to(1) == 0) return made;
+    // Slots end at a whole microsecond.
+    made.growing = static_cast<std::uint32_t>(1000 + (has_slots_ ? 1000 : 250) * chance_.up_to(8));
+    made.most = made.time + nanoseconds{time_up_to(500 * kUs)};
+    return made;
   }
 
   void fill(Asked& asked) {

@@ -32,19 +32,21 @@ std::vector<Property> charge_properties();    // what is charged afterwards
 std::vector<Property> pause_properties();
 std::vector<Property> penalty_properties();  // the rest after a breach
 std::vector<Property> refund_properties();
-std::vector<Property> take_properties();  // as much as there is
-std::vector<Property> slot_properties();  // how many holds are open at once
+std::vector<Property> take_properties();   // as much as there is
+std::vector<Property> slot_properties();   // how many holds are open at once
+std::vector<Property> holds_properties();  // which of them are open
 std::vector<Property> calendar_properties();
 std::vector<Property> failure_properties();  // foreign values, a store that is away
 
 inline std::vector<Property> all_properties() {
   std::vector<Property> all;
-  for (const auto& some :
-       {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
-        answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
-        counted_at_grant_properties(), acquire_properties(), moves_up_properties(), charge_properties(),
-        pause_properties(), penalty_properties(), refund_properties(), take_properties(), slot_properties(),
-        calendar_properties(), failure_properties()}) {
+  for (const auto& some : {verdict_properties(),  all_or_none_properties(), class_properties(),
+                           identity_properties(), answer_properties(),      give_back_properties(),
+                           reset_properties(),    reserve_properties(),     counted_at_grant_properties(),
+                           acquire_properties(),  moves_up_properties(),    charge_properties(),
+                           pause_properties(),    penalty_properties(),     refund_properties(),
+                           take_properties(),     slot_properties(),        holds_properties(),
+                           calendar_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -228,7 +228,8 @@ class TestOpenApi(WithServer):
                 self.assertEqual({m.upper() for m in methods}, set(allowed) - {"OPTIONS", "HEAD"}, path)
             members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",),
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
-                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",)}
+                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",),
+                       "/v1/holds": ("HoldsOf",)}
             self.assertEqual(set(members) | {"/openapi.json"}, set(document["paths"]))
             for path, names in members.items():
                 detail = http.ask(path, {"?": 1})[2]["errors"][0]["detail"]
