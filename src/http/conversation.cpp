@@ -69,7 +69,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
     }
     if (parser_.skipping() && parser_.expects_continue() && used == input.size()) out += kContinue;
     told_to_continue_ = false;
-    take(out, when);
+    take(out, when, used == input.size());
     parser_.drop_body();
     when.arrived = std::max(when.arrived, when.now);
   }
@@ -77,10 +77,13 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   return closing_ ? input.size() : used;
 }
 
-// A request that is whole.
-void Conversation::take(std::string& out, net::Arrival when) {
+// A request that is whole; the last of those that have come. Who leaves tells the client not to ask here
+// again, and drops nothing that it has sent.
+void Conversation::take(std::string& out, net::Arrival when, bool last) {
   const Message& message = parser_.message();
-  framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
+  const bool leaves = last && service_.leaving.load(std::memory_order_relaxed);
+  framing_ = {
+      .minor = message.minor, .keep_alive = message.keep_alive && !leaves, .head = message.method == "HEAD"};
   service_.counters.count(&service::Counters::commands);
   std::unique_ptr<Exchange> exchange = loop_.take();
   const Handler* route = nullptr;

@@ -48,7 +48,7 @@ class Conversation final : public net::Conversation {
   void describe(net::ClientInfo& client) const override;
 
  private:
-  void take(std::string& out, net::Arrival when);
+  void take(std::string& out, net::Arrival when, bool last);
   bool judge(const Message& message, const Handler*& route, Reply& reply);
   bool judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
