@@ -50,6 +50,7 @@ TESTED = {
     "gateways/nginx_tokens.conf": "end_to_end/test_tokens.py Nginx",
     "pacing/plot.py": "examples/test_all.py Plot",
     "grafana/weir.json": "end_to_end/test_admin.py",
+    **{f"prometheus/{name}": "end_to_end/test_admin.py" for name in ("weir.rules.yml", "weir.rules_test.yml", "objectives.json")},
     "replay/access.log": "replay/test_agreement.py",
     "replay/make_log.py": "replay/test_agreement.py",
     **{f"envoy/{name}": "examples/test_envoy.py" for name in ("limits.yaml", "rls.yaml", "tokens.yaml", "tls.yaml")},

@@ -1,4 +1,4 @@
-"""Two weirs on hosts of their own that count in one Redis, behind a gateway of examples/gateways, and each of them replaced in its
+"""Two weirs on hosts of their own that count in one Redis, and a gateway of the examples that asks both. Each is replaced in its
 turn under traffic: no request is refused, and none goes unlimited. WEIR_LONG=1: more of them."""
 import collections
 import http.client
