@@ -191,6 +191,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   size("--penalty-memory", flags.penalty_memory, "most for how often keys were breached");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
+  time("--drain-grace", flags.drain_grace, "at the end serve on for this long, while /readyz says no");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
   time("--max-overdraft", flags.max_overdraft, "longest that charges may lock a limit beyond its burst");
   app.add_flag("--allow-refunds", s.allow_refunds, "take WEIR.REFUND for limits that do not say so, too");
@@ -312,6 +313,10 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));
+  settings.drain_grace = std::chrono::ceil<std::chrono::milliseconds>(
+      parse_time("drain-grace", flags.drain_grace, std::chrono::nanoseconds{0}));
+  if (settings.drain_grace > std::chrono::hours{1})
+    throw std::runtime_error("drain-grace: " + flags.drain_grace + " is above the maximum (1h)");
   settings.max_wait = std::chrono::floor<std::chrono::milliseconds>(
       parse_time("max-wait", flags.max_wait, std::chrono::milliseconds{1}));
   if (settings.max_wait > std::chrono::hours{24})

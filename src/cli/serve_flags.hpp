@@ -27,6 +27,7 @@ struct ServeFlags {
   std::string when_full = "deny";
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
+  std::string drain_grace = "0s";
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
   std::string rls_headers;

@@ -81,7 +81,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
       continue;
     }
     if (parser_.skipping() && parser_.expects_continue() && used + consumed == input.size()) out += kContinue;
-    if (!take(out, when)) break;
+    if (!take(out, when, used + consumed == input.size())) break;
     used += consumed;
     told_to_continue_ = false;
     parser_.drop_body();
@@ -91,10 +91,13 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   return closing_ ? input.size() : used;
 }
 
-// A request that is whole. False: it is to be taken later, for who sent it is not known yet.
-bool Conversation::take(std::string& out, net::Arrival when) {
+// A request that is whole; the last of those that have come. Who leaves tells the client not to ask here
+// again, and drops nothing that it has sent. False: it is to be taken later, for who sent it is not known yet.
+bool Conversation::take(std::string& out, net::Arrival when, bool last) {
   const Message& message = parser_.message();
-  framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
+  const bool leaves = last && service_.leaving.load(std::memory_order_relaxed);
+  framing_ = {
+      .minor = message.minor, .keep_alive = message.keep_alive && !leaves, .head = message.method == "HEAD"};
   std::unique_ptr<Exchange> exchange = loop_.take();
   const Handler* route = nullptr;
   const Head head = judge(message, route, exchange->reply);

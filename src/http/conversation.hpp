@@ -59,7 +59,7 @@ class Conversation final : public net::Conversation {
  private:
   enum class Head : std::uint8_t { runs, replied, waits };
 
-  bool take(std::string& out, net::Arrival when);
+  bool take(std::string& out, net::Arrival when, bool last);
   bool records_first(const Message& message, const Handler& route, Exchange& exchange);
   void run_recorded(Exchange& exchange, net::Arrival when);
   Head judge(const Message& message, const Handler*& route, Reply& reply);

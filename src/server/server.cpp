@@ -154,7 +154,7 @@ class Server::Impl {
       service_.descriptors = std::move(xds);
     }
     tell_changes(service_);
-    if (settings_.ratelimit) settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
+    settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
@@ -192,7 +192,7 @@ class Server::Impl {
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
-    shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
+    shutdown_ = std::make_unique<Shutdown>(main_context(), settings_.drain_grace, shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
     watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
     if (settings_.local)
@@ -455,9 +455,10 @@ class Server::Impl {
     return "the store: " + (store.why.empty() ? std::string(name_of(store.state)) : store.why);
   }
 
-  // The health check of envoyproxy/ratelimit. Any thread.
+  // What gRPC's health and the health check of envoyproxy/ratelimit tell. Any thread.
   std::string why_not_healthy() const {
     if (stage_.load(std::memory_order_acquire) == Stage::draining) return "draining";
+    if (!settings_.ratelimit) return {};
     const auto made = service_.descriptors ? service_.descriptors->current() : nullptr;
     if (settings_.ratelimit->needs_domain && (!made || made->domains() == 0))
       return "no domain is configured";
@@ -502,10 +503,14 @@ class Server::Impl {
     const auto all = [this](void (Worker::*what)()) {
       for (const auto& worker : workers_) (*worker.*what)();
     };
-    return {.begin =
+    return {.leave =
                 [this] {
                   stage_.store(Stage::draining, std::memory_order_release);
+                  service_.leaving.store(true, std::memory_order_relaxed);
                   manager_->stopping();
+                },
+            .drain =
+                [this] {
                   reload_->stop();
                   if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();

@@ -6,6 +6,7 @@
 // Not for: deciding (that is store::Store).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -111,6 +112,7 @@ class Service {
   std::function<void(const steering::OperatorEvent&)> tell = [](const steering::OperatorEvent&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
+  std::atomic<bool> leaving{false};  // it will stop accepting before long
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
   std::function<void()> save_soon = [] {};
   // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.

@@ -50,7 +50,7 @@ class TestHelp(WithFolder):
 
     def test_help_of_serve_names_every_setting_and_its_default(self):
         _, out, _ = weir("serve", "--help")
-        for flag in ("resp", "unix-socket", "http", "http-token", "threads", "memory", "when-full", "max-connections", "stall-timeout",
+        for flag in ("resp", "unix-socket", "http", "http-token", "threads", "memory", "when-full", "max-connections", "stall-timeout", "drain-grace",
                      "user", "password", "tls-cert", "tls-key", "tls-ca", "store", "store-tls-ca",
                      "store-tls-cert", "store-tls-key", "snapshot", "snapshot-every", "ignore-bad-snapshot",
                      "insecure", "log-level", "config"):
@@ -132,6 +132,7 @@ class TestBadFlags(WithFolder):
                 ("memory", "", "memory"), ("memory", "-1MiB", "-1MiB"), ("memory", "99999999999999999999", "memory"),
                 ("when-full", "evict", "evict", "deny"), ("max-connections", "0", "max-connections"),
                 ("stall-timeout", "0s", "0s", "1s"), ("stall-timeout", "30", "'30'"), ("stall-timeout", "soon", "soon"),
+                ("drain-grace", "61min", "61min", "1h"), ("drain-grace", "1", "'1'"),
                 ("snapshot-every", "1ms", "10ms"), ("snapshot-every", "-1s", "-1s"),
                 ("log-level", "loud", "loud", "debug")):
             with self.subTest(flag=flag, value=value):
