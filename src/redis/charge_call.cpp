@@ -172,6 +172,7 @@ class ChargeCall final : public StoreCall {
 }  // namespace
 
 void charge(StoreParts& in, Request& request, nanoseconds now) {
+  if (request.charge->others_free) return charge_others_free(in, request, now);
   if (auto why = store::cannot_charge(request.checks, request.charge->outside))
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(

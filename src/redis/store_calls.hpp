@@ -6,6 +6,7 @@
 //   take_call.cpp       as much of several limits as there is
 //   reserve_call.cpp    what is charged for a later moment
 //   charge_call.cpp     what is charged afterwards
+//   others_free_call.cpp  the same, where those that are over leave the others free
 //   penalty_call.cpp    the rest after a breach
 //   undo_call.cpp       what ends a reservation: it is cancelled, or settled
 //   reset_call.cpp      keys that are to be forgotten
@@ -77,6 +78,7 @@ void check_jointly(StoreParts& in, store::Request& request, std::chrono::nanosec
 void take(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void charge_others_free(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 
