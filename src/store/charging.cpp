@@ -87,11 +87,12 @@ std::optional<std::string> cannot_charge(std::span<const Check> checks, const Ou
 }
 
 std::optional<std::string> cannot_charge(std::span<const Check> checks, const ChargeTerms& terms) {
-  const bool are_plain = terms.outside.form == Outside::Form::cost &&
-                         std::all_of(checks.begin(), checks.end(),
-                                     [](const Check& each) { return each.is_plain(); });
-  if (terms.others_free && !are_plain)
-    return "where others are left free, costs are charged, by checks that are neither shadows nor inside one";
+  const auto is_plain = [](const Check& each) {
+    return each.is_plain() && each.limit->rule.kept.count() == 0;
+  };
+  if (terms.others_free && (terms.outside.form != Outside::Form::cost ||
+                            !std::all_of(checks.begin(), checks.end(), is_plain)))
+    return "only costs can leave others free, and no shadow, guarantee or class";
   return cannot_charge(checks, terms.outside);
 }
 

@@ -168,7 +168,7 @@ struct ReservationTerms {
 // Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none is,
 // all are. A check is over when more would be owed than its limit admits; one that costs nothing, when more is
 // owed already. That is found out first, of all checks, by what their keys owe then, and they are charged in
-// their order, so two may have the same limit and key. None is a shadow, and none is inside another.
+// their order, so two may have the same limit and key. None is a shadow, is inside another, or keeps anything free.
 //
 // Each decision tells how its limit stands after those before it and with it: denied when more is owed than it
 // admits. No denial is a breach.

@@ -253,7 +253,7 @@ class Trace {
     asked.outside = Outside(Outside::Form::cost, 1, nanoseconds{chance_.up_to(2) == 0 ? 50 * kUs : 1'000'000'000});
     for (std::int64_t left = 1 + chance_.up_to(4); left > 0; --left) {
       const std::size_t i = any();
-      if (is_slots(i)) continue;
+      if (is_slots(i) || limits_[i].rule.kept.count() != 0) continue;
       const auto bit = static_cast<std::uint16_t>(1 << asked.checks.size());
       // Costs that may not fit are charged, or are not, and neither is counted as an act.
       if (chance_.up_to(2) == 0) asked.others_free->if_it_fits |= bit;
