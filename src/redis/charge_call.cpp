@@ -158,6 +158,7 @@ class ChargeCall final : public StoreCall {
     request->source = its.local ? Source::fallback : Source::store;
     const store::Charging charging{*request->charge, its.told};
     charging.tell(*request);
+    request->charged = its.fault == Fault::none;
     request->fault = its.fault;
     request->why = std::move(its.why);
     if (its.fault != Fault::none) request->by = static_cast<std::uint8_t>(its.by);

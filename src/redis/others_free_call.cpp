@@ -196,6 +196,7 @@ class OthersFreeCall final : public StoreCall {
     for (std::size_t i = 0; i < request->checks.size(); ++i) request->checks[i].decision = its_->decisions[i];
     its_->charging.tell(*request);
     request->source = its_->local ? Source::fallback : Source::store;
+    request->charged = its_->fault == Fault::none;
     request->fault = its_->fault;
     request->why = std::move(its_->why);
     if (its_->fault != Fault::none) request->by = static_cast<std::uint8_t>(its_->by);

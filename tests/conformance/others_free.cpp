@@ -109,6 +109,40 @@ void shadows_and_what_is_left_cannot_leave_others_free(Trial& trial) {
   }
 }
 
+void a_foreign_value_charges_none_of_them(Trial& trial) {
+  const Limit limit = trial.limit("5/h algorithm=fixed_window", 1);
+  if (!trial.world.put_foreign_value(limit, "foreign")) {
+    trial.skipped = "nothing but weir writes into it";
+    return;
+  }
+  TestRequest question({{limit, "a"}, {limit, "foreign"}}, Verb::charge);
+  question.charging.others_free.emplace();
+  trial.ask(question);
+  trial.expect(question.fault == Fault::foreign_value, "a foreign value is a fault");
+  trial.equal(said_of(charge_some(trial, {{limit, "a", 0}})), "5 left", "the other");
+}
+
+void without_its_store_the_fallback_leaves_others_free(Trial& trial) {
+  if (!trial.world.fall_silent()) {
+    trial.skipped = "its states are in this process and cannot fall silent";
+    return;
+  }
+  const Limit one = trial.limit("1/h algorithm=fixed_window", 1);
+  const Limit many = trial.limit("9/h", 2);
+  std::string said;
+  for (int i = 0; i < 3; ++i) {
+    TestRequest question({{one, "a"}, {many, "a"}}, Verb::charge);
+    question.charging.others_free.emplace();
+    question.patience = 5ms;
+    trial.submit({&question});
+    trial.world.advance(5ms);
+    trial.settle();
+    trial.expect(question.source == Source::fallback, "the fallback decided");
+    said += said_of({question.checks[0].decision, question.checks[1].decision}) + ". ";
+  }
+  trial.equal(said, "0 left; 8 left. over, 0 left; 8 left. over, 0 left; 8 left. ", "told");
+}
+
 // The rule in other words: of all keys by themselves, what they owe, and who is over by that.
 class Ledger {
  public:
@@ -221,6 +255,9 @@ std::vector<Property> others_free_properties() {
            what_has_to_leave_one_is_over_where_nothing_is_left},
           {"shadows_and_what_is_left_cannot_leave_others_free",
            shadows_and_what_is_left_cannot_leave_others_free},
+          {"a_foreign_value_charges_none_of_them", a_foreign_value_charges_none_of_them},
+          {"without_its_store_the_fallback_leaves_others_free",
+           without_its_store_the_fallback_leaves_others_free},
           {"charges_that_leave_others_free_are_what_the_rule_says",
            charges_that_leave_others_free_are_what_the_rule_says}};
 }
