@@ -84,9 +84,9 @@ void judge_xds(const ServeFlags& flags, const CLI::App& app, Settings& settings)
 }
 
 // These say something about `--rls`.
-constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
-                               "rls-shadow-mode", "rls-quota-mode",       "rls-charge",
-                               "grpc-max-connection-age"};
+constexpr std::array kOfRls = {
+    "rls-headers",    "rls-dynamic-metadata", "rls-on-bad-request",     "rls-shadow-mode",
+    "rls-quota-mode", "rls-charge",           "grpc-max-connection-age"};
 
 void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
   if (flags.rls.empty()) {

@@ -83,9 +83,7 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   to.number(charges.size());
   for (const ScriptCharge& each : charges) to.bulk(each.ask.key);
   for (const ScriptCharge& each : charges)
-    each.ask.rule->algorithm == Algorithm::gcra
-        ? append_gcra(to, each)
-        : append_window(to, each);
+    each.ask.rule->algorithm == Algorithm::gcra ? append_gcra(to, each) : append_window(to, each);
   if (now) to.bulk(time_word(*now));
 }
 

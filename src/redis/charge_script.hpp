@@ -23,8 +23,8 @@ namespace weir::inline v0_1::redis {
 struct ScriptCharge {
   ScriptCheck ask;
   std::optional<Outside> outside{};
-  // Of all of a call or of none: those that are over leave the others free (store::OthersFree), and it is over
-  // when that many units beyond its own do not fit.
+  // Of all of a call or of none: those that are over leave the others free (store::OthersFree), and it is
+  // over when that many units beyond its own do not fit.
   std::optional<int> beyond{};
 };
 
@@ -37,7 +37,8 @@ const std::string& charge_sha();
 void append_charge(std::string& out, std::span<const ScriptCharge> charges,
                    std::optional<std::chrono::nanoseconds> now = {});
 
-// What each owed before, when those before it had been charged, and when that was. Otherwise why not, as below.
+// What each owed before, when those before it had been charged, and when that was. Otherwise why not, as
+// below.
 struct ChargedStates {
   std::chrono::nanoseconds now{0};
   std::array<core::TwoWords, store::kMostChecks> before{};

@@ -50,9 +50,9 @@ struct OpenOthersFree {
   std::vector<KeptCheck> checks{};
   std::array<Decision, store::kMostChecks> decisions{};
   std::map<std::uint16_t, std::vector<std::size_t>> slots{};
-  std::size_t open = 0;      // calls
-  bool undecided = false;    // nothing is charged, and a slot has not said what it has
-  bool local = false;        // the fallback has decided some
+  std::size_t open = 0;    // calls
+  bool undecided = false;  // nothing is charged, and a slot has not said what it has
+  bool local = false;      // the fallback has decided some
   Fault fault = Fault::none;
   std::size_t by = 0;  // with a fault: the check that has it
   std::string why{};
@@ -120,7 +120,10 @@ class OthersFreeCall final : public StoreCall {
       fail(result.cause, std::string(result.error), now);
     }
     if (--its_->open > 0) return;
-    if (its_->undecided) decide_here(its_->all(), now);
+    if (its_->undecided) {
+      its_->charging.over = 0;
+      decide_here(its_->all(), now);
+    }
     if (asks_ != Asks::states || its_->local || its_->fault != Fault::none || its_->ticket.cancelled())
       return conclude();
     // One that is not charged may have the key of one that is, and tells what that has left.
@@ -138,8 +141,8 @@ class OthersFreeCall final : public StoreCall {
     in_.tally.decided(now);
     if (asks_ != Asks::charges) {
       for (std::size_t i = 0; i < of_.size(); ++i)
-        its_->charging.find_whether_over(of_[i], check(i).limit.rule, states.before[first_of(i)], states.now,
-                                         check(i).check());
+        its_->decisions[of_[i]] = its_->charging.find_whether_over(
+            of_[i], check(i).limit.rule, states.before[first_of(i)], states.now, check(i).check());
     }
     for (std::size_t i = 0; i < of_.size(); ++i) tell(i, states, now);
   }
@@ -155,8 +158,17 @@ class OthersFreeCall final : public StoreCall {
         asks_ == Asks::states
             ? its_->charging.charge_for(of_[i], rule, states.before[i], states.now, Cost{0}, false)
             : its_->charging.charge(of_[i], rule, states.before[i], states.now, check(i).check(), false);
-    its_->decisions[of_[i]] = step.decision();
-    in_.known.learn_of_look(rule, core::decide(rule, step.next, states.now, Cost{0}).decision(), check(i), now);
+    tell(of_[i], step.decision());
+    in_.known.learn_of_look(rule, core::decide(rule, step.next, states.now, Cost{0}).decision(), check(i),
+                            now);
+  }
+
+  // What has been found over stays so, or the request would pass, for which the others are not charged: a
+  // window may have ended meanwhile.
+  void tell(std::size_t i, const Decision& decision) {
+    const store::Charging& charging = its_->charging;
+    const bool was_over = asks_ != Asks::all && charging.over != 0 && charging.charges(i);
+    if (!was_over || charging.is_over(i, decision)) its_->decisions[i] = decision;
   }
 
   // Where limits count here while the store is away, it is decided here; elsewhere nobody can.
@@ -187,7 +199,7 @@ class OthersFreeCall final : public StoreCall {
     std::vector<store::Check> checks;
     for (const std::size_t i : of) checks.push_back(its_->checks[i].check());
     in_.fallback.count(checks, now, store::Verb::charge, &terms);
-    for (std::size_t i = 0; i < of.size(); ++i) its_->decisions[of[i]] = checks[i].decision;
+    for (std::size_t i = 0; i < of.size(); ++i) tell(of[i], checks[i].decision);
   }
 
   void conclude() {

@@ -62,18 +62,37 @@ TEST(SharedOthersFree, keys_of_one_slot_are_one_call_and_those_of_several_are_as
     EXPECT_EQ(three.ask(world), "there: over 0 9 9");
     const std::string& a = three.keys[0];
     const std::string all = "charge " + a + " + " + three.keys[1] + " + " + three.keys[2];
-    const std::string apart = "charge " + a + " | charge " + three.keys[1] + " | charge " + three.keys[2] +
-                              " | charge " + a;
+    const std::string apart =
+        "charge " + a + " | charge " + three.keys[1] + " | charge " + three.keys[2] + " | charge " + a;
     EXPECT_EQ(world.asked(), cluster ? apart : all);
   }
 }
 
-// Those that are charged in the store would not be if it were known; here they are decided anew.
+// Asked, it owed a unit; when it is charged, that has drained.
+TEST(SharedOthersFree, what_was_over_when_it_was_asked_is_told_so_though_time_has_passed) {
+  SharedWorld world(kCluster);
+  OfThree three;
+  three.limits[0].rule = rule("1/100ms");
+  three.request.patience = 200ms;
+  three.ask(world);
+  world.run(1s);
+  world.latency = [] { return 15ms; };
+  world.submit(three.request);
+  world.run(110ms);  // it has been charged at 45 ms
+  EXPECT_EQ(three.said(), "there: 0 8 8");
+  world.submit(three.request);
+  world.run(110ms);
+  EXPECT_EQ(three.said(), "there: over 0 8 8");
+  EXPECT_EQ(three.answers, 2);
+}
+
 TEST(SharedOthersFree, while_a_node_is_silent_all_is_decided_here_and_nothing_is_charged_there) {
   SharedWorld world(kCluster);
   OfThree three;
   EXPECT_EQ(three.ask(world), "there: 0 9 9");
-  world.fate = [](const Deed& deed) { return deed.name == "charge" && host_of(deed.parts[0].key) == "c" ? kNothing : Fate{}; };
+  world.fate = [](const Deed& deed) {
+    return deed.name == "charge" && host_of(deed.parts[0].key) == "c" ? kNothing : Fate{};
+  };
   EXPECT_EQ(three.ask(world), "here: over 0 9 9");
   world.fate = [](const Deed&) { return Fate{}; };
   world.run(10s);
@@ -92,7 +111,8 @@ TEST(SharedOthersFree, a_charge_that_is_not_answered_is_decided_here) {
 }
 
 TEST(SharedOthersFree, what_does_not_count_here_is_a_fault_and_so_is_a_foreign_value) {
-  for (const auto& [fate, fault] : {std::pair(kNothing, "down"), {says("-WRONGTYPE what is this\r\n"), "foreign"}}) {
+  for (const auto& [fate, fault] :
+       {std::pair(kNothing, "down"), {says("-WRONGTYPE what is this\r\n"), "foreign"}}) {
     SharedWorld world(kCluster);
     OfThree three(OnStoreError::allow);
     world.fate = [&fate](const Deed& deed) { return deed.name == "charge" ? fate : Fate{}; };
@@ -110,7 +130,8 @@ TEST(SharedOthersFree, one_that_is_cancelled_is_not_charged_any_more) {
   world.store().cancel(three.request);
   world.run(1s);
   EXPECT_EQ(three.answers, 0);
-  EXPECT_EQ(world.asked(), "charge " + three.keys[0] + " | charge " + three.keys[1] + " | charge " + three.keys[2]);
+  EXPECT_EQ(world.asked(),
+            "charge " + three.keys[0] + " | charge " + three.keys[1] + " | charge " + three.keys[2]);
 }
 
 }  // namespace

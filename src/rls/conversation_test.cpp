@@ -114,9 +114,8 @@ descriptors:
     const std::string path = testing::TempDir() + "weir-rls-conversation-" + std::to_string(getpid());
     std::filesystem::create_directories(path);
     std::ofstream(path + "/tree.yaml") << kTrees;
-    service.descriptors =
-        std::make_unique<service::DescriptorsInForce>(service::DescriptorsInForce::Options{
-            .path = path, .wall_clock = service.options().wall_clock});
+    service.descriptors = std::make_unique<service::DescriptorsInForce>(
+        service::DescriptorsInForce::Options{.path = path, .wall_clock = service.options().wall_clock});
     const bool read = service.descriptors->reload().empty();
     std::filesystem::remove_all(path);
     return read;

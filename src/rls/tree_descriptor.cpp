@@ -120,7 +120,8 @@ void add_part(service::Asking& asking, Question& joint, const DescriptorMatch& m
   check.key = part.checks[0].key;
   check.cost = part.checks[0].cost;
   const auto bit = static_cast<std::uint16_t>(1U << i);
-  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own) joint.charge->others_free->if_it_fits |= bit;
+  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own)
+    joint.charge->others_free->if_it_fits |= bit;
   // A limit of 0 counts as one of 1.
   if (match.outcome == Outcome::zero) joint.charge->others_free->leaves_one |= bit;
 }

@@ -38,8 +38,7 @@ std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
-         more->limits.capacity() * sizeof(store::Limit) +
-         (more->keeps_asked ? more->asked.bytes() : 0);
+         more->limits.capacity() * sizeof(store::Limit) + (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

@@ -35,17 +35,20 @@ core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core:
   if (lost) lose(each, state);
   told[which] = each;
   const Verdict verdict = each.overdraft > 0 ? Verdict::denied : Verdict::allowed;
-  return {verdict,   rule.quota.burst(),
-          each.remaining, static_cast<std::uint64_t>(each.wait.count()),
-          static_cast<std::uint64_t>(each.reset_after.count()), each.next,
+  return {verdict,
+          rule.quota.burst(),
+          each.remaining,
+          static_cast<std::uint64_t>(each.wait.count()),
+          static_cast<std::uint64_t>(each.reset_after.count()),
+          each.next,
           each.changes};
 }
 
-void Charging::find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
-                                 nanoseconds now, const Check& check) {
-  const core::Step step = charge_for(which, rule, state, now, check.cost, false);
-  const bool none_left = has(terms.others_free->leaves_one, which) && step.remaining == 0;
-  if (step.verdict != Verdict::allowed || none_left) over |= static_cast<std::uint16_t>(1U << which);
+Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                                     nanoseconds now, const Check& check) {
+  const Decision found = charge_for(which, rule, state, now, check.cost, false).decision();
+  if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
+  return found;
 }
 
 void Charging::tell(Request& request) const {
@@ -90,8 +93,8 @@ std::optional<std::string> cannot_charge(std::span<const Check> checks, const Ch
   const auto is_plain = [](const Check& each) {
     return each.is_plain() && each.limit->rule.kept.count() == 0;
   };
-  if (terms.others_free && (terms.outside.form != Outside::Form::cost ||
-                            !std::all_of(checks.begin(), checks.end(), is_plain)))
+  if (terms.others_free &&
+      (terms.outside.form != Outside::Form::cost || !std::all_of(checks.begin(), checks.end(), is_plain)))
     return "only costs can leave others free, and no shadow, guarantee or class";
   return cannot_charge(checks, terms.outside);
 }

@@ -39,11 +39,15 @@ struct Charging {
   std::array<std::uint64_t, kMostChecks> least{};  // by check; the least that a refund may leave the tat at
   std::uint16_t over{};                            // one bit for each check, of OthersFree
 
-  // Of OthersFree, for each check before the first is charged.
-  void find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
-                         std::chrono::nanoseconds now, const Check& check);
+  // Of OthersFree, for each check before the first is charged; what it would be told.
+  Decision find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                             std::chrono::nanoseconds now, const Check& check);
   // Of OthersFree, once that is found: what charge() charges.
   bool charges(std::size_t which) const { return over == 0 || has(over, which); }
+  // Of OthersFree: whether what is told says that it is over.
+  bool is_over(std::size_t which, const Decision& told_of) const {
+    return !told_of.allowed() || (has(terms.others_free->leaves_one, which) && told_of.remaining == 0);
+  }
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {

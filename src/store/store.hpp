@@ -165,13 +165,13 @@ struct ReservationTerms {
   std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe
 };
 
-// Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none is,
-// all are. A check is over when more would be owed than its limit admits; one that costs nothing, when more is
-// owed already. That is found out first, of all checks, by what their keys owe then, and they are charged in
-// their order, so two may have the same limit and key. None is a shadow, is inside another, or keeps anything free.
+// Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none
+// is, all are. A check is over when more would be owed than its limit admits; one that costs nothing, when
+// more is owed already. That is found out of all before the first is charged, so two may have the same limit
+// and key; then they are charged in their order. None is a shadow, is inside another, or keeps anything free.
 //
-// Each decision tells how its limit stands after those before it and with it: denied when more is owed than it
-// admits. No denial is a breach.
+// Each decision tells how its limit stands after its own charge and those before it: denied when more is owed
+// than it admits. No denial is a breach.
 struct OthersFree {
   // One bit for each check: it is charged and decided as by Verb::check, so that nothing is charged where it
   // does not fit.
@@ -188,8 +188,8 @@ struct ChargeTerms {
   std::uint64_t client = 0;  // of a pause: as in ReservationTerms
   std::optional<OthersFree> others_free{};
 
-  // Answered, but with others_free, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
-  // refund, of the one that gave back least.
+  // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
+  // refund, of the one that gave back least. With others_free the decisions are the answer instead.
   Charged told{};  // what is dropped is of all of them
 };
 

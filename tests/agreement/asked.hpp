@@ -28,7 +28,7 @@ struct Asked {
   std::size_t id = 0;
   std::optional<std::uint64_t> actual{};
   std::vector<store::Actual> actuals{};
-  Outside outside = Cost{1};          // of a charge
+  Outside outside = Cost{1};  // of a charge
   std::optional<store::OthersFree> others_free{};
   std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
 };

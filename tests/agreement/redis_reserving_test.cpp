@@ -250,7 +250,8 @@ class Trace {
   // Some twice, and all by their own costs.
   void charge_others_free(Asked& asked) {
     asked.others_free.emplace();
-    asked.outside = Outside(Outside::Form::cost, 1, nanoseconds{chance_.up_to(2) == 0 ? 50 * kUs : 1'000'000'000});
+    asked.outside =
+        Outside(Outside::Form::cost, 1, nanoseconds{chance_.up_to(2) == 0 ? 50 * kUs : 1'000'000'000});
     for (std::int64_t left = 1 + chance_.up_to(4); left > 0; --left) {
       const std::size_t i = any();
       if (is_slots(i) || limits_[i].rule.kept.count() != 0) continue;

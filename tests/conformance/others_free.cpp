@@ -45,7 +45,8 @@ void where_one_is_over_it_is_charged_and_no_other(Trial& trial) {
   trial.equal(said_of(charge_some(trial, {{small, "a"}, {large, "a"}})), "1 left; 9 left", "the first");
   trial.equal(said_of(charge_some(trial, {{small, "a"}, {large, "a"}})), "0 left; 8 left", "the second");
   for (int i = 0; i < 3; ++i)
-    trial.equal(said_of(charge_some(trial, {{large, "a"}, {small, "a"}})), "8 left; over, 0 left", "one that is over");
+    trial.equal(said_of(charge_some(trial, {{large, "a"}, {small, "a"}})), "8 left; over, 0 left",
+                "one that is over");
   // It has counted what it denied: 5 of 7.
   const Limit more = trial.limit("7/h algorithm=fixed_window", 1);
   trial.equal(said_of(charge_some(trial, {{more, "a", 2}, {large, "a"}})), "0 left; 7 left", "then");
@@ -65,7 +66,8 @@ void a_look_that_is_over_leaves_the_others_free(Trial& trial) {
 void one_key_twice_is_charged_twice_unless_one_is_over(Trial& trial) {
   const Limit limit = trial.limit("4/h algorithm=fixed_window", 1);
   trial.equal(said_of(charge_some(trial, {{limit, "a"}, {limit, "a", 2}})), "3 left; 1 left", "both fit");
-  trial.equal(said_of(charge_some(trial, {{limit, "a"}, {limit, "a", 2}})), "1 left; over, 0 left", "the second does not");
+  trial.equal(said_of(charge_some(trial, {{limit, "a"}, {limit, "a", 2}})), "1 left; over, 0 left",
+              "the second does not");
   trial.equal(said_of(charge_some(trial, {{limit, "b", 3}, {limit, "b", 3}})), "1 left; over, 0 left",
               "both fit, each without the other");
   trial.equal(said_of(charge_some(trial, {{limit, "c", 9}, {limit, "c"}})), "over, 0 left; over, 0 left",
@@ -80,10 +82,13 @@ void what_is_charged_if_it_fits_takes_nothing_where_it_does_not(Trial& trial) {
   const auto denied = charge_some(trial, {{limit, "a", 2}, {other, "a"}}, how);
   trial.equal(said_of(denied), "over, 0 left; 8 left", "it does not");
   trial.equal(denied[0].retry_after.value_or(0ns).count(), nanoseconds{2s}.count(), "retry_after of 2");
-  trial.expect(charge_some(trial, {{limit, "a", 3}}, how)[0].verdict == Verdict::never, "more than it ever has");
+  trial.expect(charge_some(trial, {{limit, "a", 3}}, how)[0].verdict == Verdict::never,
+               "more than it ever has");
   trial.world.advance(2s);
-  trial.equal(said_of(charge_some(trial, {{limit, "a", 2}, {other, "a"}}, how)), "0 left; 8 left", "it fits again");
-  trial.equal(said_of(charge_some(trial, {{limit, "a"}, {other, "a"}})), "over, 0 left; 8 left", "without that");
+  trial.equal(said_of(charge_some(trial, {{limit, "a", 2}, {other, "a"}}, how)), "0 left; 8 left",
+              "it fits again");
+  trial.equal(said_of(charge_some(trial, {{limit, "a"}, {other, "a"}})), "over, 0 left; 8 left",
+              "without that");
   trial.equal(charge_some(trial, {{limit, "a"}}, how)[0].retry_after.value_or(0ns).count(),
               nanoseconds{2s}.count(), "what was charged then drains first");
 }
@@ -92,9 +97,12 @@ void what_has_to_leave_one_is_over_where_nothing_is_left(Trial& trial) {
   const Limit one = trial.limit("1/h algorithm=fixed_window", 1);
   const Limit other = trial.limit("10/h algorithm=fixed_window", 2);
   const OthersFree how{.leaves_one = 1};
-  trial.equal(said_of(charge_some(trial, {{one, "a", 0}, {other, "a"}}, how)), "1 left; 9 left", "a look at nothing");
-  trial.equal(said_of(charge_some(trial, {{one, "a"}, {other, "a"}}, how)), "0 left; 9 left", "the first unit");
-  trial.equal(said_of(charge_some(trial, {{one, "a", 0}, {other, "a"}}, how)), "0 left; 9 left", "a look at it");
+  trial.equal(said_of(charge_some(trial, {{one, "a", 0}, {other, "a"}}, how)), "1 left; 9 left",
+              "a look at nothing");
+  trial.equal(said_of(charge_some(trial, {{one, "a"}, {other, "a"}}, how)), "0 left; 9 left",
+              "the first unit");
+  trial.equal(said_of(charge_some(trial, {{one, "a", 0}, {other, "a"}}, how)), "0 left; 9 left",
+              "a look at it");
 }
 
 void shadows_and_what_is_left_cannot_leave_others_free(Trial& trial) {
@@ -191,8 +199,8 @@ class Ledger {
   std::map<std::pair<std::uint64_t, std::string>, core::TwoWords> states_;
 };
 
-// Under numbers that change, of gcra and of both kinds of fixed windows, some twice in a request; and in every other
-// trace with keys that a cluster has in several slots.
+// Under numbers that change, of gcra and of both kinds of fixed windows, some twice in a request; and in
+// every other trace with keys that a cluster has in several slots.
 void charges_that_leave_others_free_are_what_the_rule_says(Trial& trial) {
   core::Chance random;
   const std::vector<std::string> rules = {"1/s burst 5",

@@ -40,12 +40,13 @@ std::vector<Property> failure_properties();  // foreign values, a store that is 
 
 inline std::vector<Property> all_properties() {
   std::vector<Property> all;
-  for (const auto& some :
-       {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
-        answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
-        counted_at_grant_properties(), acquire_properties(), moves_up_properties(), charge_properties(),
-        others_free_properties(), pause_properties(), penalty_properties(), refund_properties(), take_properties(), slot_properties(),
-        calendar_properties(), failure_properties()}) {
+  for (const auto& some : {verdict_properties(),     all_or_none_properties(), class_properties(),
+                           identity_properties(),    answer_properties(),      give_back_properties(),
+                           reset_properties(),       reserve_properties(),     counted_at_grant_properties(),
+                           acquire_properties(),     moves_up_properties(),    charge_properties(),
+                           others_free_properties(), pause_properties(),       penalty_properties(),
+                           refund_properties(),      take_properties(),        slot_properties(),
+                           calendar_properties(),    failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
