@@ -215,7 +215,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--rls-quota-mode", s.rls_options.quota,
                "all limits of --rls-config or --rls-xds are in quota mode");
   choice("--rls-charge", flags.rls_charge, {"each", "others-free"},
-         "what is charged where one descriptor of a message is over: each, or those that are over");
+         "what Envoy's descriptors are charged when one is over");
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,
