@@ -85,8 +85,9 @@ void judge_xds(const ServeFlags& flags, const CLI::App& app, Settings& settings)
 }
 
 // These say something about `--rls`.
-constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
-                               "rls-shadow-mode", "rls-quota-mode",       "grpc-max-connection-age"};
+constexpr std::array kOfRls = {
+    "rls-headers",    "rls-dynamic-metadata", "rls-on-bad-request",     "rls-shadow-mode",
+    "rls-quota-mode", "rls-charge",           "grpc-max-connection-age"};
 
 void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
   if (flags.rls.empty()) {
@@ -97,6 +98,7 @@ void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings)
   }
   rls::RlsOptions& options = settings.rls_options;
   options.bad_is_error = flags.rls_on_bad_request == "error";
+  options.others_free = flags.rls_charge == "others-free";
   options.max_age =
       parse_time("grpc-max-connection-age", flags.grpc_max_connection_age, std::chrono::seconds{1});
   options.headers_of_answers = flags.rls_headers == "answers";
@@ -218,6 +220,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                "deny no request of Envoy's, and tell what would be");
   app.add_flag("--rls-quota-mode", s.rls_options.quota,
                "all limits of --rls-config or --rls-xds are in quota mode");
+  choice("--rls-charge", flags.rls_charge, {"each", "others-free"},
+         "what Envoy's descriptors are charged when one is over");
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,

@@ -31,6 +31,7 @@ struct ServeFlags {
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
   std::string rls_headers;
+  std::string rls_charge = "each";
   std::string rls_on_bad_request = "deny";
   std::string grpc_max_connection_age = "24h";
   std::string log_level = "info";

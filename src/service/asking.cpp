@@ -85,6 +85,14 @@ void Asking::add_answered(std::uint8_t form) {
   some_answered_ = true;
 }
 
+Question& Asking::add_part(Question& whole, std::uint8_t form) {
+  Question& question = add_bare(Verb::check, form);
+  question.state = State::answered;
+  some_answered_ = true;
+  whole.more_of().parts.push_back(&question);
+  return question;
+}
+
 bool Asking::end_wait(bool with_error) {
   if (!acquiring() || !asker_.acquiring()->end(*pending_.back())) return false;
   pending_.back()->more->ended = with_error;

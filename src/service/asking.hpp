@@ -85,6 +85,8 @@ class Asking {
     *question.charge = {.outside = outside, .client = client_};
     return question;
   }
+  // A part of that one, which has its answer when the other has.
+  Question& add_part(Question& whole, std::uint8_t form);
   // One that is reserved for now and held, whose checks the caller fills.
   Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
     Question& question = add_bare(store::Verb::reserve, form);

@@ -183,15 +183,31 @@ struct ReservationTerms {
   std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe
 };
 
+// Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none
+// is, all are. A check is over when more would be owed than its limit admits; one that costs nothing, when
+// more is owed already. That is found out of all before the first is charged, so two may have the same limit
+// and key; then they are charged in their order. None is a shadow, is inside another, or keeps anything free.
+//
+// Each decision tells how its limit stands after its own charge and those before it: denied when more is owed
+// than it admits. No denial is a breach.
+struct OthersFree {
+  // One bit for each check: it is charged and decided as by Verb::check, so that nothing is charged where it
+  // does not fit.
+  std::uint16_t if_it_fits = 0;
+  // The same: it is over as soon as nothing would be left.
+  std::uint16_t leaves_one = 0;
+};
+
 // What happened outside, and what came of telling it.
 struct ChargeTerms {
   // Asked. With Form::remaining `units` are left at each limit; with Form::cost and Form::refund each check
   // has its own.
   Outside outside{};
   std::uint64_t client = 0;  // of a pause: as in ReservationTerms
+  std::optional<OthersFree> others_free{};
 
   // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
-  // refund, of the one that gave back least.
+  // refund, of the one that gave back least. With others_free the decisions are the answer instead.
   Charged told{};  // what is dropped is of all of them
 };
 
@@ -220,7 +236,7 @@ struct Request {
   };
 
   // Filled by the asker. No two checks of a request have the same limit (its id) and key: that is
-  // Fault::unsuitable.
+  // Fault::unsuitable, but with OthersFree.
   std::span<Check> checks{};
   Verb verb = Verb::check;
   // Filled by the store, as are those at the end; here they take no room of their own.
