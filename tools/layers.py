@@ -68,7 +68,7 @@ LIBRARIES = {
     "Beast": Library(("boost/beast",), {"Boost::headers"}),
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
-    "POSIX": Library(("arpa/", "dirent.h", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "time.h",
+    "POSIX": Library(("arpa/", "dirent.h", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "termios.h", "time.h",
                       "unistd.h")),
     "RE2": Library(("re2/",), {"${WEIR_RE2}"}),
     "date": Library(("date/",), {"date::date-tz"}),

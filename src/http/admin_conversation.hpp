@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/admission.hpp"
+#include "http/doorkeeper.hpp"
 #include "http/parser.hpp"
 #include "http/writer.hpp"
 #include "net/conversation.hpp"
@@ -54,8 +54,8 @@ class AdminConversation final : public net::Conversation {
                     std::function<void()> resume = {}, steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return admission_.waiting(); }
-  bool busy() const override { return busy_ || admission_.answered(); }
+  bool waiting() const override { return door_.waiting(); }
+  bool busy() const override { return busy_ || door_.answered(); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -71,7 +71,7 @@ class AdminConversation final : public net::Conversation {
   const AdminPages& pages_;
   Loop& loop_;
   net::Peer peer_;
-  Admission admission_;
+  Doorkeeper door_;
   RequestParser parser_;
   bool has_asked_ = false;
   bool busy_ = false;

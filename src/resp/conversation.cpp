@@ -12,7 +12,7 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
       deferred_(clients, std::move(resume)) {
   caller_.actor.address = caller_.peer.address;
   caller_.actor.protocol = "resp";
-  caller_.take(service.logins.at_first(caller_.peer.certificate));
+  caller_.take(service.logins.at_first(caller_.peer.certificate, false));
 }
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {

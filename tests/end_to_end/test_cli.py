@@ -37,7 +37,7 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 78), (("check", "--help"), 25),
+        for args, most in ((("--help",), 24), (("serve", "--help"), 79), (("ctl", "--help"), 24), (("check", "--help"), 25),
                            (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
                            (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44)):
@@ -119,7 +119,7 @@ class TestVersion(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, replay, suggest, formats, lint, test, explain, diff, completion\n"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, ctl, replay, suggest, formats, lint, test, explain, diff, completion\n"])
         self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 
