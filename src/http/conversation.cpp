@@ -29,12 +29,12 @@ Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer 
       peer_(std::move(peer)),
       asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, resume),
       deferred_(loop.post, resume),
-      admission_(service, peer_, most, loop.post, std::move(resume)),
+      door_(service, peer_, most, loop.post, std::move(resume)),
       parser_([](const Message& head) {
         const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
       }),
-      trusted_(admission_.who().role != steering::Role::none) {
+      trusted_(door_.who().role != steering::Role::none) {
   asking_.come_from(peer_.address);
 }
 
@@ -91,8 +91,8 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   return closing_ ? input.size() : used;
 }
 
-// A request that is whole; the last of those that have come. Who leaves tells the client not to ask here
-// again, and drops nothing that it has sent. False: it is to be taken later, for who sent it is not known yet.
+// A request that is whole; the last of those that have come. One that leaves tells the client not to ask here
+// again, and drops nothing that it has sent. False: it is to be taken later, when its sender is known.
 bool Conversation::take(std::string& out, net::Arrival when, bool last) {
   const Message& message = parser_.message();
   const bool leaves = last && service_.leaving.load(std::memory_order_relaxed);
@@ -110,7 +110,7 @@ bool Conversation::take(std::string& out, net::Arrival when, bool last) {
   exchange->peer = &peer_;
   exchange->asking = &asking_;
   exchange->deferred = &deferred_;
-  exchange->actor = &admission_.who();
+  exchange->actor = &door_.who();
   if (route->change != nullptr && records_first(message, *route, *exchange)) {
     exchange_ = std::move(exchange);
     return true;
@@ -168,7 +168,7 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   };
   last_ = route = find_route(message.path);
   if (route != nullptr && route->open()) {
-    admission_.is_nobody(steering::Role::decide);
+    door_.is_nobody(steering::Role::decide);
     return Head::runs;
   }
   if (!lets_pages_ask_ && message.find("Origin") != nullptr)
@@ -177,7 +177,7 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   if (const Head caller = judge_caller(message, reply); caller != Head::runs) return caller;
   if (message.method == "OPTIONS" && message.target == "*") return tell_methods("GET, HEAD, POST, OPTIONS");
   if (route == nullptr) return refuse(404, "nothing answers at this path; /openapi.json lists those that do");
-  if (!admission_.allow(route->role, route->path, reply)) return Head::replied;
+  if (!door_.allow(route->role, route->path, reply)) return Head::replied;
   if (message.method == "OPTIONS") return tell_methods(route->methods);
   if (!route->takes(message.method)) {
     append_field(reply.fields, "Allow", route->methods);
@@ -199,8 +199,8 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
 }
 
 Conversation::Head Conversation::judge_caller(const Message& message, Reply& reply) {
-  using Verdict = Admission::Verdict;
-  const Verdict verdict = admission_.judge(message, reply);
+  using Verdict = Doorkeeper::Verdict;
+  const Verdict verdict = door_.judge(message, reply);
   trusted_ = trusted_ || verdict == Verdict::in;
   late_ = late_ || verdict == Verdict::late;
   if (verdict == Verdict::waits) {
@@ -254,7 +254,7 @@ void Conversation::write(const Reply& reply, std::string& out) {
 }
 
 void Conversation::describe(net::ClientInfo& client) const {
-  const std::string& user = admission_.who().user;
+  const std::string& user = door_.who().user;
   client.user = !trusted_ ? "" : user == "-" ? service_.options().user : user;
   client.waits = asking_.acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";

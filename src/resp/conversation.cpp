@@ -13,7 +13,7 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
   caller_.actor.address = caller_.peer.address;
   pipeline_.asking().come_from(address_of(caller_.peer));
   caller_.actor.protocol = "resp";
-  caller_.take(service.logins.at_first(caller_.peer.certificate));
+  caller_.take(service.logins.at_first(caller_.peer.certificate, false));
 }
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {

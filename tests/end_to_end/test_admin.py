@@ -159,8 +159,9 @@ class Admin(unittest.TestCase):
             page = set(re.findall(r"\bweir_\w+", file.read()))
         told = set(re.findall(r"^# TYPE (weir_\w+)", get(self.server, "/metrics")[2], re.M))
         of_xds = {f"weir_rls_xds_{each}" for each in ("up", "connects_total", "failures_total")}
-        self.assertEqual(page - told, {"weir_in_flight", "weir_audit_info"} | of_xds,
-                         "not with a store, before the first line, or without an xDS server")
+        of_users = {f"weir_users_{each}" for each in ("info", "age_seconds", "reloads_total")}
+        self.assertEqual(page - told, {"weir_in_flight", "weir_audit_info"} | of_xds | of_users,
+                         "not with a store, before the first line, without an xDS server or a users file")
         self.assertEqual(told - page, set())
 
     def test_a_key_is_nowhere(self):

@@ -22,7 +22,7 @@
 
 namespace weir::inline v0_1::http {
 
-class Admission {
+class Doorkeeper {
  public:
   enum class Verdict : std::uint8_t {
     in,
@@ -33,8 +33,8 @@ class Admission {
 
   // `peer` must outlive this; `most` is what anybody may on this listener. `post` is the loop's; `resume` is
   // called when what judge() waited for has come.
-  Admission(service::Service& service, const net::Peer& peer, steering::Role most, DeferredAnswer::Post post,
-            std::function<void()> resume);
+  Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most, DeferredAnswer::Post post,
+             std::function<void()> resume);
 
   // Who sent it. Where they are refused the reply says so.
   Verdict judge(const Message& head, Reply& reply);
@@ -55,7 +55,7 @@ class Admission {
   using Logins = service::Logins;
 
   std::optional<Logins::Shown> shown_by(const Message& head) const;
-  Verdict judge(const Logins::Told& told, Reply& reply);
+  Verdict judge(const Logins::Ruling& told, Reply& reply);
   Verdict refuse(std::string_view why, Reply& reply) const;
   void take(const service::Login& login);
   void begin(const Logins::Shown& shown);
@@ -70,7 +70,7 @@ class Admission {
   bool known_ = false;   // the connection has shown right credentials
   bool waits_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::optional<Logins::Told> told_;  // of the request that is judged again
+  std::optional<Logins::Ruling> told_;  // of the request that is judged again
 };
 
 }  // namespace weir::http
