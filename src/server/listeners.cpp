@@ -4,6 +4,7 @@
 #include <openssl/x509_vfy.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -70,7 +71,26 @@ void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoin
                secret);
 }
 
+int given(const Settings& settings, const std::string& flag, const std::string& address) {
+  const auto found = std::find_if(settings.given.begin(), settings.given.end(), [&](const GivenSocket& each) {
+    return each.flag == flag && each.address == address;
+  });
+  return found == settings.given.end() ? -1 : found->descriptor;
+}
+
 }  // namespace
+
+std::unique_ptr<net::Listener> open_listener(asio::io_context& context, const Settings& settings,
+                                             const std::string& flag, const ListenAddress& wanted) {
+  if (!wanted.unix_socket.empty()) {
+    const int its = given(settings, flag, wanted.unix_socket);
+    return its >= 0 ? net::listen_on(context, flag, its)
+                    : net::listen_unix(context, flag, wanted.unix_socket, settings.local ? 0600 : 0660);
+  }
+  const auto endpoint = net::resolve(flag, wanted.tcp.host, wanted.tcp.port);
+  const int its = given(settings, flag, net::to_text(endpoint));
+  return its >= 0 ? net::listen_on(context, flag, its) : net::listen_tcp(context, flag, endpoint);
+}
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
                      net::Protocol http, net::Protocol rls, core::Notices& notices)
@@ -109,16 +129,27 @@ void Listeners::open_all(asio::io_context& context, const std::string& flag,
 
 std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const HostPort& wanted,
                                 bool asks_who, const Spoken& spoken) {
-  const auto endpoint = net::resolve(flag, wanted.host, wanted.port);
-  check_reach(flag, endpoint, asks_who, settings_);
-  return open_.emplace_back(Open{net::listen_tcp(context, flag, endpoint), &spoken.tcp}).listener->address();
+  check_reach(flag, net::resolve(flag, wanted.host, wanted.port), asks_who, settings_);
+  return open_.emplace_back(Open{open_listener(context, settings_, flag, {wanted, {}}), &spoken.tcp})
+      .listener->address();
 }
 
 std::string Listeners::open_unix(asio::io_context& context, const std::string& flag, const std::string& path,
                                  const Spoken& spoken) {
-  const unsigned mode = settings_.local ? 0600 : 0660;
-  return open_.emplace_back(Open{net::listen_unix(context, flag, path, mode), &spoken.by_path})
+  return open_.emplace_back(Open{open_listener(context, settings_, flag, {{}, path}), &spoken.by_path})
       .listener->address();
+}
+
+std::vector<net::Listener*> Listeners::all() const {
+  std::vector<net::Listener*> all;
+  for (const Open& each : open_) all.push_back(each.listener.get());
+  return all;
+}
+
+const net::Protocol* Listeners::plain(std::string_view name) const {
+  for (const Spoken* each : {&resp_, &http_, &rls_})
+    if (each->by_path.name == name) return &each->by_path;
+  return nullptr;
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/notices.hpp"
@@ -14,6 +15,11 @@
 #include "server/settings.hpp"
 
 namespace weir::inline v0_1::server {
+
+// That of the settings, if this process was given it, or a new one. Throws as net::resolve() and listen_tcp()
+// do.
+std::unique_ptr<net::Listener> open_listener(boost::asio::io_context& context, const Settings& settings,
+                                             const std::string& flag, const ListenAddress& wanted);
 
 class Listeners {
  public:
@@ -25,6 +31,10 @@ class Listeners {
   // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path"; of gRPC
   // "grpc://127.0.0.1:8081" or "grpc unix:/path".
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // In the order of the settings: RESP, HTTP, gRPC.
+  std::vector<net::Listener*> all() const;
+  // Of a plain connection, by Protocol::name; null: there is none.
+  const net::Protocol* plain(std::string_view name) const;
   void start(net::Dispatcher& dispatcher);
   void stop();
 

@@ -28,6 +28,13 @@ struct ListenAddress {
   std::string unix_socket;  // its path; empty: TCP
 };
 
+// A listening socket that this process was given: by systemd, or by the process that it takes over from.
+struct GivenSocket {
+  std::string flag;  // resp, unix-socket, http, rls, admin
+  std::string address;
+  int descriptor;
+};
+
 // Where Envoy's rate limits come from, when an xDS server has them.
 struct XdsSettings {
   HostPort server;
@@ -65,6 +72,8 @@ struct Settings {
   rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;  // metrics and health
   std::optional<RatelimitPages> ratelimit;
+  std::vector<GivenSocket> given;  // of those above; the others are opened
+  std::string takeover;            // where the process in charge listens for the next one; empty: nowhere
   bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/repeated.hpp"
+#include "net/descriptor.hpp"
 #include "server/settings.hpp"
 #include "service/counters.hpp"
 #include "store/embedded_store.hpp"
@@ -27,6 +28,9 @@ struct Snapshot {
 // Throws std::runtime_error when another process has the file, and for a damaged one, unless the settings say
 // to put it aside.
 Snapshot open_snapshot(const Settings& settings);
+// Of one that goes on from another process: the file is not read. `lock` is what that has handed over, if
+// anything.
+Snapshot take_over_snapshot(const Settings& settings, net::Descriptor lock);
 // Restores its entries and its reservations, and logs how many, and how many had no room.
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);
@@ -38,8 +42,11 @@ class SnapshotWriter {
   SnapshotWriter(const Settings& settings, store::EmbeddedStore& embedded, service::Counters& counters);
   ~SnapshotWriter();
 
-  void stop();       // waits for a snapshot under way
-  bool save();       // now, on the caller's thread; true when there is nothing to do
+  void stop();  // waits for a snapshot under way
+  bool save();  // now, on the caller's thread; true when there is nothing to do
+  // Whether the file is left alone from now on, as another process is to save to it. Waits for a snapshot
+  // that is being written.
+  void leave_alone(bool yes);
   void save_soon();  // on the writer's thread; returns at once
   // When the last snapshot that was written was; before the first one, when this began.
   std::chrono::system_clock::time_point last_saved() const {
@@ -60,6 +67,7 @@ class SnapshotWriter {
   bool asked_ WEIR_GUARDED_BY(mutex_) = false;
   core::Repeated failures_;
   detail::Mutex saving_;  // one at a time, so that no older table is moved over a newer one
+  bool left_alone_ WEIR_GUARDED_BY(saving_) = false;
   std::atomic<std::chrono::system_clock::time_point> last_saved_{std::chrono::system_clock::now()};
   std::thread thread_;
 };

@@ -26,7 +26,7 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 
 struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
-  std::uint32_t version = 6;
+  std::uint32_t version = kSnapshotFormat;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
   Stamp stamp;
@@ -280,7 +280,8 @@ bool SnapshotFile::each_entry(const Visit& visit) const {
 }
 
 tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now,
-                                                                             Reservations* reservations) {
+                                                                             Reservations* reservations,
+                                                                             bool connections_go_on) {
   const auto each_debt = [this](const auto& visit) {
     return each_entry([&](const TableEntry& entry) { visit(entry.ahead); });
   };
@@ -316,7 +317,8 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Tab
             [](const TableEntry& a, const TableEntry& b) { return a.ahead > b.ahead; });
   for (const TableEntry& entry : last) restore(entry);
   // After the table, in which a key's entry is of another moment than what is known of its reservations.
-  if (reservations != nullptr && !reserved_.empty() && !reservations->restore(reserved_, now - passed_, now))
+  if (reservations != nullptr && !reserved_.empty() &&
+      !reservations->restore(reserved_, now - passed_, now, connections_go_on))
     return tl::unexpected(failure(path_, "damaged: its reservations cannot be read"));
   reserved_.clear();
   return restored;

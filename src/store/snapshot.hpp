@@ -31,6 +31,9 @@
 
 namespace weir::inline v0_1::store {
 
+// The version of what is written and read.
+constexpr std::uint32_t kSnapshotFormat = 6;
+
 // Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
                                                        const SystemClocks& clocks = {},
@@ -60,7 +63,8 @@ class SnapshotFile {
     std::uint64_t dropped = 0;  // the least in debt of them, for lack of room
   };
   tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now,
-                                                   Reservations* reservations = nullptr);
+                                                   Reservations* reservations = nullptr,
+                                                   bool connections_go_on = false);
 
  private:
   SnapshotFile(std::string path, Disk& disk, int descriptor)

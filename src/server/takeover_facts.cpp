@@ -1,0 +1,77 @@
+#include "server/takeover_facts.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include "core/number.hpp"
+#include "net/listener.hpp"
+#include "store/snapshot.hpp"
+#include "weir/version.hpp"
+
+namespace weir::inline v0_1::server {
+namespace {
+
+std::string text_of(const std::string& flag, const HostPort& wanted) {
+  return net::to_text(net::resolve(flag, wanted.host, wanted.port));
+}
+
+// HOST:PORT of net::to_text().
+HostPort read_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return {host, static_cast<std::uint16_t>(core::parse_integer(text.substr(colon + 1)).value_or(0))};
+}
+
+}  // namespace
+
+std::vector<TakeoverListener> wanted_listeners(const Settings& settings) {
+  std::vector<TakeoverListener> all;
+  const bool tls = !settings.tls_cert.empty();
+  const auto add = [&](const std::string& flag, const ListenAddress& wanted, bool may_be_tls) {
+    if (wanted.unix_socket.empty()) {
+      all.push_back(
+          {.flag = flag, .wanted = text_of(flag, wanted.tcp), .address = {}, .tls = tls && may_be_tls});
+    } else {
+      all.push_back({.flag = flag, .wanted = wanted.unix_socket, .address = {}});
+    }
+  };
+  for (const HostPort& each : settings.resp) add("resp", {each, {}}, true);
+  if (!settings.unix_socket.empty()) add("unix-socket", {{}, settings.unix_socket}, false);
+  for (const ListenAddress& each : settings.http) add("http", each, true);
+  for (const ListenAddress& each : settings.rls) add("rls", each, true);
+  for (const ListenAddress& each : settings.admin) add("admin", each, false);
+  return all;
+}
+
+TakeoverFacts facts_of(const Settings& settings, std::vector<std::string> parts) {
+  return {.version = WEIR_VERSION,
+          .snapshot_format = store::kSnapshotFormat,
+          .memory = settings.memory,
+          .store = settings.store_text,
+          .listeners = wanted_listeners(settings),
+          .parts = std::move(parts)};
+}
+
+Settings with_listeners(Settings settings, const std::vector<TakeoverListener>& listeners,
+                        std::vector<net::Descriptor> descriptors) {
+  std::size_t at = 0;
+  const auto give = [&](const TakeoverListener& listener) {
+    settings.given.push_back({listener.flag, listener.address, descriptors[at++].release()});
+  };
+  const auto fill = [&](ListenAddress& wanted) {
+    const TakeoverListener& listener = listeners[at];
+    if (wanted.unix_socket.empty()) wanted.tcp = read_address(listener.address);
+    give(listener);
+  };
+  for (HostPort& each : settings.resp) {
+    each = read_address(listeners[at].address);
+    give(listeners[at]);
+  }
+  if (!settings.unix_socket.empty()) give(listeners[at]);
+  for (auto* list : {&settings.http, &settings.rls, &settings.admin})
+    for (ListenAddress& each : *list) fill(each);
+  return settings;
+}
+
+}  // namespace weir::server
