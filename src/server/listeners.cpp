@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/number.hpp"
 #include "net/tls.hpp"
 
 namespace weir::inline v0_1::server {
@@ -90,6 +91,15 @@ std::unique_ptr<net::Listener> open_listener(asio::io_context& context, const Se
   const auto endpoint = net::resolve(flag, wanted.tcp.host, wanted.tcp.port);
   const int its = given(settings, flag, net::to_text(endpoint));
   return its >= 0 ? net::listen_on(context, flag, its) : net::listen_tcp(context, flag, endpoint);
+}
+
+ListenAddress read_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (text.starts_with('/') || colon == std::string::npos) return {{}, text};
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const auto port = core::parse_integer(text.substr(colon + 1)).value_or(0);
+  return {{host, static_cast<std::uint16_t>(port)}, {}};
 }
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,

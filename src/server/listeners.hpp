@@ -21,6 +21,9 @@ namespace weir::inline v0_1::server {
 std::unique_ptr<net::Listener> open_listener(boost::asio::io_context& context, const Settings& settings,
                                              const std::string& flag, const ListenAddress& wanted);
 
+// Of net::Listener::address().
+ListenAddress read_address(const std::string& text);
+
 class Listeners {
  public:
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients

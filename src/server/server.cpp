@@ -186,8 +186,8 @@ class Server::Impl {
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
     manager_ = std::make_unique<ServiceManager>(main_timers(), std::move(contexts));
     if (taker_)
-      taker_->take_over(
-          {embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(), *dispatcher_});
+      taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
+                         *dispatcher_, settings_.threads});
   }
 
   std::vector<std::string> addresses() const {
@@ -294,6 +294,8 @@ class Server::Impl {
     for (net::Listener* each : all_listeners()) {
       TakeoverListener& told = its.facts.listeners[its.listeners.size()];
       told.address = each->address();
+      for (const GivenSocket& given : settings_.given)
+        if (given.flag == told.flag && given.address == told.address) told.wanted = given.wanted;
       told.owns_file = each->owns_file();
       its.listeners.push_back({each, its.listeners.size() < of_main ? &main_context() : &admin_->context()});
     }

@@ -30,7 +30,8 @@ struct ListenAddress {
 
 // A listening socket that this process was given: by systemd, or by the process that it takes over from.
 struct GivenSocket {
-  std::string flag;  // resp, unix-socket, http, rls, admin
+  std::string flag;    // resp, unix-socket, http, rls, admin
+  std::string wanted;  // as it was asked for when it was opened: its port may have been 0
   std::string address;
   int descriptor;
 };

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "core/number.hpp"
 #include "net/listener.hpp"
+#include "server/listeners.hpp"
 #include "store/snapshot.hpp"
 #include "weir/version.hpp"
 
@@ -13,14 +13,6 @@ namespace {
 
 std::string text_of(const std::string& flag, const HostPort& wanted) {
   return net::to_text(net::resolve(flag, wanted.host, wanted.port));
-}
-
-// HOST:PORT of net::to_text().
-HostPort read_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  return {host, static_cast<std::uint16_t>(core::parse_integer(text.substr(colon + 1)).value_or(0))};
 }
 
 }  // namespace
@@ -57,20 +49,19 @@ Settings with_listeners(Settings settings, const std::vector<TakeoverListener>& 
                         std::vector<net::Descriptor> descriptors) {
   std::size_t at = 0;
   const auto give = [&](const TakeoverListener& listener) {
-    settings.given.push_back({listener.flag, listener.address, descriptors[at++].release()});
-  };
-  const auto fill = [&](ListenAddress& wanted) {
-    const TakeoverListener& listener = listeners[at];
-    if (wanted.unix_socket.empty()) wanted.tcp = read_address(listener.address);
-    give(listener);
+    settings.given.push_back({listener.flag, listener.wanted, listener.address, descriptors[at++].release()});
   };
   for (HostPort& each : settings.resp) {
-    each = read_address(listeners[at].address);
+    each = read_address(listeners[at].address).tcp;
     give(listeners[at]);
   }
   if (!settings.unix_socket.empty()) give(listeners[at]);
-  for (auto* list : {&settings.http, &settings.rls, &settings.admin})
-    for (ListenAddress& each : *list) fill(each);
+  for (auto* list : {&settings.http, &settings.rls, &settings.admin}) {
+    for (ListenAddress& each : *list) {
+      each = read_address(listeners[at].address);
+      give(listeners[at]);
+    }
+  }
   return settings;
 }
 

@@ -103,7 +103,7 @@ void TakeoverTaker::restore(Received& received, const Into& into) {
   auto file = store::SnapshotFile::open("takeover", {}, disk);
   if (!file) fail(file.error());
   const auto restored =
-      file->restore_into(into.embedded.table(), into.now(), &into.embedded.reservations(), true);
+      file->take_over_into(into.embedded.table(), into.now(), into.embedded.reservations(), into.threads);
   if (!restored) fail(restored.error());
   restored_ = *restored;
   for (const TakeoverPart& each : into.parts) {

@@ -61,6 +61,7 @@ class TakeoverTaker {
     Listeners& listeners;
     std::vector<net::Listener*> all_listeners;  // in the order of the settings
     net::Dispatcher& dispatcher;
+    unsigned threads;
   };
   void take_over(const Into& into);
   // That decisions are made here from now on.

@@ -63,14 +63,22 @@ class SnapshotFile {
     std::uint64_t dropped = 0;  // the least in debt of them, for lack of room
   };
   tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now,
-                                                   Reservations* reservations = nullptr,
-                                                   bool connections_go_on = false);
+                                                   Reservations* reservations = nullptr);
+  // The same of a process that goes on here: its table was no larger, and those that it has reserved for stay
+  // connected. By that many threads.
+  tl::expected<Restored, std::string> take_over_into(Table& table, std::chrono::nanoseconds now,
+                                                     Reservations& reservations, unsigned threads);
 
  private:
   SnapshotFile(std::string path, Disk& disk, int descriptor)
       : path_(std::move(path)), disk_(disk), descriptor_(descriptor) {}
   template <class Visit>
+  bool each_piece(std::size_t records, const Visit& visit) const;
+  template <class Visit>
   bool each_entry(const Visit& visit) const;
+  tl::expected<Restored, std::string> restore_reservations(Restored restored, std::chrono::nanoseconds now,
+                                                           Reservations* reservations,
+                                                           bool connections_go_on);
 
   std::string path_;
   Disk& disk_;
