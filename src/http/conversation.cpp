@@ -201,14 +201,15 @@ void Conversation::describe(net::ClientInfo& client) const {
 
 // All that it knows of a peer between two requests: whether that has shown what it is asked for.
 std::optional<std::string> Conversation::hand_over() const {
-  if (closing_ || late_ || told_to_continue_ || exchange_) return std::nullopt;
-  return std::string{trusted_ ? 't' : '-', known_ ? 'k' : '-'};
+  if (closing_ || late_ || exchange_) return std::nullopt;
+  return std::string{trusted_ ? 't' : '-', known_ ? 'k' : '-', told_to_continue_ ? 'c' : '-'};
 }
 
 bool Conversation::take_over(std::string_view state) {
-  if (state.size() != 2) return false;
+  if (state.size() != 3) return false;
   trusted_ = trusted_ || state[0] == 't';
   known_ = known_ || state[1] == 'k';
+  told_to_continue_ = state[2] == 'c';
   return true;
 }
 

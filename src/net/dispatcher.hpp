@@ -22,7 +22,7 @@ class Dispatcher {
   void take(Accepted accepted, const Protocol& protocol);
   // One that another process has answered so far, with its conversation's state. Closes it when that is not
   // understood.
-  void take_over(int descriptor, Peer peer, std::string state, const Protocol& protocol);
+  void take_over(int descriptor, Peer peer, std::string state, std::string rest, const Protocol& protocol);
 
  private:
   bool full() const;

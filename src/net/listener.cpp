@@ -96,10 +96,12 @@ class AsioListener final : public Listener {
 
   void stop() override {
     stopped_ = true;
+    pause_->stop();
+    if (!acceptor_.is_open()) return;
     remove_file();  // before it is refused: nobody is to wait for what comes of that
     error_code ignored;
-    acceptor_.close(ignored);
-    pause_->stop();
+    // Asio would not take it out of its epoll, as closing does that: not where another process has it too.
+    close(acceptor_.release(ignored));
   }
 
  private:

@@ -175,11 +175,13 @@ bool Session::is_settled() const {
 std::optional<HandedOver> Session::hand_over() {
   const int descriptor = socket_->plain_descriptor();
   if (state_ != State::reading || draining_ || says_goodbye_ || descriptor < 0) return std::nullopt;
-  if (!rest_.empty() || conversation_->unfinished() || conversation_->busy()) return std::nullopt;
+  if (conversation_->unfinished() || conversation_->busy()) return std::nullopt;
   std::optional<std::string> state = conversation_->hand_over();
   if (!state) return std::nullopt;
+  // The other process has the socket too, so closing ours does not take it out of the poller.
+  watch(Want::nothing);
   handed_over_ = true;
-  return HandedOver{shared_from_this(), descriptor, peer_, protocol_.name, *std::move(state)};
+  return HandedOver{shared_from_this(), descriptor, peer_, protocol_.name, *std::move(state), rest_};
 }
 
 void Session::go_on() {
@@ -187,9 +189,11 @@ void Session::go_on() {
   if (state_ == State::reading) yield();
 }
 
-bool Session::take_over(std::string_view state) {
+bool Session::take_over(std::string_view state, std::string rest) {
   if (!conversation_->take_over(state)) return false;
-  note_progress(true, false, loop_.clock());
+  rest_ = std::move(rest);
+  note_progress(true, owing(), loop_.clock());
+  account();
   return true;
 }
 

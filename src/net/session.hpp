@@ -31,6 +31,7 @@ struct HandedOver {
   Peer peer;
   std::string protocol;  // Protocol::name
   std::string state;     // of its conversation
+  std::string rest;      // what was read of a message that is not yet whole
 };
 
 class Session final : public std::enable_shared_from_this<Session>, private Poller::Watched {
@@ -73,14 +74,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
 
   // While the loop holds (Loop::hold()). Whether nothing that was read waits for its answer.
   bool is_settled() const;
-  // What another process needs to go on with it; nothing when it is not plain and at rest between two
-  // messages. It is as it was: then either the loop goes on, or leave() is called.
+  // What another process needs to go on with it; nothing when it is not plain, or owes answers. It is as it
+  // was: then either the loop goes on, or leave() is called.
   std::optional<HandedOver> hand_over();
   void go_on();
   void leave();  // closes our descriptor of a connection that goes on
   void cut();    // ends it as soon as what it is being sent has been taken
   // Of one that start() has made: goes on with what hand_over() has told. False: it cannot.
-  bool take_over(std::string_view state);
+  bool take_over(std::string_view state, std::string rest);
 
   void close_for_memory();
   void close();

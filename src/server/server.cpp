@@ -185,9 +185,7 @@ class Server::Impl {
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
     manager_ = std::make_unique<ServiceManager>(main_timers(), std::move(contexts));
-    if (taker_)
-      taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
-                         *dispatcher_, settings_.threads});
+    if (!settings_.takeover.empty()) take_charge();
   }
 
   std::vector<std::string> addresses() const {
@@ -225,7 +223,7 @@ class Server::Impl {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
     };
     stage_.store(Stage::serving, std::memory_order_release);
-    if (!settings_.takeover.empty()) giver_ = std::make_unique<TakeoverGiver>(in_charge(snapshots));
+    if (giver_) giver_->start(in_charge(snapshots));
     if (taker_) taker_->tell(service_.now());
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers_.size(); ++i)
@@ -271,6 +269,20 @@ class Server::Impl {
              }}};
   }
 
+  void take_charge() {
+    if (!taker_) {
+      giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
+      return;
+    }
+    taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
+                       *dispatcher_, settings_.threads});
+    try {
+      giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
+    } catch (const std::exception& error) {
+      spdlog::error("{}; nobody can take over from this process", error.what());
+    }
+  }
+
   std::vector<net::Listener*> all_listeners() const {
     std::vector<net::Listener*> all = listeners_->all();
     const auto shown = admin_ ? admin_->all() : std::vector<net::Listener*>();
@@ -279,8 +291,7 @@ class Server::Impl {
   }
 
   InCharge in_charge(SnapshotWriter& snapshots) {
-    InCharge its{.path = settings_.takeover,
-                 .facts = facts_of(settings_, names_of(handed_parts())),
+    InCharge its{.facts = facts_of(settings_, names_of(handed_parts())),
                  .wall_ahead = service_.wall_ahead(),
                  .patience = kOverdueAnswers + (settings_.store ? 2 * settings_.store_options.deadline
                                                                 : std::chrono::nanoseconds{0}),

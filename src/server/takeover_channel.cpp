@@ -114,10 +114,12 @@ std::optional<TakeoverChannel::Message> TakeoverChannel::receive(Deadline deadli
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t got = -1;
+  int resets = 0;
   do {
     if (!wait(POLLIN, deadline)) return std::nullopt;
     got = recvmsg(descriptor_.get(), &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && (errno == EAGAIN || errno == EINTR));
+    // A reset is told before what was sent before it.
+  } while (got < 0 && (errno == EAGAIN || errno == EINTR || (errno == ECONNRESET && ++resets == 1)));
   if (got >= 0) received.descriptors = detach(message);
   // What did not fit, or descriptors for which there is no room, cannot be gone on with.
   if (got <= 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {

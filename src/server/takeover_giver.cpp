@@ -46,30 +46,36 @@ constexpr milliseconds kFarewell{500};
 constexpr milliseconds kEndsOfOthers{20};
 // How often one that waits looks whether it is to end.
 constexpr milliseconds kSlice{20};
+// For a hello to come after its connection, where somebody else waits.
+constexpr milliseconds kHello{5};
 
 }  // namespace
 
-TakeoverGiver::TakeoverGiver(InCharge in_charge)
-    : its_(std::move(in_charge)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+TakeoverGiver::TakeoverGiver(std::string path)
+    : path_(std::move(path)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   listen();
+}
+
+void TakeoverGiver::start(InCharge in_charge) {
+  its_ = std::move(in_charge);
   thread_ = std::thread([this] { run(); });
 }
 
 TakeoverGiver::~TakeoverGiver() {
   const bool ours = end();
-  thread_.join();
-  if (ours && net::file_at(its_.path) == file_) unlink(its_.path.c_str());
+  if (thread_.joinable()) thread_.join();
+  if (ours && net::file_at(path_) == file_) unlink(path_.c_str());
 }
 
 // Beside the path and then moved into place, so that there is always one to connect to, and no other user
 // ever can.
 void TakeoverGiver::listen() {
   const auto fail = [this](const std::string& what) {
-    throw std::runtime_error("takeover: '" + its_.path + "': " + what);
+    throw std::runtime_error("takeover: '" + path_ + "': " + what);
   };
   struct stat found{};
-  if (lstat(its_.path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) fail("exists and is not a socket");
-  const std::string beside = its_.path + "." + std::to_string(getpid());
+  if (lstat(path_.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) fail("exists and is not a socket");
+  const std::string beside = path_ + "." + std::to_string(getpid());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (beside.size() >= sizeof address.sun_path) fail("is too long for a socket's path");
@@ -80,7 +86,7 @@ void TakeoverGiver::listen() {
       listens_ && bind(listens_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       chmod(beside.c_str(), 0600) == 0 && ::listen(listens_.get(), 8) == 0;
   file_ = net::file_at(beside);
-  if (listening && rename(beside.c_str(), its_.path.c_str()) == 0) return;
+  if (listening && rename(beside.c_str(), path_.c_str()) == 0) return;
   const std::string why = std::strerror(errno);
   unlink(beside.c_str());
   fail("cannot listen there: " + why);
@@ -122,9 +128,10 @@ std::optional<TakeoverChannel::Message> TakeoverGiver::hear(TakeoverChannel& nex
     poll(watched.data(), watched.size(), static_cast<int>(left.count()));
     if (watched[0].revents != 0) return next.receive(Clock::now());
     if (watched[1].revents == 0) continue;
-    const net::Descriptor other(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    const std::string refusal = pack_refusal("another process is taking over");
-    if (other) ::send(other.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    TakeoverChannel other(
+        net::Descriptor(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+    (void)other.receive(Clock::now() + kHello);  // what is closed unread looks like a failure there
+    other.send(pack_refusal("another process is taking over"), {}, Clock::now());
   }
   return std::nullopt;
 }
@@ -221,8 +228,8 @@ bool TakeoverGiver::send_all(TakeoverChannel& next, const HandedOver& handed, na
   std::vector<int> descriptors;
   for (const auto& list : handed) {
     for (const net::HandedOver& each : list) {
-      told.push_back(
-          {each.protocol, each.peer.id, each.peer.address, each.peer.port, each.peer.local, each.state});
+      told.push_back({each.protocol, each.peer.id, each.peer.address, each.peer.port, each.peer.local,
+                      each.state, each.rest});
       descriptors.push_back(each.descriptor);
     }
   }

@@ -35,7 +35,6 @@ namespace weir::inline v0_1::server {
 
 // What it hands over.
 struct InCharge {
-  std::string path;
   TakeoverFacts facts;
   std::chrono::nanoseconds wall_ahead{0};
   // How long those that wait for their answers hold up the rest, at most.
@@ -60,7 +59,9 @@ class TakeoverGiver {
  public:
   // Listens from now on; the file is removed in the end, unless another has taken its place. Throws
   // std::runtime_error with one line.
-  explicit TakeoverGiver(InCharge in_charge);
+  explicit TakeoverGiver(std::string path);
+  // Those that have connected are answered from then on.
+  void start(InCharge in_charge);
   ~TakeoverGiver();
   TakeoverGiver(const TakeoverGiver&) = delete;
   TakeoverGiver& operator=(const TakeoverGiver&) = delete;
@@ -95,6 +96,7 @@ class TakeoverGiver {
   bool on_workers(const std::function<void(std::size_t, Worker&)>& what, Clock::time_point deadline);
   bool ask_workers(bool (*question)(Worker&), Clock::time_point patience, Clock::time_point deadline);
 
+  const std::string path_;
   InCharge its_;
   net::Descriptor listens_;
   net::Descriptor wake_;

@@ -184,6 +184,7 @@ std::string pack_connections(const std::vector<TakeoverConnection>& connections)
     out.number(each.port);
     out.number(each.local ? 1 : 0);
     out.text(each.state);
+    out.text(each.rest);
   }
   return out.take();
 }
@@ -198,6 +199,7 @@ bool read_connections(std::string_view bytes, std::vector<TakeoverConnection>& t
     one.port = in.number();
     one.local = in.number() != 0;
     one.state = in.text();
+    one.rest = in.text();
   }
   return in.is_whole();
 }

@@ -71,6 +71,7 @@ struct TakeoverConnection {
   std::uint64_t port = 0;
   bool local = false;
   std::string state;
+  std::string rest;  // what it has read of a message that is not yet whole
 };
 
 std::string pack_hello(const TakeoverFacts& next);

@@ -41,8 +41,8 @@ std::optional<TakeoverTaker> TakeoverTaker::begin(const Settings& settings,
   std::optional<TakeoverTaker> taker(TakeoverTaker(settings.takeover, *std::move(channel)));
   if (!taker->channel_.is_of_us())
     taker->fail("a process of another user listens there; only one of the same user hands over");
-  if (!taker->channel_.send(hello, {}, Clock::now() + kAnswers))
-    taker->fail("the process in charge does not answer");
+  // One that is refused before it has said anything hears why all the same.
+  taker->channel_.send(hello, {}, Clock::now() + kAnswers);
   taker->hear_offer();
   return taker;
 }
@@ -90,7 +90,7 @@ void TakeoverTaker::take_over(const Into& into) {
     into.dispatcher.take_over(
         each.descriptor.release(),
         {what.id, std::move(what.address), static_cast<std::uint16_t>(what.port), what.local},
-        std::move(what.state), *into.listeners.plain(what.protocol));
+        std::move(what.state), std::move(what.rest), *into.listeners.plain(what.protocol));
   }
 }
 
