@@ -178,7 +178,6 @@ std::optional<HandedOver> Session::hand_over() {
   if (conversation_->unfinished() || conversation_->busy()) return std::nullopt;
   std::optional<std::string> state = conversation_->hand_over();
   if (!state) return std::nullopt;
-  // The other process has the socket too, so closing ours does not take it out of the poller.
   watch(Want::nothing);
   handed_over_ = true;
   return HandedOver{shared_from_this(), descriptor, peer_, protocol_.name, *std::move(state), rest_};

@@ -59,7 +59,9 @@ class PlainSocket : public Socket {
   int plain_descriptor() const override { return descriptor_; }
 
   void close() override {
-    ::close(descriptor_);  // which takes it out of the poller
+    // Closing does not take it out of the poller where another process has it too.
+    if (watching_ != Want::nothing) poller_.forget(descriptor_);
+    ::close(descriptor_);
     descriptor_ = -1;
   }
 
