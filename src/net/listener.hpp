@@ -52,7 +52,7 @@ std::unique_ptr<Listener> listen_unix(boost::asio::io_context& context, const st
                                       const std::string& path, unsigned mode = 0660);
 
 // Of a socket that listens already; it takes the descriptor, and does not own the file. `what` begins the
-// message when it is none.
+// message when it is another kind of socket.
 std::unique_ptr<Listener> listen_on(boost::asio::io_context& context, const std::string& what,
                                     int descriptor);
 

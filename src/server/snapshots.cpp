@@ -58,7 +58,7 @@ Snapshot open_snapshot(const Settings& settings) {
   return snapshot;
 }
 
-Snapshot take_over_snapshot(const Settings& settings, net::Descriptor lock) {
+Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock) {
   Snapshot snapshot;
   if (settings.snapshot.empty()) return snapshot;
   if (lock) {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/repeated.hpp"
-#include "net/descriptor.hpp"
+#include "net/owned_descriptor.hpp"
 #include "server/settings.hpp"
 #include "service/counters.hpp"
 #include "store/embedded_store.hpp"
@@ -30,7 +30,7 @@ struct Snapshot {
 Snapshot open_snapshot(const Settings& settings);
 // Of one that goes on from another process: the file is not read. `lock` is what that has handed over, if
 // anything.
-Snapshot take_over_snapshot(const Settings& settings, net::Descriptor lock);
+Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock);
 // Restores its entries and its reservations, and logs how many, and how many had no room.
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);

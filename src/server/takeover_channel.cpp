@@ -38,8 +38,8 @@ void attach(msghdr& message, Control& control, std::span<const int> descriptors)
   std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
 }
 
-std::vector<net::Descriptor> detach(msghdr& message) {
-  std::vector<net::Descriptor> all;
+std::vector<net::OwnedDescriptor> detach(msghdr& message) {
+  std::vector<net::OwnedDescriptor> all;
   for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
     if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -61,7 +61,7 @@ std::optional<TakeoverChannel> TakeoverChannel::connect(const std::string& path)
     throw std::runtime_error("it is longer than the " + std::to_string(sizeof address.sun_path - 1) +
                              " bytes that a socket's path may have");
   std::memcpy(address.sun_path, path.data(), path.size());
-  net::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  net::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     return TakeoverChannel(std::move(socket));
   if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;

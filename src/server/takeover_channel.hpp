@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/descriptor.hpp"
+#include "net/owned_descriptor.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -27,10 +27,10 @@ class TakeoverChannel {
 
   struct Message {
     std::string bytes;
-    std::vector<net::Descriptor> descriptors;
+    std::vector<net::OwnedDescriptor> descriptors;
   };
 
-  explicit TakeoverChannel(net::Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  explicit TakeoverChannel(net::OwnedDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   // Nothing: no process listens at that path. Throws std::runtime_error, with the reason alone.
   static std::optional<TakeoverChannel> connect(const std::string& path);
 
@@ -48,7 +48,7 @@ class TakeoverChannel {
  private:
   bool wait(short events, Deadline deadline);
 
-  net::Descriptor descriptor_;
+  net::OwnedDescriptor descriptor_;
   bool has_gone_ = false;
 };
 

@@ -46,7 +46,7 @@ TakeoverFacts facts_of(const Settings& settings, std::vector<std::string> parts)
 }
 
 Settings with_listeners(Settings settings, const std::vector<TakeoverListener>& listeners,
-                        std::vector<net::Descriptor> descriptors) {
+                        std::vector<net::OwnedDescriptor> descriptors) {
   std::size_t at = 0;
   const auto give = [&](const TakeoverListener& listener) {
     settings.given.push_back({listener.flag, listener.wanted, listener.address, descriptors[at++].release()});

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "net/descriptor.hpp"
+#include "net/owned_descriptor.hpp"
 #include "server/settings.hpp"
 #include "server/takeover_message.hpp"
 
@@ -19,6 +19,6 @@ TakeoverFacts facts_of(const Settings& settings, std::vector<std::string> parts)
 
 // The listeners are those that wanted_listeners() has told, with their addresses and descriptors.
 Settings with_listeners(Settings settings, const std::vector<TakeoverListener>& listeners,
-                        std::vector<net::Descriptor> descriptors);
+                        std::vector<net::OwnedDescriptor> descriptors);
 
 }  // namespace weir::server

@@ -46,6 +46,8 @@ constexpr milliseconds kFarewell{500};
 constexpr milliseconds kEndsOfOthers{20};
 // How often one that waits looks whether it is to end.
 constexpr milliseconds kSlice{20};
+// Before another is accepted, when that has failed.
+constexpr milliseconds kAgain{100};
 // For a hello to come after its connection, where somebody else waits.
 constexpr milliseconds kHello{5};
 
@@ -81,7 +83,7 @@ void TakeoverGiver::listen() {
   if (beside.size() >= sizeof address.sun_path) fail("is too long for a socket's path");
   std::memcpy(address.sun_path, beside.data(), beside.size());
   unlink(beside.c_str());
-  listens_ = net::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listens_ = net::OwnedDescriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool listening =
       listens_ && bind(listens_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       chmod(beside.c_str(), 0600) == 0 && ::listen(listens_.get(), 8) == 0;
@@ -103,10 +105,11 @@ void TakeoverGiver::run() {
     std::array<pollfd, 2> watched{pollfd{.fd = listens_.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     poll(watched.data(), watched.size(), -1);
-    net::Descriptor came(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    net::OwnedDescriptor came(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!came && !ends_) std::this_thread::sleep_for(kAgain);  // no descriptor is free
     if (!came || ends_) continue;
     TakeoverChannel next(std::move(came));
-    // Its file lets no other user in; whoever could change that is not answered.
+    // Its file lets no other user in, and another that could change that is not answered.
     if (!next.is_of_us()) continue;
     try {
       hand_over(next);
@@ -118,35 +121,35 @@ void TakeoverGiver::run() {
 
 // What it says next; others that ask meanwhile are told to wait.
 std::optional<TakeoverChannel::Message> TakeoverGiver::hear(TakeoverChannel& next,
-                                                            Clock::time_point deadline) {
+                                                            Steady::time_point deadline) {
   while (!ends_) {
     std::array<pollfd, 3> watched{pollfd{.fd = next.descriptor(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = listens_.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
-    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Steady::now());
     if (left.count() <= 0) return std::nullopt;
     poll(watched.data(), watched.size(), static_cast<int>(left.count()));
-    if (watched[0].revents != 0) return next.receive(Clock::now());
+    if (watched[0].revents != 0) return next.receive(Steady::now());
     if (watched[1].revents == 0) continue;
     TakeoverChannel other(
-        net::Descriptor(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-    (void)other.receive(Clock::now() + kHello);  // what is closed unread looks like a failure there
-    other.send(pack_refusal("another process is taking over"), {}, Clock::now());
+        net::OwnedDescriptor(accept4(listens_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+    (void)other.receive(Steady::now() + kHello);  // what is closed unread looks like a failure there
+    other.send(pack_refusal("another process is taking over"), {}, Steady::now());
   }
   return std::nullopt;
 }
 
 void TakeoverGiver::hand_over(TakeoverChannel& next) {
-  const auto hello = hear(next, Clock::now() + kSaysHello);
+  const auto hello = hear(next, Steady::now() + kSaysHello);
   if (!hello) return;
   const auto facts = read_hello(hello->bytes);
   const std::string why = facts ? why_not(its_.facts, *facts) : facts.error();
   if (!why.empty()) {
-    next.send(pack_refusal(why), {}, Clock::now() + kSaysHello);
+    next.send(pack_refusal(why), {}, Steady::now() + kSaysHello);
     return spdlog::warn("takeover: process {} is refused: {}", next.its_process(), why);
   }
   if (!offer(next)) return;
-  const auto begin = hear(next, Clock::now() + kGetsReady);
+  const auto begin = hear(next, Steady::now() + kGetsReady);
   if (!begin || !is_word(begin->bytes, kBegin))
     return spdlog::warn("takeover: process {} was offered all, and does not begin", next.its_process());
   if (give(next)) return;
@@ -169,7 +172,7 @@ bool TakeoverGiver::offer(TakeoverChannel& next) {
   std::vector<int> descriptors{word->descriptor()};
   if (offer.has_lock) descriptors.push_back(its_.snapshot_lock);
   for (const InCharge::Open& each : its_.listeners) descriptors.push_back(each.listener->descriptor());
-  return next.send(pack_offer(offer), descriptors, Clock::now() + kSaysHello);
+  return next.send(pack_offer(offer), descriptors, Steady::now() + kSaysHello);
 }
 
 nanoseconds TakeoverGiver::longest() const {
@@ -182,7 +185,7 @@ bool TakeoverGiver::give(TakeoverChannel& next) {
   its_.leave_snapshots(true);
   say_goodbye();
   const nanoseconds stopped = store::steady_now();
-  const auto deadline = Clock::now() + longest();
+  const auto deadline = Steady::now() + longest();
   const auto handed = std::make_shared<HandedOver>(its_.workers.size());
   try {
     if (hold(deadline) && collect(handed, deadline) && send_all(next, *handed, stopped, deadline))
@@ -208,7 +211,7 @@ bool TakeoverGiver::stays() {
 // Clients of gRPC connect again when they have heard it, and meanwhile are answered: to the next one, as
 // nobody is accepted here.
 void TakeoverGiver::say_goodbye() {
-  const auto deadline = Clock::now() + kFarewell;
+  const auto deadline = Steady::now() + kFarewell;
   for (std::size_t i = 0; i < its_.listeners.size(); ++i) {
     if (its_.facts.listeners[i].flag == "rls")
       on(
@@ -219,7 +222,7 @@ void TakeoverGiver::say_goodbye() {
 }
 
 bool TakeoverGiver::send_all(TakeoverChannel& next, const HandedOver& handed, nanoseconds stopped,
-                             Clock::time_point deadline) {
+                             Steady::time_point deadline) {
   MemoryDisk disk;
   const auto saved =
       store::save_snapshot(its_.embedded->table(), "takeover", {}, &its_.embedded->reservations(), disk);
@@ -246,12 +249,12 @@ bool TakeoverGiver::send_all(TakeoverChannel& next, const HandedOver& handed, na
 }
 
 bool TakeoverGiver::send_part(TakeoverChannel& next, std::string_view name, int descriptor,
-                              Clock::time_point deadline) {
+                              Steady::time_point deadline) {
   return next.send(pack_part(name), std::span(&descriptor, 1), deadline);
 }
 
 // Nothing that comes is accepted or read any more.
-bool TakeoverGiver::hold(Clock::time_point deadline) {
+bool TakeoverGiver::hold(Steady::time_point deadline) {
   for (const InCharge::Open& each : its_.listeners)
     if (!on(*each.context, [listener = each.listener] { listener->pause(); }, deadline)) return false;
   return on_workers([](std::size_t, Worker& worker) { worker.hold(); }, deadline);
@@ -259,13 +262,13 @@ bool TakeoverGiver::hold(Clock::time_point deadline) {
 
 // Those at rest are kept as they are; the others end, with all that they bring about in the table. No
 // connection whose answers take long holds up all others.
-bool TakeoverGiver::collect(const std::shared_ptr<HandedOver>& handed, Clock::time_point deadline) {
+bool TakeoverGiver::collect(const std::shared_ptr<HandedOver>& handed, Steady::time_point deadline) {
   const auto is_settled = [](Worker& worker) { return worker.is_settled(); };
   const auto take = [handed](std::size_t i, Worker& worker) { (*handed)[i] = worker.loop().hand_over(); };
   const auto cut = [](std::size_t, Worker& worker) { worker.loop().cut_others(); };
   const auto nothing = [](std::size_t, Worker&) {};
-  return ask_workers(is_settled, Clock::now() + its_.patience, deadline) && on_workers(take, deadline) &&
-         ask_workers(is_settled, Clock::now() + kEndsOfOthers, deadline) && on_workers(cut, deadline) &&
+  return ask_workers(is_settled, Steady::now() + its_.patience, deadline) && on_workers(take, deadline) &&
+         ask_workers(is_settled, Steady::now() + kEndsOfOthers, deadline) && on_workers(cut, deadline) &&
          on_workers(nothing, deadline);
 }
 
@@ -300,7 +303,7 @@ void TakeoverGiver::leave(const std::shared_ptr<HandedOver>& handed) {
 
 // False: it did not run in time; it may yet.
 bool TakeoverGiver::on(boost::asio::io_context& context, std::function<void()> what,
-                       Clock::time_point deadline) {
+                       Steady::time_point deadline) {
   const auto done = std::make_shared<std::promise<void>>();
   boost::asio::post(context, [done, what = std::move(what)] {
     what();
@@ -308,12 +311,12 @@ bool TakeoverGiver::on(boost::asio::io_context& context, std::function<void()> w
   });
   const auto future = done->get_future();
   while (future.wait_for(kSlice) != std::future_status::ready)
-    if (ends_ || Clock::now() >= deadline) return false;
+    if (ends_ || Steady::now() >= deadline) return false;
   return true;
 }
 
 bool TakeoverGiver::on_workers(const std::function<void(std::size_t, Worker&)>& what,
-                               Clock::time_point deadline) {
+                               Steady::time_point deadline) {
   std::vector<std::future<void>> all;
   for (std::size_t i = 0; i < its_.workers.size(); ++i) {
     const auto done = std::make_shared<std::promise<void>>();
@@ -325,20 +328,20 @@ bool TakeoverGiver::on_workers(const std::function<void(std::size_t, Worker&)>& 
   }
   for (const auto& each : all)
     while (each.wait_for(kSlice) != std::future_status::ready)
-      if (ends_ || Clock::now() >= deadline) return false;
+      if (ends_ || Steady::now() >= deadline) return false;
   return true;
 }
 
 // Until all say yes, or the patience has an end. False: one did not answer in time.
-bool TakeoverGiver::ask_workers(bool (*question)(Worker&), Clock::time_point patience,
-                                Clock::time_point deadline) {
+bool TakeoverGiver::ask_workers(bool (*question)(Worker&), Steady::time_point patience,
+                                Steady::time_point deadline) {
   for (;;) {
     const auto all = std::make_shared<std::atomic<bool>>(true);
     const auto ask = [question, all](std::size_t, Worker& worker) {
       if (!question(worker)) *all = false;
     };
     if (!on_workers(ask, deadline)) return false;
-    if (*all || Clock::now() >= patience) return true;
+    if (*all || Steady::now() >= patience) return true;
     std::this_thread::sleep_for(milliseconds{1});
   }
 }

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/siphash.hpp"
-#include "net/descriptor.hpp"
 #include "net/listener.hpp"
+#include "net/owned_descriptor.hpp"
 #include "net/session.hpp"
 #include "server/takeover_channel.hpp"
 #include "server/takeover_message.hpp"
@@ -71,35 +71,35 @@ class TakeoverGiver {
   bool end();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Steady = std::chrono::steady_clock;
   using HandedOver = std::vector<std::vector<net::HandedOver>>;  // by worker
 
   void listen();
   void run();
   void hand_over(TakeoverChannel& next);
-  std::optional<TakeoverChannel::Message> hear(TakeoverChannel& next, Clock::time_point deadline);
+  std::optional<TakeoverChannel::Message> hear(TakeoverChannel& next, Steady::time_point deadline);
   bool offer(TakeoverChannel& next);
   bool give(TakeoverChannel& next);
   bool stays();
   void say_goodbye();
-  bool hold(Clock::time_point deadline);
-  bool collect(const std::shared_ptr<HandedOver>& handed, Clock::time_point deadline);
+  bool hold(Steady::time_point deadline);
+  bool collect(const std::shared_ptr<HandedOver>& handed, Steady::time_point deadline);
   bool send_all(TakeoverChannel& next, const HandedOver& handed, std::chrono::nanoseconds stopped,
-                Clock::time_point deadline);
+                Steady::time_point deadline);
   static bool send_part(TakeoverChannel& next, std::string_view name, int descriptor,
-                        Clock::time_point deadline);
+                        Steady::time_point deadline);
   void go_on(const std::shared_ptr<HandedOver>& handed);
   void leave(const std::shared_ptr<HandedOver>& handed);
   std::chrono::nanoseconds longest() const;
 
-  bool on(boost::asio::io_context& context, std::function<void()> what, Clock::time_point deadline);
-  bool on_workers(const std::function<void(std::size_t, Worker&)>& what, Clock::time_point deadline);
-  bool ask_workers(bool (*question)(Worker&), Clock::time_point patience, Clock::time_point deadline);
+  bool on(boost::asio::io_context& context, std::function<void()> what, Steady::time_point deadline);
+  bool on_workers(const std::function<void(std::size_t, Worker&)>& what, Steady::time_point deadline);
+  bool ask_workers(bool (*question)(Worker&), Steady::time_point patience, Steady::time_point deadline);
 
   const std::string path_;
   InCharge its_;
-  net::Descriptor listens_;
-  net::Descriptor wake_;
+  net::OwnedDescriptor listens_;
+  net::OwnedDescriptor wake_;
   std::uint64_t file_ = 0;
   std::atomic<bool> ends_{false};
   detail::Mutex mutex_;

@@ -12,16 +12,16 @@ namespace {
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-net::Descriptor make() {
-  net::Descriptor memory(memfd_create("weir", MFD_CLOEXEC));
+net::OwnedDescriptor make() {
+  net::OwnedDescriptor memory(memfd_create("weir", MFD_CLOEXEC));
   if (!memory) fail("memfd_create");
   return memory;
 }
 
 }  // namespace
 
-net::Descriptor in_memory(std::string_view bytes) {
-  net::Descriptor memory = make();
+net::OwnedDescriptor in_memory(std::string_view bytes) {
+  net::OwnedDescriptor memory = make();
   while (!bytes.empty()) {
     const ssize_t n = write(memory.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -31,7 +31,7 @@ net::Descriptor in_memory(std::string_view bytes) {
   return memory;
 }
 
-std::string read_all(const net::Descriptor& memory) {
+std::string read_all(const net::OwnedDescriptor& memory) {
   const off_t size = lseek(memory.get(), 0, SEEK_END);
   if (size < 0) fail("lseek");
   std::string bytes(static_cast<std::size_t>(size), '\0');

@@ -6,19 +6,19 @@
 #include <string>
 #include <string_view>
 
-#include "net/descriptor.hpp"
+#include "net/owned_descriptor.hpp"
 #include "store/disk.hpp"
 
 namespace weir::inline v0_1::server {
 
-net::Descriptor in_memory(std::string_view bytes);
-std::string read_all(const net::Descriptor& memory);
+net::OwnedDescriptor in_memory(std::string_view bytes);
+std::string read_all(const net::OwnedDescriptor& memory);
 
 // A disk of one file, which has any path: create() makes it, open() finds it.
 class MemoryDisk final : public store::Disk {
  public:
   MemoryDisk() = default;
-  explicit MemoryDisk(net::Descriptor file) : file_(std::move(file)) {}
+  explicit MemoryDisk(net::OwnedDescriptor file) : file_(std::move(file)) {}
 
   int descriptor() const { return file_.get(); }
 
@@ -31,7 +31,7 @@ class MemoryDisk final : public store::Disk {
   void remove(const std::string&) override {}
 
  private:
-  net::Descriptor file_;
+  net::OwnedDescriptor file_;
 };
 
 }  // namespace weir::server

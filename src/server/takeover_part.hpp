@@ -1,8 +1,8 @@
 // State of the server that the next process goes on with, beside its table and its connections.
 //
-// A part is added in Server::Impl::handed_parts(), and nowhere else. The name is for ever that of these
-// bytes: other bytes are another part. A process that does not know a part that the one in charge has refuses
-// to take over.
+// A part is added in Server::Impl::handed_parts(), and nowhere else. A name is that of these bytes: other
+// bytes are another part. A process that does not know a part that the one in charge has refuses to take
+// over.
 #pragma once
 
 #include <functional>

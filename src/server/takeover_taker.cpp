@@ -13,7 +13,7 @@
 namespace weir::inline v0_1::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 // For an answer that costs nothing to give.
@@ -42,7 +42,7 @@ std::optional<TakeoverTaker> TakeoverTaker::begin(const Settings& settings,
   if (!taker->channel_.is_of_us())
     taker->fail("a process of another user listens there; only one of the same user hands over");
   // One that is refused before it has said anything hears why all the same.
-  taker->channel_.send(hello, {}, Clock::now() + kAnswers);
+  taker->channel_.send(hello, {}, Steady::now() + kAnswers);
   taker->hear_offer();
   return taker;
 }
@@ -52,7 +52,7 @@ void TakeoverTaker::fail(const std::string& what) const {
 }
 
 void TakeoverTaker::hear_offer() {
-  auto answer = channel_.receive(Clock::now() + kAnswers);
+  auto answer = channel_.receive(Steady::now() + kAnswers);
   if (!answer)
     fail(channel_.has_gone()
              ? "the process in charge has just ended, or another takes over from it: try again"
@@ -61,7 +61,7 @@ void TakeoverTaker::hear_offer() {
   if (!offer) fail(offer.error());
   offer_ = *std::move(offer);
   const std::size_t before = offer_.has_lock ? 2 : 1;
-  std::vector<net::Descriptor>& given = answer->descriptors;
+  std::vector<net::OwnedDescriptor>& given = answer->descriptors;
   if (given.size() != before + offer_.listeners.size())
     fail("the process in charge offers half of what it has");
   try {
@@ -115,7 +115,7 @@ void TakeoverTaker::restore(Received& received, const Into& into) {
 
 void TakeoverTaker::tell(nanoseconds now) const {
   using std::chrono::milliseconds;
-  const auto took = std::chrono::ceil<milliseconds>(Clock::now() - began_);
+  const auto took = std::chrono::ceil<milliseconds>(Steady::now() - began_);
   spdlog::info("took over from process {}: {} keys, {} connections, in {} ms: decisions paused {} ms",
                channel_.its_process(), restored_.keys, connections_, took.count(),
                std::chrono::ceil<milliseconds>(now - stopped_).count());
@@ -124,12 +124,12 @@ void TakeoverTaker::tell(nanoseconds now) const {
 }
 
 TakeoverTaker::Received TakeoverTaker::receive() {
-  if (!channel_.send(pack_word(kBegin), {}, Clock::now() + kAnswers))
+  if (!channel_.send(pack_word(kBegin), {}, Steady::now() + kAnswers))
     fail("the process in charge has ended, or waits for this one no longer");
-  std::map<std::string, net::Descriptor> parts;
-  std::vector<net::Descriptor> descriptors;
+  std::map<std::string, net::OwnedDescriptor> parts;
+  std::vector<net::OwnedDescriptor> descriptors;
   for (;;) {
-    auto message = channel_.receive(Clock::now() + kAnswers + offer_.longest);
+    auto message = channel_.receive(Steady::now() + kAnswers + offer_.longest);
     if (!message)
       fail(channel_.has_gone() ? "the process in charge stays in charge, or has ended"
                                : "the process in charge does not hand over");
@@ -145,8 +145,8 @@ TakeoverTaker::Received TakeoverTaker::receive() {
   }
 }
 
-TakeoverTaker::Received TakeoverTaker::put_together(std::map<std::string, net::Descriptor> parts,
-                                                    std::vector<net::Descriptor> descriptors,
+TakeoverTaker::Received TakeoverTaker::put_together(std::map<std::string, net::OwnedDescriptor> parts,
+                                                    std::vector<net::OwnedDescriptor> descriptors,
                                                     const TakeoverDone& done) {
   Received received{.parts = std::move(parts), .connections = {}, .stopped = done.stopped};
   std::vector<TakeoverConnection> told;
@@ -163,7 +163,7 @@ TakeoverTaker::Received TakeoverTaker::put_together(std::map<std::string, net::D
 void TakeoverTaker::take_charge() {
   if (!word_->take_over())
     fail("this process was not ready in time, so the process in charge stays in charge");
-  channel_.send(pack_word(kReady), {}, Clock::now() + std::chrono::seconds{1});
+  channel_.send(pack_word(kReady), {}, Steady::now() + std::chrono::seconds{1});
 }
 
 }  // namespace weir::server

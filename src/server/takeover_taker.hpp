@@ -14,9 +14,9 @@
 
 #include "core/clock_function.hpp"
 #include "core/siphash.hpp"
-#include "net/descriptor.hpp"
 #include "net/dispatcher.hpp"
 #include "net/listener.hpp"
+#include "net/owned_descriptor.hpp"
 #include "server/listeners.hpp"
 #include "server/settings.hpp"
 #include "server/takeover_channel.hpp"
@@ -39,15 +39,15 @@ class TakeoverTaker {
   core::HashKey seed() const { return offer_.seed; }
   std::chrono::nanoseconds wall_ahead() const { return offer_.wall_ahead; }
   // Of the snapshot that the other saves to, if it has one; once.
-  net::Descriptor lock() { return std::move(lock_); }
+  net::OwnedDescriptor lock() { return std::move(lock_); }
 
  private:
   struct Connection {
     TakeoverConnection what;
-    net::Descriptor descriptor;
+    net::OwnedDescriptor descriptor;
   };
   struct Received {
-    std::map<std::string, net::Descriptor> parts;
+    std::map<std::string, net::OwnedDescriptor> parts;
     std::vector<Connection> connections;
     std::chrono::nanoseconds stopped{0};
   };
@@ -75,16 +75,16 @@ class TakeoverTaker {
   Received receive();
   void restore(Received& received, const Into& into);
   void take_charge();
-  Received put_together(std::map<std::string, net::Descriptor> parts,
-                        std::vector<net::Descriptor> descriptors, const TakeoverDone& done);
+  Received put_together(std::map<std::string, net::OwnedDescriptor> parts,
+                        std::vector<net::OwnedDescriptor> descriptors, const TakeoverDone& done);
 
   std::string path_;
   TakeoverChannel channel_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   TakeoverOffer offer_;
   std::unique_ptr<TakeoverWord> word_;
-  net::Descriptor lock_;
-  std::vector<net::Descriptor> listeners_;
+  net::OwnedDescriptor lock_;
+  std::vector<net::OwnedDescriptor> listeners_;
   store::SnapshotFile::Restored restored_;
   std::size_t connections_ = 0;
   std::chrono::nanoseconds stopped_{0};

@@ -26,7 +26,7 @@ TakeoverWord::TakeoverWord() : descriptor_(memfd_create("takeover", MFD_CLOEXEC 
   map();
 }
 
-TakeoverWord::TakeoverWord(net::Descriptor descriptor) : descriptor_(std::move(descriptor)) {
+TakeoverWord::TakeoverWord(net::OwnedDescriptor descriptor) : descriptor_(std::move(descriptor)) {
   const int seals = fcntl(descriptor_.get(), F_GET_SEALS);
   require(seals >= 0, "F_GET_SEALS");
   const bool is_long = lseek(descriptor_.get(), 0, SEEK_END) >= static_cast<off_t>(sizeof(Word));

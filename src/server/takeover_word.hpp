@@ -10,14 +10,14 @@
 #include <atomic>
 #include <cstdint>
 
-#include "net/descriptor.hpp"
+#include "net/owned_descriptor.hpp"
 
 namespace weir::inline v0_1::server {
 
 class TakeoverWord {
  public:
-  TakeoverWord();                                     // unsaid; throws std::system_error
-  explicit TakeoverWord(net::Descriptor descriptor);  // another process's; throws std::system_error
+  TakeoverWord();                                          // unsaid; throws std::system_error
+  explicit TakeoverWord(net::OwnedDescriptor descriptor);  // another process's; throws std::system_error
   ~TakeoverWord();
   TakeoverWord(const TakeoverWord&) = delete;
   TakeoverWord& operator=(const TakeoverWord&) = delete;
@@ -39,7 +39,7 @@ class TakeoverWord {
   using Word = std::atomic<std::uint32_t>;
   static_assert(Word::is_always_lock_free);
 
-  net::Descriptor descriptor_;
+  net::OwnedDescriptor descriptor_;
   Word* word_ = nullptr;
 };
 

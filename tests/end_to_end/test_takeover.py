@@ -280,7 +280,7 @@ class Refused(WithChain):
         chain.take_over()
         self.assertEqual(client.ask("PING"), "PONG")
 
-    def test_a_path_that_is_no_socket_is_left_alone(self):
+    def test_a_file_at_the_path_is_left_alone(self):
         with Folder() as folder:
             path = folder.file("file", "text")
             code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--takeover", path)
@@ -290,7 +290,7 @@ class Refused(WithChain):
             code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--takeover", folder.file("none/there"))
             self.assertEqual((code, "cannot listen there" in errors), (2, True), errors)
 
-    def test_a_socket_that_was_left_behind_is_replaced(self):
+    def test_the_socket_of_a_killed_process_is_replaced(self):
         chain = self.chain(expect_exit=(0, -signal.SIGKILL))
         chain.now.process.kill()
         chain.now.wait()
@@ -559,7 +559,7 @@ class UnderLoad(WithChain):
         self.addCleanup(store.wait)
         self.addCleanup(store.kill)
         until(lambda: os.path.exists(path), "Redis listens")
-        # So slow a machine is no failure of Redis.
+        # A machine that is slow is not a failure of Redis.
         chain = self.chain("--http", "127.0.0.1:0", "--store", f"redis+unix://{path}", "--store-deadline", "10s", "--on-store-error", "deny")
         load = self.run_load(chain)
         self.assertEqual(load.allowed, {"resp": 3000, "http": 3000})

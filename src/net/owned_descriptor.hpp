@@ -7,16 +7,16 @@
 
 namespace weir::inline v0_1::net {
 
-class Descriptor {
+class OwnedDescriptor {
  public:
-  Descriptor() = default;
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  Descriptor(Descriptor&& other) noexcept : descriptor_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int descriptor) : descriptor_(descriptor) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept : descriptor_(other.release()) {}
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  ~Descriptor() {
+  ~OwnedDescriptor() {
     if (descriptor_ >= 0) close(descriptor_);
   }
 
