@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from ports import free_port
+import rls
 from server import PATIENCE, WEIR, Client, Closed, Error, Folder, Server, encode, environment, run_at_once, until, weir
 from test_tls import Authority
 
@@ -637,6 +637,59 @@ class UnderLoad(WithChain):
                         chain.now = Adopted(next, chain.now)
                     else:
                         self.assertIn(next.returncode, (0, 2), says())
+
+
+RLS = """\
+version: 1
+attributes: [token, tenant]
+limits:
+  tokens: { by: [token], rate: 100/day burst 100, charge: after }
+  tenants: { by: [tenant], rate: 300/day burst 300 }
+routes:
+  - { limits: [tokens, tenants] }
+rls:
+  edge: { unmapped: keep }
+"""
+
+
+class Grpc(WithChain):
+    def setUp(self):
+        folder = Folder()
+        self.addCleanup(folder.__exit__)
+        self.limits = self.chain("--limits", folder.file("limits.yaml", RLS), "--rls", "127.0.0.1:0")
+        self.rls = rls.Client(self.limits.now.ports[1])
+        self.addCleanup(self.rls.close)
+
+    def test_clients_connect_again_and_no_call_fails(self):
+        allowed = failed = 0
+        ends = threading.Event()
+
+        def ask():
+            nonlocal allowed, failed
+            while not ends.is_set():
+                try:
+                    allowed += self.rls.ask("edge", rls.descriptor(tenant="a")).code == rls.OK
+                except Exception as error:
+                    failed = error
+                    return
+        asker = threading.Thread(target=ask)
+        asker.start()
+        for _ in range(3):
+            before = allowed
+            until(lambda: failed or allowed > before + 10 or allowed == 300, "it is answered")
+            self.limits.take_over()
+        until(lambda: failed or allowed == 300, "all of it is used")
+        ends.set()
+        asker.join(PATIENCE)
+        self.assertEqual((failed, allowed, self.rls.ask("edge", rls.descriptor(tenant="a")).code), (0, 300, rls.OVER))
+
+    def test_what_nobody_commits_goes_back(self):
+        token = rls.descriptor(token="a")
+        left = lambda: self.rls.check("edge", token).statuses[0].remaining
+        self.assertEqual(self.rls.reserve("edge", token, amount=30, ttl=1.5)[0], rls.OK)
+        self.assertEqual(left(), 70)
+        self.limits.take_over()
+        until(lambda: left() == 100, "the next process has ended it")
 
 
 class Adopted:
