@@ -47,6 +47,8 @@ class Conversation {
   // answered. False: its protocol has no words for that, and the connection ends when what has arrived is
   // answered.
   virtual bool say_goodbye() { return false; }
+  // Its peer has had the time to hear that: it takes no more, and is busy() to say so.
+  virtual void take_no_more() {}
   // What another process needs to go on with this peer, whose last message is answered; nothing: it cannot,
   // as it is in the middle of something.
   virtual std::optional<std::string> hand_over() const { return std::nullopt; }

@@ -208,7 +208,10 @@ void Session::cut() {
   cut_ = draining_ = true;
   left_to_drain_ = 0;
   if (state_ == State::handshaking) return close();
-  if (state_ == State::reading || state_ == State::yielding) finish();
+  if (says_goodbye_ && conversation_) conversation_->take_no_more();
+  if (state_ != State::reading && state_ != State::yielding) return;
+  state_ = State::reading;
+  conversation_->busy() && says_goodbye_ ? speak() : finish();
 }
 
 // Says why, where that can be understood, and frees what it kept before anything else happens.

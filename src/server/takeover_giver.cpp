@@ -41,7 +41,7 @@ constexpr seconds kGetsReady{60};
 constexpr seconds kTakesAtLeast{1};
 constexpr std::uint64_t kBytesASecond = std::uint64_t{64} << 20;
 // For clients of gRPC to hear that they are to connect again.
-constexpr seconds kFarewell{3};
+constexpr milliseconds kFarewell{200};
 // For connections that are told to end to be answered what they have sent.
 constexpr milliseconds kEndsOfOthers{20};
 // How often one that waits looks whether it is to end.
