@@ -266,8 +266,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
-  app.add_option("--takeover", s.takeover,
-                 "take over from the server that listens there; then listen for the next")
+  app.add_option("--takeover", s.takeover, "take over from the server there, then wait for the next")
       ->type_name("PATH");
   app.add_flag("--allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");

@@ -164,6 +164,7 @@ class Server::Impl {
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ =
           std::make_unique<Admin>(settings_, service_, readiness(), [this] { return why_not_healthy(); });
+    if (admin_ && !taker_) admin_->start();
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ =
@@ -200,7 +201,7 @@ class Server::Impl {
     watch_->start();
     if (local_watch_) local_watch_->start();
     listeners_->start(*dispatcher_);
-    if (admin_) admin_->start();
+    if (admin_ && taker_) admin_->start();  // it has been another's until now
     manager_->ready();
     aside_ = std::make_unique<Aside>();
     certificates_seen_ = stamps_of_certificates(settings_);
