@@ -280,6 +280,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--audit-required", s.audit_required, "change nothing that cannot be written there");
   app.add_option("--events", s.events, "tell these of denials, bans, failures; unix:PATH and URLs too")
       ->type_name("FILE");
+  app.add_option("--takeover", s.takeover, "take over from the server there, then wait for the next")
+      ->type_name("PATH");
   app.add_flag("--allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,8 @@ class Conversation final : public net::Conversation {
     return parser_.kept() + (exchange_ ? exchange_->kept() + asking_.kept() : 0);
   }
   void describe(net::ClientInfo& client) const override;
+  std::optional<std::string> hand_over() const override;
+  bool take_over(std::string_view state) override;
 
  private:
   enum class Head : std::uint8_t { runs, replied, waits };

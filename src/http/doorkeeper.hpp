@@ -48,6 +48,10 @@ class Doorkeeper {
     actor_.role = role;
   }
 
+  // What anybody may here; and of a connection that was taken over, what that was where it came in.
+  steering::Role most() const { return most_; }
+  void narrow(steering::Role most) { most_ = most; }
+
   bool waiting() const { return waits_; }
   bool answered() const { return told_.has_value(); }
 
@@ -62,7 +66,7 @@ class Doorkeeper {
 
   service::Service& service_;
   const net::Peer& peer_;
-  const steering::Role most_;
+  steering::Role most_;
   const DeferredAnswer::Post post_;
   const std::function<void()> resume_;
   steering::Actor actor_;

@@ -30,6 +30,14 @@ struct ListenAddress {
   steering::Role most = steering::Role::admin;  // that anybody has there
 };
 
+// A listening socket that this process was given: by systemd, or by the process that it takes over from.
+struct GivenSocket {
+  std::string flag;    // resp, unix-socket, http, rls, admin
+  std::string wanted;  // as it was asked for when it was opened: its port may have been 0
+  std::string address;
+  int descriptor;
+};
+
 // Where Envoy's rate limits come from, when an xDS server has them.
 struct XdsSettings {
   HostPort server;
@@ -69,6 +77,8 @@ struct Settings {
   std::vector<ListenAddress> admin;      // metrics and health
   std::vector<std::string> admin_names;  // hosts by which its pages may ask, in lower case
   std::optional<RatelimitPages> ratelimit;
+  std::vector<GivenSocket> given;  // of those above; the others are opened
+  std::string takeover;            // where the process in charge listens for the next one; empty: nowhere
   bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;

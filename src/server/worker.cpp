@@ -157,6 +157,20 @@ void Worker::drain(std::chrono::nanoseconds until) {
   });
 }
 
+void Worker::hold() {
+  loop_.hold();
+  acquiring_.end_all_after(service_.now());
+  next_end_->stop();
+}
+
+bool Worker::is_settled() const { return loop_.is_settled() && resp_.ender.empty(); }
+
+void Worker::go_on() {
+  acquiring_.end_all_after(std::chrono::nanoseconds::max());
+  wake_for_holds();
+  loop_.go_on();
+}
+
 void Worker::let_end() {
   boost::asio::post(loop_.context, [this] {
     loop_.stop();

@@ -75,8 +75,13 @@ class Worker {
   void look_for_bans();
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
   void drain(std::chrono::nanoseconds until);
-  void let_end();   // when the connections have gone
-  void make_end();  // with what is under way
+  // Of a takeover, on its thread: reads nothing more, and ends the waits for a moment; until go_on().
+  void hold();
+  bool is_settled() const;  // while it holds: nothing that was read waits for its answer
+  void go_on();
+  rls::Holds& rls_holds() { return rls_.holds; }  // while it holds, or before it runs: any thread
+  void let_end();                                 // when the connections have gone
+  void make_end();                                // with what is under way
 
  private:
   store::Store& store();

@@ -27,6 +27,12 @@ Asking::~Asking() {
   }
 }
 
+void Asking::take_over_holds(core::Unpacking& from) {
+  holds_ = std::make_unique<BoundHolds>(*asker_.ender());
+  holds_->take_over(from);
+  if (holds_->size() == 0) holds_.reset();
+}
+
 // Of one that is about a reservation.
 void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->client = client_;

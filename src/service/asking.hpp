@@ -121,6 +121,13 @@ class Asking {
   std::size_t kept() const;  // bytes, while it waits
   std::size_t kept_for_holds() const { return holds_ ? holds_->kept() : 0; }
 
+  // The bound holds of a connection that goes on in another process.
+  void pack_holds(core::Packing& to) const { holds_ ? holds_->pack(to) : to.number(0); }
+  void take_over_holds(core::Unpacking& from);
+  void leave() {
+    if (holds_) holds_->leave();
+  }
+
   // The set by which a question goes.
   const limits::Set* set_of(const Question& question) const {
     const auto& ruling = question.more && question.more->ruling ? question.more->ruling : asker_.ruling();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ struct ServiceOptions {
 
   core::ClockFunction clock = store::steady_now;  // by which everything is decided
   core::ClockFunction wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  // Of a process that this one takes over from: its Service::wall_ahead().
+  std::optional<std::chrono::nanoseconds> wall_ahead{};
   std::shared_ptr<core::VirtualTime> virtual_time{};  // which both of them tell; null: they are real
 };
 
@@ -141,7 +144,7 @@ class Service {
   ServiceOptions options_;
   const store::Table& table_;
   std::chrono::nanoseconds started_ = now();
-  const std::chrono::nanoseconds wall_ahead_ = wall_now() - started_;
+  const std::chrono::nanoseconds wall_ahead_ = options_.wall_ahead.value_or(wall_now() - started_);
 };
 
 }  // namespace weir::service

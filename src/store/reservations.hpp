@@ -121,8 +121,9 @@ class Reservations final : public ScheduledKeys {
   // cancelled or settled meanwhile is left out, and its units are lost rather than given back twice.
   void copy(nanoseconds now, const std::function<bool(std::string_view)>& put);
   // Before anybody asks. `then` is when copy() had its `now`, on this clock. The states take the place of the
-  // table's. False when the bytes are not what copy() writes.
-  bool restore(std::string_view bytes, nanoseconds then, nanoseconds now);
+  // table's. Those that are bound end, unless their connections go on here. False when the bytes are not what
+  // copy() writes.
+  bool restore(std::string_view bytes, nanoseconds then, nanoseconds now, bool connections_go_on = false);
 
  private:
   static constexpr std::size_t kStripes = 64;

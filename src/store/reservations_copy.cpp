@@ -292,7 +292,8 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
   put(out.take());
 }
 
-bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
+bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now,
+                           bool connections_go_on) {
   Reading in(bytes, then);
   // By the key's hash and the schedule's former epoch.
   std::map<std::pair<std::uint64_t, std::uint64_t>, Schedule*> known;
@@ -365,7 +366,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         part.epoch = slots.epoch();
         slots.take(id, record.due);
       }
-      if (record.bound) bound.push_back(id);
+      if (record.bound && !connections_go_on) bound.push_back(id);
       put_back(id, std::move(record), now);
     }
   }
