@@ -176,9 +176,9 @@ std::string_view open_api() {
       }
     },
     "/v1/overrides/{number}": {
-      "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}],
       "get": {
         "summary": "One override",
+        "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}],
         "responses": {
           "200": {"description": "It", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Override"}}}},
           "404": {"$ref": "#/components/responses/Problem"},
@@ -187,7 +187,8 @@ std::string_view open_api() {
       },
       "delete": {
         "summary": "End an override",
-        "parameters": [{"name": "reason", "in": "query", "schema": {"type": "string", "maxLength": 256}}],
+        "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}},
+                       {"name": "reason", "in": "query", "schema": {"type": "string", "maxLength": 256}}],
         "responses": {
           "204": {"description": "It has ended"},
           "404": {"$ref": "#/components/responses/Problem"},

@@ -1,6 +1,6 @@
 // The script that keeps what operators set for all servers of a store (overrides.lua): the bytes that ask it.
 //
-// Pure functions, any thread. Not for: when it is asked (server/shared_keeper.hpp).
+// Pure functions, any thread. Not for: when it is asked (steering/shared_keeper.hpp).
 #pragma once
 
 #include <span>

@@ -64,7 +64,7 @@ class SharedStore final : public store::Store {
   bool end_leases(bool all);
   bool has_leases() const { return parts_.known.has_leases(); }
 
-  // Asks something that is no decision, of the node of that key: `told` is called once, on this thread, with
+  // Asks what does not decide, of the node of that key: `told` is called once, on this thread, with
   // the answer or why there is none by then.
   void ask(std::string_view key, std::string command, nanoseconds patience,
            std::function<void(const Call::Result&)> told);

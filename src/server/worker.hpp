@@ -66,7 +66,7 @@ class Worker {
   void use(boost::asio::ssl::context store_tls);
   // Somebody who waits for a moment may have been banned since.
   void look_for_bans();
-  // Asks the store, which there is, what is no decision: `told` is called once, by the worker's thread.
+  // Asks the store, where there is one, what does not decide: `told` is called once, by the worker's thread.
   void ask_store(std::string key, std::string command, std::chrono::nanoseconds patience,
                  std::function<void(const redis::Call::Result&)> told);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.

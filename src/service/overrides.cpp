@@ -212,7 +212,7 @@ tl::expected<std::size_t, NotSteered> Overrides::unban(const std::string& limit,
   if (known == nullptr) return tl::unexpected(NotSteered{Why::words, set.unknown(limit), "limit"});
   const std::string words = steering::words_of(Steer::ban, known->said->id, when);
   std::size_t ended = 0;
-  // Another server may have set it anew just now.
+  // Another server may have set it again just now.
   for (int times = 0; times < kMostTimes; ++times, refresh()) {
     const Ptr found = book_unchanging().find(words);
     if (!found) break;
