@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "grpc/connection.hpp"
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
+#include "redis/overrides_script.hpp"
 #include "server/admin.hpp"
 #include "server/aside.hpp"
 #include "server/audit_log.hpp"
@@ -158,7 +160,7 @@ class Server::Impl {
     service_.limits = open_limits(settings_, service_);
     service_.users = open_users(settings_, service_);
     if (service_.users) service_.logins.use(*service_.users);
-    service_.overrides = open_overrides(settings_, service_);
+    service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
@@ -401,6 +403,31 @@ class Server::Impl {
     for (std::size_t i = 0; i < read.of_the_store.size(); ++i)
       workers_[i]->use(std::move(read.of_the_store[i]));
     spdlog::info("{}: certificates and keys read again", why);
+  }
+
+  // Any thread but that of the first loop, whose answer it waits for.
+  steering::SharedKeeper::Ask asks_store_for_overrides() {
+    return [this](const std::vector<std::string>& words) {
+      using Told = tl::expected<steering::SharedKeeper::Answer, std::string>;
+      const std::string key = redis::overrides_key(settings_.store->prefix);
+      const auto answer = std::make_shared<std::promise<Told>>();
+      auto told = answer->get_future();
+      workers_.front()->ask_store(
+          key, redis::overrides_command(key, words), steering::SharedKeeper::kPatience,
+          [answer](const redis::Call::Result& result) { answer->set_value(read(result)); });
+      constexpr auto kLoopIsBusy = std::chrono::seconds{2};
+      if (told.wait_for(steering::SharedKeeper::kPatience + kLoopIsBusy) == std::future_status::ready)
+        return told.get();
+      return Told(tl::unexpected(std::string("the event loop does not answer")));
+    };
+  }
+  static tl::expected<steering::SharedKeeper::Answer, std::string> read(const redis::Call::Result& result) {
+    if (result.cause != redis::Cause::none) return tl::unexpected(std::string(result.error));
+    steering::SharedKeeper::Answer words;
+    for (const resp::Value& each : result.value->items)
+      words.push_back(each.type == resp::Value::Type::integer ? std::to_string(each.integer)
+                                                              : std::string(each.text));
+    return words;
   }
 
   // Those who wait go by what is in force when they are asked about again, or by their moment.

@@ -150,6 +150,14 @@ void Worker::look_for_bans() {
   });
 }
 
+void Worker::ask_store(std::string key, std::string command, std::chrono::nanoseconds patience,
+                       std::function<void(const redis::Call::Result&)> told) {
+  boost::asio::post(loop_.context, [this, key = std::move(key), command = std::move(command), patience,
+                                    told = std::move(told)]() mutable {
+    shared_->ask(key, std::move(command), patience, std::move(told));
+  });
+}
+
 void Worker::drain(std::chrono::nanoseconds until) {
   boost::asio::post(loop_.context, [this, until] {
     acquiring_.end_all_after(until);

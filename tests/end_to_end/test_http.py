@@ -230,7 +230,11 @@ class TestOpenApi(WithServer):
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
                        "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",),
                        "/v1/holds": ("HoldsOf",)}
-            self.assertEqual(set(members) | {"/openapi.json"}, set(document["paths"]))
+            others = {"/openapi.json", "/v1/overrides", "/v1/overrides/{number}"}
+            self.assertEqual(set(members) | others, set(document["paths"]))
+            detail = http.ask("/v1/overrides", {"?": 1})[2]["errors"][0]["detail"]
+            self.assertEqual(set(detail.removeprefix("unknown; known: ").split(", ")),
+                             set(schemas["NewOverride"]["properties"]))
             for path, names in members.items():
                 detail = http.ask(path, {"?": 1})[2]["errors"][0]["detail"]
                 known = set(detail.removeprefix("unknown member; known are ").split(", "))
