@@ -32,7 +32,7 @@ ROOMS = {room.name: room for room in [
     Room("waiting", "acquires: those who wait for their moment", {"core", "store"}),
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
-    Room("steering", "who may, what operators change, what they are told of", set()),
+    Room("steering", "who may, what operators change, what they are told of", {"core", "store"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"store", "limits"},
          files={"ask", "question", "told"}),
     Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),

@@ -8,6 +8,7 @@
 #include "http/json.hpp"
 #include "http/open_api.hpp"
 #include "http/prefer.hpp"
+#include "http/top_route.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -45,6 +46,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
 };

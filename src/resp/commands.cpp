@@ -59,6 +59,8 @@ constexpr std::array kCommands = {
             "[ADVANCE ms]: what time it is by this server's clocks"},
     Command{"WEIR.RESET", -2, kOneKey, Flags::none, Role::operate, nullptr, run_reset,
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
+    Command{"WEIR.TOP", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_top,
+            "[LIMIT name] [BY denied|cost] [COUNT n]: which keys are denied most, or charged most, of late"},
     Command{"DEL", -2, kAllKeys, Flags::none, Role::operate, nullptr, run_del,
             "key...: forgets what was charged to each"},
     Command{"PING", -1, kNoKeys, Flags::none, Role::decide, nullptr, run_ping,

@@ -148,6 +148,8 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent);
 void run_explain(RunningCommand& call);
 void run_reset(RunningCommand& call);
 void run_limits_config(RunningCommand& call);
+// top_command.cpp
+void run_top(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);

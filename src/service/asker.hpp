@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "service/decision_counts.hpp"
 #include "service/hold_ender.hpp"
 #include "service/limits_in_force.hpp"
+#include "service/loop_counting.hpp"
 #include "service/question.hpp"
 #include "service/rate_limit_fields.hpp"
 #include "service/rule_texts.hpp"
@@ -51,8 +53,16 @@ class Asker {
   DecisionCounts& counts() { return counts_; }
   const DecisionCounts& counts() const { return counts_; }
 
+  // What is counted by key goes there; null: nowhere.
+  void count_in(LoopCounting* counting) {
+    counting_ = counting != nullptr && counting->on() ? counting : nullptr;
+  }
+  bool counts_keys() const { return counting_ != nullptr; }
+
   // A connection begins to ask: by the set that is in force now.
   void begin() { renewed_ = false; }
+  // What time it is for what is told from then on.
+  void set_now(std::chrono::nanoseconds now) { now_ = now; }
   // The same until begin() or clear(); null: there is none. And what time it is for it.
   const limits::Set* limits() {
     if (!renewed_) renew_limits();
@@ -136,11 +146,14 @@ class Asker {
     if (!question.by_file) return count(question, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
+    if (counting_ != nullptr && question.fault == Fault::none) counting_->count(question, set, allowed, now_);
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
     denied_ += allowed ? 0 : 1;
     counts_.count(question);
+    if (counting_ != nullptr && question.fault == Fault::none)
+      counting_->count(question, nullptr, allowed, now_);
   }
   // What was counted is told to the service.
   void flush();
@@ -173,6 +186,8 @@ class Asker {
   limits::MatchMemory match_memory_;
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
+  LoopCounting* counting_ = nullptr;
+  std::chrono::nanoseconds now_{0};
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
   RuleTexts texts_;

@@ -12,11 +12,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 
 #include "core/clock_function.hpp"
 #include "core/notices.hpp"
 #include "core/virtual_time.hpp"
 #include "service/counters.hpp"
+#include "service/counting.hpp"
 #include "service/credentials.hpp"
 #include "service/descriptors_in_force.hpp"
 #include "service/guesses.hpp"
@@ -50,6 +53,8 @@ struct ServiceOptions {
 
   // How long a store may take until its fallback decides; 0: there is no store.
   std::chrono::milliseconds store_deadline{0};
+
+  CountingOptions counting{};
 
   // What CONFIG and INFO report.
   unsigned threads = 1;
@@ -87,10 +92,19 @@ class Service {
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
+  // Which keys are denied most, or charged most; a sentence where that cannot be said.
+  struct TopAsked {
+    steering::Top::By by;
+    std::string_view limit;  // that one alone; empty: all
+    std::size_t most;
+  };
+  tl::expected<steering::Top::Answer, std::string> top(const TopAsked& asked) const;
+
   const Credentials credentials;
   const Credentials token;  // of HTTP; its user is empty
   Guesses guesses;
   Counters counters;
+  Counting counting;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;
   SlowLog slow_log;
