@@ -39,7 +39,7 @@ ROOMS = {room.name: room for room in [
     Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis", "net/timer.hpp"}, {"Asio"}, files={"redis_store"}),
     Room("library limits", "`weir::Limits`", {"core", "library", "store", "limits", "service questions"}, files={"limits"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
-         {"core", "store", "waiting", "limits", "service questions", "steering"}, {"OpenSSL", "POSIX"}),
+         {"core", "store", "waiting", "limits", "service questions", "steering"}, {"OpenSSL", "POSIX", "tl"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
          {"core", "store", "limits", "service questions", "service", "steering", "net/clients.hpp", "net/conversation.hpp"}, {"Asio", "Beast", "simdjson"}),
     Room("grpc", "gRPC on HTTP/2: bytes to calls, answers to bytes; no sockets", set(), {"nghttp2"}),

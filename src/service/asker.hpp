@@ -55,7 +55,8 @@ class Asker {
 
   // What is counted by key goes there; null: nowhere.
   void count_in(LoopCounting* counting) {
-    counting_ = counting != nullptr && counting->on() ? counting : nullptr;
+    counting_ = counting;
+    if (counting != nullptr) sample_ = counting->sample();
   }
   bool counts_keys() const { return counting_ != nullptr; }
 
@@ -146,14 +147,15 @@ class Asker {
     if (!question.by_file) return count(question, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
-    if (counting_ != nullptr && question.fault == Fault::none) counting_->count(question, set, allowed, now_);
+    if (!is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, set, allowed);
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
     denied_ += allowed ? 0 : 1;
     counts_.count(question);
-    if (counting_ != nullptr && question.fault == Fault::none)
-      counting_->count(question, nullptr, allowed, now_);
+    if (!is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, nullptr, allowed);
   }
   // What was counted is told to the service.
   void flush();
@@ -169,6 +171,11 @@ class Asker {
   static constexpr std::size_t kMostWithMore = 16;
   static constexpr std::size_t kMostKeptKeys = 4096;
 
+  // Its units are not in the sample, so that nothing by key comes of it: most are so.
+  bool is_passed_over(const Question& question, bool allowed) {
+    return allowed && question.checks.size() == 1 && sample_.misses(question.checks[0].cost.units);
+  }
+  void count_keys(const Question& question, const limits::Set* set, bool allowed);
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
@@ -187,6 +194,7 @@ class Asker {
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
   LoopCounting* counting_ = nullptr;
+  steering::UnitSample sample_{};
   std::chrono::nanoseconds now_{0};
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};

@@ -48,7 +48,7 @@ std::uint64_t units_of(const store::Check& check) {
 
 LoopCounting::LoopCounting(Counting& all, bool has_hashes) : all_(all), has_hashes_(has_hashes) {
   if (all.options().top.entries == 0) return;
-  top_.emplace(all.options().top, all.start(), core::random_key().k0);
+  top_.emplace(all.options().top, all.start());
   all_.join(*top_);
 }
 
@@ -56,21 +56,34 @@ LoopCounting::~LoopCounting() {
   if (top_) all_.leave(*top_);
 }
 
+steering::UnitSample LoopCounting::sample() const {
+  return top_ ? steering::UnitSample(all_.options().top.sample, core::random_key().k0 | 1)
+              : steering::UnitSample();
+}
+
+void LoopCounting::count(const Question& question, const limits::Set* set, bool allowed,
+                         steering::UnitSample& sample, std::chrono::nanoseconds now) {
+  if (!top_) return;
+  question.by_file ? count_file(question, *set, allowed, sample, now)
+                   : count_inline(question, allowed, sample, now);
+}
+
 std::uint64_t LoopCounting::hash_of(std::uint64_t limit, std::string_view key) const {
   const core::HashKey seed = all_.seed();
   return core::siphash<1, 3>({seed.k0, seed.k1 ^ limit}, key);
 }
 
-void LoopCounting::count_inline(const Question& question, bool allowed, std::chrono::nanoseconds now) {
+void LoopCounting::count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
+ std::chrono::nanoseconds now) {
   for (const store::Check& check : question.checks) {
     const auto name = [&check](steering::SpaceSaving::Entry& entry) {
       if (entry.limit != kInline) entry.limit = kInline;
       steering::shorten_key(check.key, entry.key);
     };
-    if (check.decision.allowed() && (!allowed || top_->misses(check.cost.units))) continue;
+    if (check.decision.allowed() && (!allowed || sample.misses(check.cost.units))) continue;
     const std::uint64_t hash = has_hashes_ ? check.hash : hash_of(0, check.key);
     if (check.decision.allowed()) {
-      top_->charge(hash, check.cost.units, now, name);
+      top_->charge(hash, sample.take(check.cost.units), now, name);
     } else {
       top_->deny(hash, now, name);
     }
@@ -78,9 +91,9 @@ void LoopCounting::count_inline(const Question& question, bool allowed, std::chr
 }
 
 void LoopCounting::count_file(const Question& question, const limits::Set& set, bool allowed,
-                              std::chrono::nanoseconds now) {
+                              steering::UnitSample& sample, std::chrono::nanoseconds now) {
   for_each_limit(question, [&](const LimitGroup& group) {
-    if (!group.denies && (!allowed || top_->misses(units_of(*group.first)))) return;
+    if (!group.denies && (!allowed || sample.misses(units_of(*group.first)))) return;
     const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
     const std::string_view key = group.first->key;
     const auto name = [&](steering::SpaceSaving::Entry& entry) {
@@ -91,7 +104,7 @@ void LoopCounting::count_file(const Question& question, const limits::Set& set, 
     if (group.denies) {
       top_->deny(hash, now, name);
     } else {
-      top_->charge(hash, units_of(*group.first), now, name);
+      top_->charge(hash, sample.take(units_of(*group.first)), now, name);
     }
   });
 }

@@ -14,6 +14,7 @@
 #include "service/counting.hpp"
 #include "service/question.hpp"
 #include "steering/top.hpp"
+#include "steering/unit_sample.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -28,21 +29,19 @@ class LoopCounting {
   LoopCounting(const LoopCounting&) = delete;
   LoopCounting& operator=(const LoopCounting&) = delete;
 
-  // Whether it counts anything at all.
-  bool on() const { return top_.has_value(); }
+  // One of the units that are charged, for each that asks in the loop.
+  steering::UnitSample sample() const;
 
-  // Of a question that has its answer, and charges something. `set` as told_of() has it.
-  void count(const Question& question, const limits::Set* set, bool allowed, std::chrono::nanoseconds now) {
-    if (question.by_file) return count_file(question, *set, allowed, now);
-    if (allowed && question.checks.size() == 1 && top_->misses(question.checks[0].cost.units)) [[likely]]
-      return;
-    count_inline(question, allowed, now);
-  }
+  // Of a question that has its answer, and charges something; its one check's units are in the sample, if it
+  // is allowed and has one. `set` as told_of() has it.
+  void count(const Question& question, const limits::Set* set, bool allowed, steering::UnitSample& sample,
+             std::chrono::nanoseconds now);
 
  private:
-  void count_inline(const Question& question, bool allowed, std::chrono::nanoseconds now);
+  void count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
+                    std::chrono::nanoseconds now);
   void count_file(const Question& question, const limits::Set& set, bool allowed,
-                  std::chrono::nanoseconds now);
+                  steering::UnitSample& sample, std::chrono::nanoseconds now);
   std::uint64_t hash_of(std::uint64_t limit, std::string_view key) const;
 
   Counting& all_;

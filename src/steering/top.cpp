@@ -63,10 +63,9 @@ class Top::Merge {
   std::unordered_map<std::uint64_t, Known> keys_;
 };
 
-Top::Top(TopOptions options, nanoseconds start, std::uint64_t seed)
+Top::Top(TopOptions options, nanoseconds start)
     : start_(start),
       every_(std::max<std::uint64_t>(1, options.sample)),
-      sample_(every_, seed | 1),
       generations_{Generation(options.entries), Generation(options.entries)},
       ends_(start + kGeneration) {}
 

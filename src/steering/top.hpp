@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "steering/space_saving.hpp"
-#include "steering/unit_sample.hpp"
 #include "store/spin.hpp"
 
 namespace weir::inline v0_1::steering {
@@ -38,7 +37,7 @@ class Top {
   static constexpr std::size_t kMostAsked = 1024;
 
   // `start` is when the first generation begins: the same for all that are asked together.
-  Top(TopOptions options, nanoseconds start, std::uint64_t seed);
+  Top(TopOptions options, nanoseconds start);
 
   // One denial of a key.
   template <class NameIt>
@@ -46,11 +45,9 @@ class Top {
     const store::Held lock(mutex_);
     running(now).denied.add(hash, 1, name);
   }
-  // Whether these units that a key was charged are not in the sample; else they are to be charge()d.
-  bool misses(std::uint64_t units) { return sample_.misses(units); }
+  // That many units of what a key was charged are in a sample of one in TopOptions::sample.
   template <class NameIt>
-  void charge(std::uint64_t hash, std::uint64_t units, nanoseconds now, const NameIt& name) {
-    const std::uint64_t taken = sample_.take(units);
+  void charge(std::uint64_t hash, std::uint64_t taken, nanoseconds now, const NameIt& name) {
     const store::Held lock(mutex_);
     running(now).cost.add(hash, taken, name);
   }
@@ -94,7 +91,6 @@ class Top {
 
   const nanoseconds start_;
   const std::uint64_t every_;
-  UnitSample sample_;              // its thread's alone
   mutable store::SpinLock mutex_;  // a mutex is three times as many instructions
   std::array<Generation, 2> generations_ WEIR_GUARDED_BY(mutex_);
   std::size_t running_ WEIR_GUARDED_BY(mutex_) = 0;

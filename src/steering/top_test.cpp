@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/chance_test.hpp"
+#include "steering/unit_sample.hpp"
 
 namespace weir::steering {
 namespace {
@@ -36,16 +37,17 @@ class Loops {
  public:
   explicit Loops(std::size_t count, TopOptions options = {}) {
     for (std::size_t i = 0; i < count; ++i) {
-      loops_.push_back(std::make_unique<Top>(options, kStart, chance_()));
+      loops_.push_back(std::make_unique<Top>(options, kStart));
       all_.push_back(loops_.back().get());
+      samples_.emplace_back(options.sample, chance_() | 1);
     }
   }
   void deny(std::size_t loop, std::uint64_t key, const std::string& limit = "user") {
     loops_[loop]->deny(hash_of(key, limit), now, naming(key, limit));
   }
   void charge(std::size_t loop, std::uint64_t key, std::uint64_t units, const std::string& limit = "user") {
-    if (loops_[loop]->misses(units)) return;
-    loops_[loop]->charge(hash_of(key, limit), units, now, naming(key, limit));
+    if (samples_[loop].misses(units)) return;
+    loops_[loop]->charge(hash_of(key, limit), samples_[loop].take(units), now, naming(key, limit));
   }
   Top::Answer ask(Top::By by = Top::By::denied, std::size_t most = 1024, const std::string& limit = "") {
     return Top::ask(all_, by, limit, most, now);
@@ -60,6 +62,7 @@ class Loops {
   core::Chance chance_;
   std::vector<std::unique_ptr<Top>> loops_;
   std::vector<const Top*> all_;
+  std::vector<UnitSample> samples_;
 };
 
 TEST(Top, of_eight_loops_is_within_the_error_that_it_states) {

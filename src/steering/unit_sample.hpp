@@ -14,6 +14,7 @@ namespace weir::inline v0_1::steering {
 
 class UnitSample {
  public:
+  UnitSample() = default;  // none is in it
   UnitSample(std::uint64_t every, std::uint64_t seed) : every_(every), random_(seed) { begin_block(0); }
 
   // Whether none of these units is in the sample, which is so most times.
@@ -39,7 +40,6 @@ class UnitSample {
     until_ -= units;
     return taken;
   }
-  std::uint64_t every() const { return every_; }
 
  private:
   // `before` units of the last block are yet to come.
@@ -53,9 +53,9 @@ class UnitSample {
     rest_ = every_ - at - 1;
   }
 
-  std::uint64_t every_;
-  std::uint64_t random_;     // never 0
-  std::uint64_t until_ = 0;  // the next one that is in the sample, counted from 1
+  std::uint64_t every_ = ~std::uint64_t{0};
+  std::uint64_t random_ = 1;  // never 0
+  std::uint64_t until_ = every_;  // the next one that is in the sample, counted from 1
   std::uint64_t rest_ = 0;   // of its block, after that
 };
 
