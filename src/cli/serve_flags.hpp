@@ -27,6 +27,7 @@ struct ServeFlags {
   std::string stall_timeout = "30s";
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
+  std::string track_memory = "16MiB";
   std::string rls_headers;
   std::string rls_on_bad_request = "deny";
   std::string grpc_max_connection_age = "24h";

@@ -9,6 +9,7 @@
 #include "http/open_api.hpp"
 #include "http/prefer.hpp"
 #include "http/top_route.hpp"
+#include "http/usage_route.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -47,6 +48,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
     Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},
+    Handler{"/v1/usage", false, kPost, Role::operate, true, &run_usage},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", Role::decide, false, &run_open_api},
 };

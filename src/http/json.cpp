@@ -533,24 +533,25 @@ void read_batch(element requests, Exchange& exchange, Faults& faults) {
 
 }  // namespace
 
-void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
-  HttpLoop::Json& json = *exchange.loop.json;
+bool parse_body(std::string_view body, HttpLoop::Json& json, element& root, Faults& faults) {
   if (json.parser.capacity() > kSmall) {
     json.parser = simdjson::dom::parser();
     json.padded = std::string();
   }
   json.padded.reserve(body.size() + simdjson::SIMDJSON_PADDING);
   json.padded.assign(body);
-  element root;
   simdjson::error_code error = simdjson::SUCCESS;
   // Each body that is larger than any before makes it allocate, and the depth is part of that.
   if (json.parser.capacity() < body.size() || json.parser.max_depth() != kDepth)
     error = json.parser.allocate(std::max<std::size_t>(body.size(), 4096), kDepth);
   if (error == simdjson::SUCCESS) error = json.parser.parse(json.padded.data(), body.size(), false).get(root);
-  if (error != simdjson::SUCCESS) {
-    faults.add("", sentence_of(error));
-    return;
-  }
+  if (error != simdjson::SUCCESS) faults.add("", sentence_of(error));
+  return error == simdjson::SUCCESS;
+}
+
+void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
+  element root;
+  if (!parse_body(body, *exchange.loop.json, root, faults)) return;
   Reader reader(exchange, faults, "");
   Members members;
   const unsigned allowed =

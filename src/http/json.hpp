@@ -21,6 +21,9 @@ struct HttpLoop::Json {
 
 constexpr std::size_t kMostRequests = 1000;  // of a batch
 
+// The body as JSON, which is `json`'s until the next; false: it cannot be read, and `faults` says why.
+bool parse_body(std::string_view body, HttpLoop::Json& json, simdjson::dom::element& root, Faults& faults);
+
 // Asks what the body says, or of a batch each of its parts; those with faults have their answer. Where
 // nothing is asked, there are faults that concern all of it.
 void read_questions(std::string_view body, Exchange& exchange, Faults& faults);

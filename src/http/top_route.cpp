@@ -10,15 +10,15 @@
 
 namespace weir::inline v0_1::http {
 
-using steering::Top;
+using steering::TopKeys;
 
 void run_top(const Message& message, Exchange& exchange) {
   constexpr std::array<std::string_view, 3> kKnown = {"limit", "by", "count"};
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   Faults faults;
   const Query query(message.query, kKnown, faults);
-  const std::uint64_t count = query.number("count", 10, 1, Top::kMostAsked, faults);
-  Top::By by = Top::By::denied;
+  const std::uint64_t count = query.number("count", 10, 1, TopKeys::kMostAsked, faults);
+  TopKeys::By by = TopKeys::By::denied;
   if (const std::string* const word = query.find("by")) {
     const auto read = steering::read_by(*word);
     if (!read)
@@ -35,13 +35,13 @@ void run_top(const Message& message, Exchange& exchange) {
   exchange.reply.type = kJson;
   core::JsonWriter json(exchange.reply.body);
   json.begin_object();
-  json.member("by", Top::kNames[static_cast<std::size_t>(answer->by)]);
+  json.member("by", TopKeys::kNames[static_cast<std::size_t>(answer->by)]);
   json.member("seconds",
               std::chrono::nanoseconds(std::chrono::floor<std::chrono::milliseconds>(answer->time)));
   json.member("total", answer->total);
   json.member("keys", answer->keys);
   json.begin_array("top");
-  for (const Top::Row& row : answer->rows) {
+  for (const TopKeys::Row& row : answer->rows) {
     json.begin_object();
     json.member("limit", row.limit);
     json.member("key", row.key);

@@ -1,4 +1,4 @@
-// GET /v1/top: who is denied most, or charged most, of late.
+// GET /v1/top: which keys are denied most, or charged most, of late.
 //
 // The thread of its loop.
 #pragma once

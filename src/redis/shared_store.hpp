@@ -61,6 +61,10 @@ class SharedStore final : public store::Store {
   bool end_leases(bool all);
   bool has_leases() const { return parts_.known.has_leases(); }
 
+  // Asks Redis something other than a decision, of that key; `command` is whole RESP. It stands in line with
+  // the decisions and may wait for as long as `patience`.
+  void call(std::unique_ptr<Call> call, std::string_view key, std::string command, nanoseconds patience);
+
   Client& client() { return parts_.client; }
   const Client& client() const { return parts_.client; }
   // Nothing waits for an answer.

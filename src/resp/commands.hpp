@@ -150,6 +150,8 @@ void run_reset(RunningCommand& call);
 void run_limits_config(RunningCommand& call);
 // top_command.cpp
 void run_top(RunningCommand& call);
+// usage_command.cpp
+void run_usage(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);

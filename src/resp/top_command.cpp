@@ -1,4 +1,4 @@
-// WEIR.TOP: who is denied most, or charged most, of late.
+// WEIR.TOP: which keys are denied most, or charged most, of late.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -12,11 +12,11 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-using steering::Top;
+using steering::TopKeys;
 
 struct TopWords {
   std::optional<std::string_view> limit{};
-  std::optional<Top::By> by{};
+  std::optional<TopKeys::By> by{};
   std::optional<std::size_t> count{};
 };
 
@@ -39,8 +39,8 @@ std::string read_top_words(Arguments words, TopWords& into) {
       if (!into.by) return "ERR BY: " + shown_word(value) + " is none of: denied, cost";
     } else {
       const std::int64_t count = core::parse_integer(value).value_or(0);
-      if (count < 1 || count > std::int64_t{Top::kMostAsked})
-        return not_in_range("COUNT", value, 1, Top::kMostAsked);
+      if (count < 1 || count > std::int64_t{TopKeys::kMostAsked})
+        return not_in_range("COUNT", value, 1, TopKeys::kMostAsked);
       into.count = static_cast<std::size_t>(count);
     }
   }
@@ -53,7 +53,7 @@ void run_top(RunningCommand& call) {
   TopWords asked;
   if (const std::string wrong = read_top_words(call.words.subspan(1), asked); !wrong.empty())
     return call.fail(wrong);
-  const auto answer = call.service.top({.by = asked.by.value_or(Top::By::denied),
+  const auto answer = call.service.top({.by = asked.by.value_or(TopKeys::By::denied),
                                         .limit = asked.limit.value_or(""),
                                         .most = asked.count.value_or(10)});
   if (!answer) return call.fail("ERR " + answer.error());
@@ -69,12 +69,12 @@ void run_top(RunningCommand& call) {
     to.integer(static_cast<std::int64_t>(value));
   };
   to.array(8);
-  text("by", Top::kNames[static_cast<std::size_t>(answer->by)]);
+  text("by", TopKeys::kNames[static_cast<std::size_t>(answer->by)]);
   number("seconds",
          static_cast<std::uint64_t>(std::chrono::round<std::chrono::seconds>(answer->time).count()));
   number("total", answer->total);
   number("keys", answer->keys);
-  for (const Top::Row& row : answer->rows) {
+  for (const TopKeys::Row& row : answer->rows) {
     to.array(8);
     text("limit", row.limit);
     text("key", row.key);

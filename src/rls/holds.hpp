@@ -35,6 +35,7 @@ class Holds {
   // Ends those whose time is over, some at a time.
   void end_due(std::chrono::nanoseconds now);
   std::optional<std::chrono::nanoseconds> next() const;
+  service::HoldEnder& ender() { return ender_; }
 
  private:
   service::HoldEnder ender_;

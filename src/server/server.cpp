@@ -91,7 +91,8 @@ service::ServiceOptions options_from(const Settings& settings) {
                             ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
                             : std::chrono::milliseconds{0},
       .counting = {.top = {.entries = settings.top, .sample = settings.top_sample},
-                   .hashes = settings.top_hash},
+                   .hashes = settings.top_hash,
+                   .track_memory = settings.track_memory},
       .threads = settings.threads,
       .memory = settings.memory,
       .max_connections = settings.max_connections,

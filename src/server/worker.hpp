@@ -23,6 +23,7 @@
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
+#include "server/usage_link.hpp"
 #include "service/loop_counting.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
@@ -91,6 +92,7 @@ class Worker {
   const std::unique_ptr<net::Timer> next_end_ = loop_.timers->make([this] { end_holds(); });
   const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });
   std::optional<StoreLink> link_;
+  std::optional<UsageLink> usage_;  // of the first worker
   Every leases_{*loop_.timers};
   bool watches_leases_ = false;
 };

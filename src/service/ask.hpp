@@ -96,6 +96,7 @@ struct Basis {
   // The most beyond a burst that may be charged afterwards.
   std::chrono::nanoseconds overdraft = Outside{}.overdraft;
   bool allow_refunds = false;  // of limits that do not say so, too
+  bool tells_changes = false;  // cancels and settlements say what they change
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

@@ -110,7 +110,8 @@ class Asker {
                       match_memory_,
                       service_.options().max_wait,
                       service_.options().max_overdraft,
-                      service_.options().allow_refunds};
+                      service_.options().allow_refunds,
+                      ask.verb >= store::Verb::moment && tracks()};
     if (prepare(ask, basis, question, refusal_)) {
       if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
       return &question;
@@ -145,18 +146,25 @@ class Asker {
   // Counts what was decided; what was only looked at is not.
   void count(const Question& question, const limits::Set* set, bool allowed) {
     if (!question.by_file) return count(question, allowed);
+    if (set->tracks() || service_.wants_events.load(std::memory_order_relaxed) ||
+        !is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, set, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
-    if (!is_passed_over(question, allowed)) [[unlikely]]
-      count_keys(question, set, allowed);
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
-    denied_ += allowed ? 0 : 1;
-    counts_.count(question);
     if (!is_passed_over(question, allowed)) [[unlikely]]
       count_keys(question, nullptr, allowed);
+    denied_ += allowed ? 0 : 1;
+    counts_.count(question);
   }
+  // By key alone, beside metrics.
+  void count_keys(const Question& question, const limits::Set* set, bool allowed);
+  // One that is answered has cancelled, settled, charged or given back; of the set, null where there is none.
+  void count_change(const Question& question, const limits::Set* set);
+  // Whether somebody wants to know that.
+  bool tracks() { return counting_ != nullptr && limits() != nullptr && limits()->tracks(); }
   // What was counted is told to the service.
   void flush();
 
@@ -175,7 +183,6 @@ class Asker {
   bool is_passed_over(const Question& question, bool allowed) {
     return allowed && question.checks.size() == 1 && sample_.misses(question.checks[0].cost.units);
   }
-  void count_keys(const Question& question, const limits::Set* set, bool allowed);
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();

@@ -54,8 +54,10 @@ void Asking::keep_asked(const Ask& ask, Question& question) {
   question.more->keeps_asked = true;
 }
 
-// Of one about reservations that is answered, before it is told.
+// Of one that changes something and is answered, before it is told.
 void Asking::note(const Question& question) {
+  if (question.verb == Verb::charge || question.verb == Verb::cancel || question.verb == Verb::settle)
+    asker_.count_change(question, set_of(question));
   if (!holds_ || question.reservation == nullptr) return;
   const store::ReservationTerms& terms = *question.reservation;
   const bool is_told = question.fault == Fault::none;

@@ -8,13 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "limits/set.hpp"
 #include "service/counting.hpp"
 #include "service/question.hpp"
+#include "service/service.hpp"
+#include "steering/event.hpp"
 #include "steering/top.hpp"
 #include "steering/unit_sample.hpp"
+#include "steering/usage_buffer.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -24,7 +28,7 @@ class LoopCounting {
   static constexpr std::string_view kInline = "inline";
 
   // `has_hashes`: each check that a store has answered has its hash, the same for the same limit and key.
-  explicit LoopCounting(Counting& all, bool has_hashes = false);
+  explicit LoopCounting(Service& service, bool has_hashes = false);
   ~LoopCounting();
   LoopCounting(const LoopCounting&) = delete;
   LoopCounting& operator=(const LoopCounting&) = delete;
@@ -36,17 +40,34 @@ class LoopCounting {
   // is allowed and has one. `set` as told_of() has it.
   void count(const Question& question, const limits::Set* set, bool allowed, steering::UnitSample& sample,
              std::chrono::nanoseconds now);
+  // Of one that cancels, settles, charges or gives back: it has changed what was used.
+  void count_change(const store::Request& request, const limits::Set& set, const limits::Matched* matched);
 
  private:
+  struct LimitGroup;
+
+  template <class Each>
+  static void for_each_limit(const limits::Matched& matched, std::span<const store::Check> checks,
+                             const Each& each);
   void count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
                     std::chrono::nanoseconds now);
   void count_file(const Question& question, const limits::Set& set, bool allowed,
                   steering::UnitSample& sample, std::chrono::nanoseconds now);
-  std::uint64_t hash_of(std::uint64_t limit, std::string_view key) const;
+  void count_top(const Question& question, const limits::Set& set, const LimitGroup& group, bool allowed,
+                 steering::UnitSample& sample, std::chrono::nanoseconds now);
+  void use(const limits::Set::CompiledLimit& limit, std::string_view key, steering::UsagePlace place,
+           std::int64_t units);
+  void add_if_due();
 
+  void tell_events(const Question& question, const limits::Set& set, bool allowed);
+  void tell_event(const Question& question, const limits::Set& set, std::size_t check,
+                  steering::Event::What what);
+
+  Service& service_;
   Counting& all_;
   const bool has_hashes_;
-  std::optional<steering::Top> top_;
+  steering::UsageBuffer usage_;
+  std::optional<steering::TopKeys> top_;
 };
 
 }  // namespace weir::service

@@ -29,13 +29,13 @@ Service::Service(ServiceOptions from, const store::Table& table)
     : credentials(from.user, from.password),
       token({}, from.http_token),
       guesses(from.clock),
-      counting(from.counting, from.clock),
+      counting(from.counting, from.clock, from.wall_clock),
       options_(std::move(from)),
       table_(table) {
   describe();
 }
 
-tl::expected<steering::Top::Answer, std::string> Service::top(const TopAsked& asked) const {
+tl::expected<steering::TopKeys::Answer, std::string> Service::top(const TopAsked& asked) const {
   if (counting.options().top.entries == 0) return tl::unexpected(std::string(kNoTop));
   // Descriptors have names of their own.
   if (!asked.limit.empty() && asked.limit != LoopCounting::kInline && !descriptors) {
@@ -117,6 +117,15 @@ void Service::describe() {
                "Requests of new keys that the full table could not take",
                number([this] { return table_.refused(); }), false, "weir_table_full_total"});
 
+  metrics.add({Section::memory, Type::gauge, "tracked_memory", "Bytes that the usage of keys takes",
+               number([this] { return counting.usage_counts().bytes; }), false, "weir_tracked_bytes"});
+  metrics.add({Section::memory, Type::gauge, "tracked_memory_limit", "The most that it may take",
+               number([this] { return counting.options().track_memory; }), false, "weir_tracked_bytes_max"});
+  metrics.add({Section::stats, Type::gauge, "tracked_keys", "Keys whose usage is kept",
+               number([this] { return counting.usage_counts().keys; }), false, "weir_tracked_keys"});
+  metrics.add({Section::stats, Type::counter, "untracked",
+               "Times that the usage of a key was not booked, because --track-memory was full",
+               number([this] { return counting.usage_counts().untracked; }), false, "weir_untracked_total"});
   metrics.add({Section::keyspace, Type::gauge, "live_keys", "Keys in use",
                number([this] { return live_keys(); }), true, "weir_keys"});
   metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",

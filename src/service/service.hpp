@@ -6,6 +6,7 @@
 // Not for: deciding (that is store::Store).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -94,11 +95,11 @@ class Service {
 
   // Which keys are denied most, or charged most; a sentence where that cannot be said.
   struct TopAsked {
-    steering::Top::By by;
+    steering::TopKeys::By by;
     std::string_view limit;  // that one alone; empty: all
     std::size_t most;
   };
-  tl::expected<steering::Top::Answer, std::string> top(const TopAsked& asked) const;
+  tl::expected<steering::TopKeys::Answer, std::string> top(const TopAsked& asked) const;
 
   const Credentials credentials;
   const Credentials token;  // of HTTP; its user is empty
@@ -114,6 +115,8 @@ class Service {
       [](const steering::Change&, const std::function<void(bool)>& done) { done(true); };
   // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
   std::function<void(const steering::Event&)> tell = [](const steering::Event&) {};
+  // Somebody listens to that: else nobody looks out for what befalls single keys.
+  std::atomic<bool> wants_events{false};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.

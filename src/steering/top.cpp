@@ -13,7 +13,7 @@ namespace weir::inline v0_1::steering {
 // Z. Huang, J. Phillips, Z. Wei, K. Yi, "Mergeable Summaries", PODS 2012, with all entries kept.) As each L
 // is at most its summary's total divided by its entries, so is the sum of them. A key has one hash
 // everywhere.
-class Top::Merge {
+class TopKeys::Merge {
  public:
   void add(const SpaceSaving& summary, std::uint64_t scale) {
     total_ += summary.total() * scale;
@@ -63,13 +63,13 @@ class Top::Merge {
   std::unordered_map<std::uint64_t, Known> keys_;
 };
 
-Top::Top(TopOptions options, nanoseconds start)
+TopKeys::TopKeys(TopOptions options, nanoseconds start)
     : start_(start),
       every_(std::max<std::uint64_t>(1, options.sample)),
       generations_{Generation(options.entries), Generation(options.entries)},
       ends_(start + kGeneration) {}
 
-void Top::turn(nanoseconds now) {
+void TopKeys::turn(nanoseconds now) {
   const std::int64_t number = number_at(now);
   running_ ^= 1;
   Generation& next = generations_[running_];
@@ -79,11 +79,11 @@ void Top::turn(nanoseconds now) {
   ends_ = start_ + (number + 1) * kGeneration;
 }
 
-Top::Answer Top::ask(std::span<const Top* const> loops, By by, std::string_view limit, std::size_t most,
-                     nanoseconds now) {
+TopKeys::Answer TopKeys::ask(std::span<const TopKeys* const> loops, By by, std::string_view limit,
+                             std::size_t most, nanoseconds now) {
   Merge merge;
   nanoseconds since = now;
-  for (const Top* const each : loops) {
+  for (const TopKeys* const each : loops) {
     const std::int64_t oldest = each->number_at(now) - 1;
     since = std::min(since, each->start_ + std::max<std::int64_t>(0, oldest) * kGeneration);
     const store::Held lock(each->mutex_);
@@ -98,14 +98,14 @@ Top::Answer Top::ask(std::span<const Top* const> loops, By by, std::string_view 
   return answer;
 }
 
-std::optional<Top::By> read_by(std::string_view word) {
+std::optional<TopKeys::By> read_by(std::string_view word) {
   std::string small(word.substr(0, 16));
   for (char& each : small) {
     if (each >= 'A' && each <= 'Z') each = static_cast<char>(each | 0x20);
   }
-  const auto* const found = std::find(Top::kNames.begin(), Top::kNames.end(), small);
-  if (found == Top::kNames.end()) return std::nullopt;
-  return static_cast<Top::By>(found - Top::kNames.begin());
+  const auto* const found = std::find(TopKeys::kNames.begin(), TopKeys::kNames.end(), small);
+  if (found == TopKeys::kNames.end()) return std::nullopt;
+  return static_cast<TopKeys::By>(found - TopKeys::kNames.begin());
 }
 
 }  // namespace weir::steering

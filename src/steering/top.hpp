@@ -1,5 +1,5 @@
-// Who is denied most, and who is charged most, of late: what one event loop has counted, and what several
-// have counted together.
+// Which keys are denied most, and which are charged most, of late: what one event loop has counted, and what
+// several have counted together.
 //
 // It counts in generations of 60 s that begin at the same moments in all loops, and keeps the one that runs
 // and the one before. So an answer is about the last 60 to 120 s.
@@ -25,10 +25,10 @@ namespace weir::inline v0_1::steering {
 
 struct TopOptions {
   std::size_t entries = 1024;  // for each thing that is counted, and each generation
-  std::uint64_t sample = 16;   // one unit in so many is counted of what is charged
+  std::uint64_t sample = 16;   // of as many units that are charged, one is counted
 };
 
-class Top {
+class TopKeys {
  public:
   using nanoseconds = std::chrono::nanoseconds;
   enum class By : std::uint8_t { denied, cost };
@@ -37,7 +37,7 @@ class Top {
   static constexpr std::size_t kMostAsked = 1024;
 
   // `start` is when the first generation begins: the same for all that are asked together.
-  Top(TopOptions options, nanoseconds start);
+  TopKeys(TopOptions options, nanoseconds start);
 
   // One denial of a key.
   template <class NameIt>
@@ -67,7 +67,7 @@ class Top {
     std::vector<Row> rows{};  // most first
   };
   // What these have counted together. `limit`: of that one alone, the rows; empty: of all.
-  static Answer ask(std::span<const Top* const> loops, By by, std::string_view limit, std::size_t most,
+  static Answer ask(std::span<const TopKeys* const> loops, By by, std::string_view limit, std::size_t most,
                     nanoseconds now);
 
  private:
@@ -98,6 +98,6 @@ class Top {
 };
 
 // "denied", "cost" in any letter case.
-std::optional<Top::By> read_by(std::string_view word);
+std::optional<TopKeys::By> read_by(std::string_view word);
 
 }  // namespace weir::steering

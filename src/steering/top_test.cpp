@@ -37,7 +37,7 @@ class Loops {
  public:
   explicit Loops(std::size_t count, TopOptions options = {}) {
     for (std::size_t i = 0; i < count; ++i) {
-      loops_.push_back(std::make_unique<Top>(options, kStart));
+      loops_.push_back(std::make_unique<TopKeys>(options, kStart));
       all_.push_back(loops_.back().get());
       samples_.emplace_back(options.sample, chance_() | 1);
     }
@@ -49,8 +49,9 @@ class Loops {
     if (samples_[loop].misses(units)) return;
     loops_[loop]->charge(hash_of(key, limit), samples_[loop].take(units), now, naming(key, limit));
   }
-  Top::Answer ask(Top::By by = Top::By::denied, std::size_t most = 1024, const std::string& limit = "") {
-    return Top::ask(all_, by, limit, most, now);
+  TopKeys::Answer ask(TopKeys::By by = TopKeys::By::denied, std::size_t most = 1024,
+                      const std::string& limit = "") {
+    return TopKeys::ask(all_, by, limit, most, now);
   }
 
   nanoseconds now = kStart;
@@ -60,12 +61,12 @@ class Loops {
     return (key + limit.size() * 1'000'003) * 0x9e3779b97f4a7c15;
   }
   core::Chance chance_;
-  std::vector<std::unique_ptr<Top>> loops_;
-  std::vector<const Top*> all_;
+  std::vector<std::unique_ptr<TopKeys>> loops_;
+  std::vector<const TopKeys*> all_;
   std::vector<UnitSample> samples_;
 };
 
-TEST(Top, of_eight_loops_is_within_the_error_that_it_states) {
+TEST(TopKeys, of_eight_loops_is_within_the_error_that_it_states) {
   core::Chance chance;
   for (const std::uint64_t keys : {40U, 3000U, 100'000U}) {
     constexpr std::size_t kLoops = 8;
@@ -81,12 +82,12 @@ TEST(Top, of_eight_loops_is_within_the_error_that_it_states) {
       loops.deny(loop, key);
       ++exact[std::to_string(key)];
     }
-    const Top::Answer answer = loops.ask();
+    const TopKeys::Answer answer = loops.ask();
     EXPECT_EQ(answer.total, kTotal);
     EXPECT_EQ(answer.time, seconds{61});
     std::uint64_t largest = 0;
     std::uint64_t stated = 0;
-    for (const Top::Row& row : answer.rows) {
+    for (const TopKeys::Row& row : answer.rows) {
       const std::uint64_t truth = exact.at(row.key);
       EXPECT_LE(truth, row.count) << row.key;
       EXPECT_GE(truth + row.error, row.count) << row.key;
@@ -103,7 +104,7 @@ TEST(Top, of_eight_loops_is_within_the_error_that_it_states) {
   }
 }
 
-TEST(Top, is_of_the_last_60_to_120_seconds) {
+TEST(TopKeys, is_of_the_last_60_to_120_seconds) {
   Loops loops(2);
   loops.deny(0, 1);
   struct Row {
@@ -111,7 +112,7 @@ TEST(Top, is_of_the_last_60_to_120_seconds) {
     seconds time;
     std::uint64_t total;  // before one more
   };
-  // One denial at each of these, by turns in two loops.
+  // One denial at each of these, in two loops alternately.
   constexpr Row kRows[] = {{seconds{10}, seconds{10}, 1},  {seconds{59}, seconds{59}, 2},
                            {seconds{60}, seconds{60}, 3},  {seconds{119}, seconds{119}, 4},
                            {seconds{120}, seconds{60}, 2}, {seconds{179}, seconds{119}, 3},
@@ -119,35 +120,35 @@ TEST(Top, is_of_the_last_60_to_120_seconds) {
   std::size_t loop = 0;
   for (const Row& row : kRows) {
     loops.now = kStart + row.at;
-    const Top::Answer answer = loops.ask();
+    const TopKeys::Answer answer = loops.ask();
     EXPECT_EQ(answer.total, row.total) << row.at.count();
     EXPECT_EQ(answer.time, row.time) << row.at.count();
     loops.deny(loop ^= 1, 2);
   }
 }
 
-TEST(Top, has_the_most_first_and_of_one_limit_where_it_is_asked) {
+TEST(TopKeys, has_the_most_first_and_of_one_limit_where_it_is_asked) {
   Loops loops(1);
   for (int i = 0; i < 3; ++i) loops.deny(0, 7);
   for (int i = 0; i < 5; ++i) loops.deny(0, 8, "tenant");
   loops.deny(0, 9);
   loops.deny(0, 5);
-  const auto texts = [](const Top::Answer& answer) {
+  const auto texts = [](const TopKeys::Answer& answer) {
     std::string all;
-    for (const Top::Row& row : answer.rows)
+    for (const TopKeys::Row& row : answer.rows)
       all += row.limit + ":" + row.key + "=" + std::to_string(row.count) + " ";
     return all;
   };
   EXPECT_EQ(texts(loops.ask()), "tenant:8=5 user:7=3 user:5=1 user:9=1 ");
-  EXPECT_EQ(texts(loops.ask(Top::By::denied, 2)), "tenant:8=5 user:7=3 ");
-  EXPECT_EQ(texts(loops.ask(Top::By::denied, 2, "user")), "user:7=3 user:5=1 ");
-  EXPECT_EQ(texts(loops.ask(Top::By::cost)), "");
-  EXPECT_EQ(loops.ask(Top::By::denied, 1, "user").total, 10U);
-  EXPECT_EQ(loops.ask(Top::By::denied, 1, "user").keys, 4U);
+  EXPECT_EQ(texts(loops.ask(TopKeys::By::denied, 2)), "tenant:8=5 user:7=3 ");
+  EXPECT_EQ(texts(loops.ask(TopKeys::By::denied, 2, "user")), "user:7=3 user:5=1 ");
+  EXPECT_EQ(texts(loops.ask(TopKeys::By::cost)), "");
+  EXPECT_EQ(loops.ask(TopKeys::By::denied, 1, "user").total, 10U);
+  EXPECT_EQ(loops.ask(TopKeys::By::denied, 1, "user").keys, 4U);
 }
 
 // Six deviations by the variance that unit_sample.hpp states, and what the summary adds.
-TEST(Top, of_cost_is_a_sample_of_the_units) {
+TEST(TopKeys, of_cost_is_a_sample_of_the_units) {
   core::Chance chance;
   Loops loops(4, {.entries = 128, .sample = 16});
   std::unordered_map<std::string, std::uint64_t> exact;
@@ -159,10 +160,10 @@ TEST(Top, of_cost_is_a_sample_of_the_units) {
     exact[std::to_string(key)] += units;
     total += units;
   }
-  const Top::Answer answer = loops.ask(Top::By::cost, 20);
+  const TopKeys::Answer answer = loops.ask(TopKeys::By::cost, 20);
   EXPECT_NEAR(static_cast<double>(answer.total), static_cast<double>(total), 4 * 16);
   EXPECT_EQ(answer.rows[0].key, "100");
-  for (const Top::Row& row : answer.rows) {
+  for (const TopKeys::Row& row : answer.rows) {
     const auto truth = static_cast<double>(exact.at(row.key));
     const double sampling = 6 * std::sqrt(truth * 15) + 16;
     EXPECT_LE(truth, static_cast<double>(row.count) + sampling) << row.key;
@@ -170,9 +171,9 @@ TEST(Top, of_cost_is_a_sample_of_the_units) {
   }
 }
 
-TEST(Top, is_read_by_its_words) {
-  EXPECT_EQ(read_by("denied"), Top::By::denied);
-  EXPECT_EQ(read_by("COST"), Top::By::cost);
+TEST(TopKeys, is_read_by_its_words) {
+  EXPECT_EQ(read_by("denied"), TopKeys::By::denied);
+  EXPECT_EQ(read_by("COST"), TopKeys::By::cost);
   for (const char* word : {"", "deny", "costs", "denied "}) EXPECT_FALSE(read_by(word)) << word;
 }
 

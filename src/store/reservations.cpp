@@ -972,8 +972,10 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   Locked locked(*this, record->parts);
   for (const Part& part : record->parts) {
     free_slot(part, *id, record->due);
-    if (cancel(part, *record, asked.client, now) && !part.shadow)
-      asked.given_back = std::max(asked.given_back, part.own.count);
+    if (!cancel(part, *record, asked.client, now) || part.shadow) continue;
+    asked.given_back = std::max(asked.given_back, part.own.count);
+    if (asked.tells_changes)
+      asked.changes.push_back({part.limit, part.hash, {}, -static_cast<std::int64_t>(part.own.count)});
   }
 }
 
@@ -1026,7 +1028,14 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const nanoseconds moment = moment_of(*record, now).value_or(std::min(record->moment, now));
   for (std::size_t i = 0; i < costs.size(); ++i) {
     if (free_slot(record->parts[i], *id, record->due)) asked.wait = std::max(asked.wait, nanoseconds{0});
-    settle(record->parts[i], costs[i], moment, asked, now);
+    const Part& part = record->parts[i];
+    settle(part, costs[i], moment, asked, now);
+    if (asked.tells_changes && part.settles && !part.is_slot && !part.shadow)
+      asked.changes.push_back(
+          {part.limit,
+           part.hash,
+           {},
+           static_cast<std::int64_t>(costs[i]) - static_cast<std::int64_t>(part.own.count)});
   }
 }
 

@@ -228,7 +228,7 @@ class TestOpenApi(WithServer):
                 self.assertEqual({m.upper() for m in methods}, set(allowed) - {"OPTIONS", "HEAD"}, path)
             members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",),
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
-                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",)}
+                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",), "/v1/usage": ("UsageOf",)}
             self.assertEqual(set(members) | {"/openapi.json", "/v1/top"}, set(document["paths"]))
             top = document["paths"]["/v1/top"]["get"]
             detail = http.ask("/v1/top?x=1", None, "GET")[2]["errors"][0]["detail"]
