@@ -61,7 +61,7 @@ constexpr std::array kCommands = {
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
     Command{"WEIR.TOP", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_top,
             "[LIMIT name] [BY denied|cost] [COUNT n]: which keys are denied most, or charged most, of late"},
-    Command{"WEIR.USAGE", -5, kNoKeys, Flags::waits, Role::operate, nullptr, run_usage,
+    Command{"WEIR.USAGE", -5, kNoKeys, Flags::none, Role::operate, nullptr, run_usage,
             "LIMIT name AS attr=value ...: how much of a limit that is tracked a key has used"},
     Command{"DEL", -2, kAllKeys, Flags::none, Role::operate, nullptr, run_del,
             "key...: forgets what was charged to each"},

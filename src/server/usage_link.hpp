@@ -36,6 +36,7 @@ class UsageLink final : public service::SharedUsage {
   void find(steering::Booking key, OnFound found) override;
 
   void start();
+  void stop() { each_second_.stop(); }
   // Sends what there is; nothing is left that can be sent, once empty() says so.
   void flush();
   bool empty() const;

@@ -62,7 +62,7 @@ std::string usage_key(std::string_view prefix, const steering::Booking& booking)
   std::string key(prefix);
   key += '{';
   for (int i = 0; i < 16; ++i, tag <<= 4) key += "0123456789abcdef"[tag >> 60];
-  return key + "}usage#" + name;
+  return key + "}limit#usage:" + name;  // a form that no key of a request has
 }
 
 void append_add_usage(std::string& out, std::string_view key, const steering::Booking& booking) {

@@ -157,6 +157,7 @@ void Worker::let_end() {
     loop_.stop();
     next_moment_->stop();
     next_end_->stop();
+    if (usage_) usage_->stop();
     end_store();
   });
 }

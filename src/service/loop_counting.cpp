@@ -10,6 +10,7 @@
 #include "limits/match.hpp"
 #include "service/decision_counts.hpp"
 #include "steering/shown_key.hpp"
+#include "store/reservations.hpp"
 
 namespace weir::inline v0_1::service {
 namespace {
@@ -99,7 +100,7 @@ void LoopCounting::count_file(const Question& question, const limits::Set& set, 
     // What was charged whatever there was room for has been booked (count_change).
     if (!allowed || !limit.said->track || question.verb == store::Verb::charge) return;
     const store::Check& check = *group.first;
-    use(limit, check.key, {check.limit->id, has_hashes_ ? check.hash : 0}, signed_units(units_of(check)));
+    use(limit, check.key, place_of(check), signed_units(units_of(check)));
   });
   if (set.tracks()) add_if_due();
   if (service_.wants_events.load(std::memory_order_relaxed)) tell_events(question, set, allowed);
@@ -158,13 +159,18 @@ void LoopCounting::count_top(const Question& question, const limits::Set& set, c
   }
 }
 
+steering::UsagePlace LoopCounting::place_of(const store::Check& check) const {
+  if (!has_hashes_) return {};
+  return {check.limit->id, store::Reservations::place_of(check.hash)};
+}
+
 void LoopCounting::use(const limits::Set::CompiledLimit& limit, std::string_view key,
                        steering::UsagePlace place, std::int64_t units) {
   if (units == 0) return;
   usage_.add(all_.hash_of(limit.shown_as, key), units, all_.utc(), [&](steering::Booking& booking) {
     booking.limit = limit.said->id;
     booking.key = key;
-    if (place.second != 0) booking.place = place;
+    booking.place = place;
     for (const limits::Window& window : limit.said->windows)
       if (!window.is_slots()) booking.windows.push_back(steering::UsageWindow::of(window.rule));
   });
@@ -187,7 +193,7 @@ void LoopCounting::count_change(const store::Request& request, const limits::Set
       if (form == Outside::Form::pause) return;
       if (form == Outside::Form::refund) units = -units;
       if (form == Outside::Form::cost && told.dropped == 0) units = signed_units(units_of(*group.first));
-      use(limit, group.first->key, {group.first->limit->id, has_hashes_ ? group.first->hash : 0}, units);
+      use(limit, group.first->key, place_of(*group.first), units);
     });
     return add_if_due();
   }
@@ -195,7 +201,9 @@ void LoopCounting::count_change(const store::Request& request, const limits::Set
   std::size_t count = 0;
   for (const store::ChangedCharge& each : request.reservation->changes) {
     if (each.hash != 0) {  // its place says which key it is, if that is tracked
-      if (each.units != 0) usage_.add({each.limit, each.hash}, each.units, all_.utc());
+      if (each.units != 0)
+        usage_.add(steering::UsagePlace{each.limit, store::Reservations::place_of(each.hash)}, each.units,
+                   all_.utc());
       continue;
     }
     // Of the windows of a limit one says it.

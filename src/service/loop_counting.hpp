@@ -57,6 +57,7 @@ class LoopCounting {
                  steering::UnitSample& sample, std::chrono::nanoseconds now);
   void use(const limits::Set::CompiledLimit& limit, std::string_view key, steering::UsagePlace place,
            std::int64_t units);
+  steering::UsagePlace place_of(const store::Check& check) const;
   void add_if_due();
 
   void tell_events(const Question& question, const limits::Set& set, bool allowed);

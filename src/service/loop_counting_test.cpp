@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/chance_test.hpp"
+#include "core/time_zones_test.hpp"
 #include "service/asker.hpp"
 #include "service/asking.hpp"
 #include "service/told.hpp"
@@ -214,7 +215,7 @@ TEST(LoopCounting, says_why_it_has_no_answer) {
 constexpr std::string_view kTrackedFile = R"(version: 1
 limits:
   tenant: { by: [tenant], rate: [60/min burst 60, 100000/day], refunds: true, track: true, hold: { ttl: 10min } }
-  user: { by: [user], rate: 9000/day align=calendar tz=Europe/Berlin, track: true, hold: { ttl: 10min } }
+  user: { by: [user], rate: 9000/day align=calendar tz=Middle/Nowhere, track: true, hold: { ttl: 10min } }
   seen: { by: [user], rate: 9/min, hold: { ttl: 10min } }
   tried: { by: [tried], rate: 2/h, track: true, shadow: until 2100-01-01 }
 routes:
@@ -224,8 +225,12 @@ routes:
 )";
 
 struct UsageWorld : CountingWorld {
-  explicit UsageWorld(CountingOptions options = {}) : CountingWorld(options, kTrackedFile) {
-    now = 20'541 * 24h + 20h;  // the day before Berlin's clocks go forward in 2026
+  explicit UsageWorld(CountingOptions options = {}) : CountingWorld(options, with_zones()) {
+    now = 20'540 * 24h + 20h;  // the day before the clocks go forward
+  }
+  static std::string_view with_zones() {
+    core::use_time_zones(core::test_zones());
+    return kTrackedFile;
   }
   Counting::UsageAnswer usage(std::string_view limit, const Attributes& attributes) {
     asker->begin();
