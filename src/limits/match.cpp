@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "core/duration.hpp"
@@ -233,7 +234,7 @@ char* write_value(const AttributeValue& value, core::Prefixes group, std::string
     }
   } else if (text.size() > kLongestValue) [[unlikely]] {
     digest_of(text, scratch);
-    into.long_values.emplace_back(scratch, text);
+    into.long_values.add(scratch, text);
     return write(scratch, to);
   }
   return write_part(text, to);
@@ -443,6 +444,25 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 
 }  // namespace
 
+void LongValues::add(std::string_view digest, std::string_view value) {
+  const std::uint64_t size = value.size();
+  all_ += digest;
+  all_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  all_ += value;
+}
+
+std::string_view LongValues::find(std::string_view digest) const {
+  for (std::string_view left = all_; left.size() > kDigestSize + sizeof(std::uint64_t);) {
+    const std::string_view name = left.substr(0, kDigestSize);
+    std::uint64_t size = 0;
+    std::memcpy(&size, left.data() + kDigestSize, sizeof(size));
+    left.remove_prefix(kDigestSize + sizeof(size));
+    if (name == digest) return left.substr(0, size);
+    left.remove_prefix(size);
+  }
+  return digest;
+}
+
 std::string key_text(const NamedLimit& limit, std::string_view key, const Matched& matched) {
   std::string text;
   for (const By& by : limit.by) {
@@ -450,10 +470,8 @@ std::string key_text(const NamedLimit& limit, std::string_view key, const Matche
     text += by.attribute + '=';
     std::string_view value = key.substr(0, kDigestSize);
     if (key.starts_with('#')) {
-      const auto known = std::find_if(matched.long_values.begin(), matched.long_values.end(),
-                                      [value](const auto& each) { return each.first == value; });
       key.remove_prefix(value.size());
-      if (known != matched.long_values.end()) value = known->second;
+      value = matched.long_values.find(value);
     } else {
       value = take_part(key);
     }

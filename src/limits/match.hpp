@@ -13,7 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "limits/attribute.hpp"
@@ -35,6 +34,22 @@ struct Description {
   // At these limits it costs that much, whatever else is said. Each is named once.
   std::span<const NamedCost> costs{};
   bool takes_any_attribute = false;  // `attributes` of the file does not matter: a log has what it has
+};
+
+// Values, each by its digest (identity.hpp). Used again it allocates nothing, and keeps little memory.
+class LongValues {
+ public:
+  void clear() {
+    all_.clear();
+    if (all_.capacity() > kMostKept) all_.shrink_to_fit();
+  }
+  void add(std::string_view digest, std::string_view value);
+  std::string_view find(std::string_view digest) const;  // the digest itself, where it has none
+  std::size_t bytes() const { return all_.capacity(); }
+
+ private:
+  static constexpr std::size_t kMostKept = 4096;
+  std::string all_;  // digest, size, value
 };
 
 struct Matched {
@@ -63,8 +78,8 @@ struct Matched {
 
   std::string keys;               // their bytes; it keeps its size, which may be more
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them
-  // The values that are in `keys` by a digest alone, with that: so that people can be told of them.
-  std::vector<std::pair<std::string, std::string>> long_values;
+  // The values that are in `keys` by a digest alone, so that people can be told of them.
+  LongValues long_values;
 };
 
 // What a limit counts by that key: as key_text() of explain.hpp has it.

@@ -214,7 +214,7 @@ TEST(LoopCounting, says_why_it_has_no_answer) {
 
 constexpr std::string_view kTrackedFile = R"(version: 1
 limits:
-  tenant: { by: [tenant], rate: [60/min burst 60, 100000/day], refunds: true, track: true, hold: { ttl: 10min } }
+  tenant: { by: [tenant], rate: [60/min burst 60, 50000/day], refunds: true, track: true, hold: { ttl: 10min } }
   user: { by: [user], rate: 9000/day align=calendar tz=Middle/Nowhere, track: true, hold: { ttl: 10min } }
   seen: { by: [user], rate: 9/min, hold: { ttl: 10min } }
   tried: { by: [tried], rate: 2/h, track: true, shadow: until 2100-01-01 }

@@ -37,12 +37,9 @@ void Question::keep_limits() {
 
 std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
-  std::size_t long_values = 0;
-  for (const auto& [digest, value] : more->matched.long_values)
-    long_values += digest.capacity() + value.capacity();
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->limits.capacity() * sizeof(store::Limit) +
-         long_values + (more->keeps_asked ? more->asked.bytes() : 0);
+         more->matched.long_values.bytes() + (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

@@ -37,7 +37,7 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 78), (("check", "--help"), 25),
+        for args, most in ((("--help",), 24), (("serve", "--help"), 82), (("check", "--help"), 25),
                            (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
                            (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44)):

@@ -45,7 +45,7 @@ WHOLE = {
                    "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}, "penalty": "5m", "in_flight": 5, "refunds": True,
                    "overrides": [{"when": {"tenant": "acme"}, "in_flight": 8, "penalty": "0s"},
                                  {"when": {"tenant": "globex"}, "in_flight": "unlimited"}]},
-        "reports": {"by": ["user"], "rate": "100/h", "charge": "after"},
+        "reports": {"by": ["user"], "rate": "100/h", "charge": "after", "track": True},
     },
     "routes": [{"when": {"path": "/healthz"}, "limits": []},
                {"when": {"tenant": "@partners"}, "class": "bulk", "limits": ["edge", "staff"]},
