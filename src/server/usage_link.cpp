@@ -89,7 +89,9 @@ UsageLink::UsageLink(net::Loop& loop, redis::SharedStore& store, std::string pre
       store_(store),
       prefix_(std::move(prefix)),
       counting_(counting),
-      each_second_(*loop.timers) {}
+      each_second_(*loop.timers) {
+  counting_.share_usage(this);
+}
 
 void UsageLink::start() {
   each_second_.start(std::chrono::seconds{1}, [this] { flush(); });

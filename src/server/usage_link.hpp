@@ -30,7 +30,11 @@ class UsageLink final : public service::SharedUsage {
  public:
   static constexpr std::size_t kAtOnce = 16;  // calls under way
 
+  // What is booked comes here until this ends.
   UsageLink(net::Loop& loop, redis::SharedStore& store, std::string prefix, service::Counting& counting);
+  ~UsageLink() override { counting_.share_usage(nullptr); }
+  UsageLink(const UsageLink&) = delete;
+  UsageLink& operator=(const UsageLink&) = delete;
 
   std::size_t book(std::vector<steering::Booking> bookings) override;
   void find(steering::Booking key, OnFound found) override;

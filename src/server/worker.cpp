@@ -62,10 +62,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   link_.emplace(loop_, *shared_, settings, clock, status, std::move(world.open_connection));
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
-  if (number == 0) {
-    usage_.emplace(loop_, *shared_, settings.store->prefix, service.counting);
-    service.counting.share_usage(&*usage_);
-  }
+  if (number == 0) usage_.emplace(loop_, *shared_, settings.store->prefix, service.counting);
   link_->on_change([this] {
     loop_.poller.look_at_brake();
     watch_leases();
