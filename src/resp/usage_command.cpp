@@ -59,6 +59,7 @@ void run_usage(RunningCommand& call) {
   auto asked =
       call.service.counting.usage_asked(asker.limits_set(), words[2], read.attributes, asker.match_memory());
   if (!asked) return call.fail("ERR " + asked.error());
+  call.slow = true;  // it adds up what the loops have booked
   const auto what = std::make_shared<Counting::UsageAsked>(*std::move(asked));
   call.deferred.ask<UsageAnswer>(
       call.silent(),
