@@ -258,13 +258,13 @@ TEST(Usage, says_what_was_charged_in_each_period) {
   EXPECT_TRUE(world.by_file(both, 4));
   EXPECT_FALSE(world.by_file(both, 1));  // by a limit that is not tracked: nothing is charged
   EXPECT_EQ(world.used("tenant", both), "tenant=acme, 1min 9 0, 1d 9 0");
-  EXPECT_EQ(world.used("user", both), "user=42, 1day 9 0");
+  EXPECT_EQ(world.used("user", both), "user=42, 1d 9 0");
   world.now += 1min;
   EXPECT_TRUE(world.by_file(both, 2));
   EXPECT_EQ(world.used("tenant", both), "tenant=acme, 1min 2 9, 1d 11 0");
   world.now += 5h;
   EXPECT_EQ(world.used("tenant", both), "tenant=acme, 1min 0 0, 1d 0 11");
-  EXPECT_EQ(world.used("user", both), "user=42, 1day 0 11");
+  EXPECT_EQ(world.used("user", both), "user=42, 1d 0 11");
   const auto told = world.usage("user", both);
   EXPECT_EQ(told->hours[18], 11U);
   EXPECT_EQ(told->windows[0].told.period.ends - told->windows[0].told.period.began, 23h);
@@ -276,7 +276,7 @@ TEST(Usage, says_why_it_has_none) {
   EXPECT_EQ(world.used("seen", user), "not tracked: limit 'seen' has to say track: true");
   EXPECT_EQ(world.used("nobody", user), "unknown limit 'nobody'; known: tenant, user, seen, tried");
   EXPECT_EQ(world.used("tenant", user), "limits.tenant: the request has no attribute 'tenant'");
-  EXPECT_EQ(world.used("user", user), "user=42, 1day 0 0");
+  EXPECT_EQ(world.used("user", user), "user=42, 1d 0 0");
 }
 
 TEST(Usage, of_a_limit_in_shadow_stays_0) {
@@ -291,7 +291,7 @@ TEST(Usage, full_memory_turns_new_keys_away) {
   std::size_t tracked = 0;
   for (int i = 0; i < 100; ++i) {
     const std::string said = world.used("user", {{"user", std::to_string(i)}});
-    tracked += said == "user=" + std::to_string(i) + ", 1day 1 0" ? 1 : 0;
+    tracked += said == "user=" + std::to_string(i) + ", 1d 1 0" ? 1 : 0;
     if (!said.starts_with("user=")) {
       EXPECT_EQ(said, "not tracked");
     }
@@ -417,8 +417,8 @@ TEST(Events, tell_of_a_key_once_in_its_period_and_only_where_somebody_listens) {
                                             "denied user tenant=acme user=42 1min 60"}));
   told.clear();
   world.now += 2min;
-  world.by_file(user, 2);
-  EXPECT_EQ(told, (std::vector<std::string>{"denied tenant tenant=acme 1h 1080"}))
+  world.by_file(user, 3);
+  EXPECT_EQ(told, (std::vector<std::string>{"denied user tenant=acme user=42 1min"}))
       << "another minute, the same hour";
   told.clear();
   world.by_file({{"tenant", "globex"}}, 3);
