@@ -54,9 +54,9 @@ class UnitSample {
   }
 
   std::uint64_t every_ = ~std::uint64_t{0};
-  std::uint64_t random_ = 1;  // never 0
+  std::uint64_t random_ = 1;      // never 0
   std::uint64_t until_ = every_;  // the next one that is in the sample, counted from 1
-  std::uint64_t rest_ = 0;   // of its block, after that
+  std::uint64_t rest_ = 0;        // of its block, after that
 };
 
 }  // namespace weir::steering
