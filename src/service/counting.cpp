@@ -101,15 +101,14 @@ std::optional<std::string> Counting::shown(std::string_view limit, std::string_v
 
 void Counting::add_usage(steering::UsageBuffer& of) {
   const std::chrono::nanoseconds now = utc();
-  steering::UsageBuffer::Taken taken = of.take(now);
-  if (taken.bookings.empty() && taken.changes.empty()) return;
+  std::vector<steering::Booking> taken = of.take(now);
+  if (taken.empty()) return;
   std::size_t turned_away = 0;
   if (shared_ != nullptr) {
-    turned_away = shared_->book(std::move(taken.bookings));
+    turned_away = shared_->book(std::move(taken));
   } else {
     const detail::Held lock(usage_mutex_);
-    for (const steering::Booking& each : taken.bookings) turned_away += book_.book(each) ? 0 : 1;
-    for (const auto& [place, change, when] : taken.changes) book_.book(place, change, when);
+    for (const steering::Booking& each : taken) turned_away += book_.book(each) ? 0 : 1;
   }
   if (turned_away > 0) untracked_.fetch_add(turned_away, std::memory_order_relaxed);
 }

@@ -10,6 +10,10 @@ std::size_t UsageBook::bytes_of(const Record& record) {
 }
 
 bool UsageBook::book(const Booking& booking) {
+  if (booking.hash == 0) {
+    book(booking.place, booking.change, booking.utc);
+    return true;
+  }
   clear_away(booking.utc);
   auto found = keys_.find(booking.hash);
   if (found == keys_.end()) {

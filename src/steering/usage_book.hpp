@@ -21,10 +21,13 @@ namespace weir::inline v0_1::steering {
 
 // Where a store has what a key is counted by: its limit's number, and the store's own of the key.
 using UsagePlace = std::pair<std::uint64_t, std::uint64_t>;
+struct UsagePlaceHash {
+  std::size_t operator()(const UsagePlace& place) const { return place.first * 31 ^ place.second; }
+};
 
 // What was booked of a key within a time in which no period of it ends.
 struct Booking {
-  std::uint64_t hash = 0;  // of limit and key, with a secret
+  std::uint64_t hash = 0;  // of limit and key, with a secret; 0: its place alone is known
   UsagePlace place{};      // of one of its states; {}: not known
   std::string limit{};     // its id
   std::string key{};       // as its state has it
@@ -60,9 +63,6 @@ class UsageBook {
     std::vector<UsageWindow> windows{};
     UsagePlace place{};
   };
-  struct PlaceHash {
-    std::size_t operator()(const UsagePlace& place) const { return place.first * 31 ^ place.second; }
-  };
 
   static std::size_t bytes_of(const Record& record);
   void clear_away(std::chrono::nanoseconds utc);
@@ -70,7 +70,7 @@ class UsageBook {
   const std::size_t memory_;
   std::size_t bytes_ = 0;
   std::unordered_map<std::uint64_t, Record> keys_;
-  std::unordered_map<UsagePlace, std::uint64_t, PlaceHash> places_;
+  std::unordered_map<UsagePlace, std::uint64_t, UsagePlaceHash> places_;
   std::size_t looked_ = 0;                     // whose turn it is of the buckets
   std::chrono::nanoseconds complete_from_{0};  // from then on nothing is told that a key turned away used
 };

@@ -81,15 +81,16 @@ TEST(UsageBuffer, has_one_booking_for_each_time_in_which_nothing_ends) {
   buffer.add(1, 1, kNow + seconds{60}, name);
   buffer.add(UsagePlace{1, 1}, -1, kNow);
   EXPECT_TRUE(buffer.due(kNow));
-  const UsageBuffer::Taken taken = buffer.take(kNow + seconds{61});
-  EXPECT_EQ(taken.changes.size(), 1U);
-  ASSERT_EQ(taken.bookings.size(), 3U);
-  EXPECT_EQ(taken.bookings[0].change.sum, 10);  // what has ended is first
+  const std::vector<Booking> taken = buffer.take(kNow + seconds{61});
+  ASSERT_EQ(taken.size(), 4U);
+  EXPECT_EQ(taken[0].change.sum, 10);  // what has ended is first
+  EXPECT_EQ(taken[1].place, (UsagePlace{1, 1}));
+  EXPECT_EQ(taken[1].hash, 0U);
   EXPECT_FALSE(buffer.due(kNow + seconds{61}));
   EXPECT_TRUE(buffer.due(kNow + seconds{62}));
-  for (std::uint64_t i = 0; i < UsageBuffer::kMost; ++i) buffer.add(i, 1, kNow + seconds{61}, name);
+  for (std::uint64_t i = 1; i <= UsageBuffer::kMost; ++i) buffer.add(i, 1, kNow + seconds{61}, name);
   EXPECT_TRUE(buffer.due(kNow + seconds{61}));
-  EXPECT_TRUE(buffer.take(kNow).bookings.size() == UsageBuffer::kMost);
+  EXPECT_EQ(buffer.take(kNow).size(), UsageBuffer::kMost);
 }
 
 }  // namespace

@@ -22,16 +22,6 @@ class UsageBuffer {
   static constexpr std::size_t kMost = 4096;  // keys
   static constexpr std::chrono::nanoseconds kKeeps = std::chrono::seconds{1};
 
-  struct PlaceChange {
-    UsagePlace place;
-    UnitChange change;
-    std::chrono::nanoseconds utc;
-  };
-  struct Taken {
-    std::vector<Booking> bookings;
-    std::vector<PlaceChange> changes;
-  };
-
   // `name` is given the booking of a key that has none, and fills in what it is.
   template <class NameIt>
   void add(std::uint64_t hash, std::int64_t units, std::chrono::nanoseconds utc, const NameIt& name) {
@@ -40,17 +30,24 @@ class UsageBuffer {
     if (open.until <= utc) begin(open, hash, utc, name);
     open.booking.change.add(units);
   }
+  // Of the key that was booked by that place, wherever: a booking with a place and no hash.
   void add(const UsagePlace& place, std::int64_t units, std::chrono::nanoseconds utc) {
     const store::Held lock(mutex_);
-    changes_.push_back({place, {}, utc});
-    changes_.back().change.add(units);
+    const auto booked = places_.find(place);
+    if (booked != places_.end()) {
+      Open& open = keys_.find(booked->second)->second;
+      if (open.until > utc) return open.booking.change.add(units);
+    }
+    steps_.push_back({.place = place, .utc = utc});
+    steps_.back().change.add(units);
   }
   // It should be taken soon.
   bool due(std::chrono::nanoseconds utc) {
     const store::Held lock(mutex_);
-    return keys_.size() + done_.size() + changes_.size() >= kMost || utc >= since_ + kKeeps || utc < since_;
+    return keys_.size() + steps_.size() >= kMost || utc >= since_ + kKeeps || utc < since_;
   }
-  Taken take(std::chrono::nanoseconds utc);
+  // In an order in which they may be added up: of each key that of their times, as no sum is ever below 0.
+  std::vector<Booking> take(std::chrono::nanoseconds utc);
 
  private:
   struct Open {
@@ -61,16 +58,18 @@ class UsageBuffer {
   template <class NameIt>
   void begin(Open& open, std::uint64_t hash, std::chrono::nanoseconds utc, const NameIt& name)
       WEIR_REQUIRES(mutex_) {
-    if (open.until.count() != 0) done_.push_back(std::move(open.booking));
+    if (open.until.count() != 0) steps_.push_back(std::move(open.booking));
     open.booking = {.hash = hash, .utc = utc};
     name(open.booking);
+    if (open.booking.place != UsagePlace{}) places_[open.booking.place] = hash;
     open.until = next_end(open.booking.windows, utc);
   }
 
   store::SpinLock mutex_;
   std::unordered_map<std::uint64_t, Open> keys_ WEIR_GUARDED_BY(mutex_);
-  std::vector<Booking> done_ WEIR_GUARDED_BY(mutex_);  // of keys that have begun another
-  std::vector<PlaceChange> changes_ WEIR_GUARDED_BY(mutex_);
+  std::unordered_map<UsagePlace, std::uint64_t, UsagePlaceHash> places_ WEIR_GUARDED_BY(mutex_);
+  // Those of keys that have begun another, and what came of keys that had not begun one.
+  std::vector<Booking> steps_ WEIR_GUARDED_BY(mutex_);
   std::chrono::nanoseconds since_ WEIR_GUARDED_BY(mutex_){0};
 };
 
