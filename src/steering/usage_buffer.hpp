@@ -35,8 +35,12 @@ class UsageBuffer {
     const store::Held lock(mutex_);
     const auto booked = places_.find(place);
     if (booked != places_.end()) {
-      Open& open = keys_.find(booked->second)->second;
-      if (open.until > utc) return open.booking.change.add(units);
+      const auto open = keys_.find(booked->second);
+      if (open->second.until > utc) return open->second.booking.change.add(units);
+      // What it has booked is before this.
+      steps_.push_back(std::move(open->second.booking));
+      keys_.erase(open);
+      places_.erase(booked);
     }
     steps_.push_back({.place = place, .utc = utc});
     steps_.back().change.add(units);

@@ -972,9 +972,13 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   Locked locked(*this, record->parts);
   for (const Part& part : record->parts) {
     free_slot(part, *id, record->due);
-    if (!cancel(part, *record, asked.client, now) || part.shadow) continue;
-    asked.given_back = std::max(asked.given_back, part.own.count);
-    if (asked.tells_changes)
+    if (cancel(part, *record, asked.client, now) && !part.shadow)
+      asked.given_back = std::max(asked.given_back, part.own.count);
+  }
+  // Also where a window has drained since.
+  if (asked.given_back == 0 || !asked.tells_changes) return;
+  for (const Part& part : record->parts) {
+    if (!part.is_slot && !part.shadow)
       asked.changes.push_back({part.limit, part.hash, {}, -static_cast<std::int64_t>(part.own.count)});
   }
 }
