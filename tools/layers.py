@@ -47,7 +47,7 @@ ROOMS = {room.name: room for room in [
          {"core", "store", "limits", "service questions", "service", "grpc", "net/conversation.hpp"}, {"protozero"}),
     Room("xds", "Envoy's rate limits from an xDS server: its messages, what is accepted and what refused; no sockets", {"core", "limits"},
          {"protozero", "tl"}),
-    Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service", "steering", "trial"},
+    Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service", "steering", "trial"},
          {"Asio", "Beast", "OpenSSL", "spdlog", "tl", "POSIX"}),
     Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}),
     Room("engine", "whether weir's scripts hold on a Redis, or what claims to be one; no sockets", {"core", "store", "resp", "redis"}),

@@ -273,6 +273,13 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("NAME");
   app.add_flag("--rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
   choice("--rls-algorithm", flags.rls_algorithm, {"fixed_window", "gcra"}, "how their limits are counted");
+  app.add_option("--top", s.top, "keys that WEIR.TOP tells apart, in each loop; 0: none")
+      ->type_name("N")
+      ->check(CLI::Range(0, 65'536).description(""))
+      ->capture_default_str();
+  number("--top-sample", s.top_sample, 1'000'000, "of that many units charged it counts one");
+  app.add_flag("--top-hash", s.top_hash, "it tells keys by a hash");
+  size("--track-memory", flags.track_memory, "most for what keys have used, for WEIR.USAGE");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
@@ -314,6 +321,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);
   settings.penalty_memory = parse_bytes("penalty-memory", flags.penalty_memory, std::size_t{64} << 10);
+  settings.track_memory = parse_bytes("track-memory", flags.track_memory, 1);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});

@@ -30,6 +30,7 @@ struct ServeFlags {
   std::string drain_grace = "0s";
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
+  std::string track_memory = "16MiB";
   std::string rls_headers;
   std::string rls_charge = "each";
   std::string rls_on_bad_request = "deny";

@@ -11,6 +11,8 @@
 #include "http/overrides_routes.hpp"
 #include "http/prefer.hpp"
 #include "http/status_routes.hpp"
+#include "http/top_route.hpp"
+#include "http/usage_route.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -49,6 +51,8 @@ constexpr std::array kRoutes{
     Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
     Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
+    Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},
+    Handler{"/v1/usage", false, kPost, Role::operate, true, &run_usage},
     Handler{kOverrides, false, "GET, HEAD, POST, OPTIONS", Role::operate, true, &run_overrides},
     Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
     Handler{"/v1/holds", false, kPost, Role::operate, true, &run_api<RequestKind::holds>},

@@ -136,6 +136,49 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/top": {
+      "get": {
+        "summary": "Which keys are denied most, or charged most, of late",
+        "parameters": [
+          {"name": "limit", "in": "query", "description": "Of that limit alone", "schema": {"type": "string"}},
+          {"name": "by", "in": "query", "schema": {"enum": ["denied", "cost"], "default": "denied"}},
+          {"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 10}}
+        ],
+        "responses": {
+          "200": {"description": "Most first: a key's true count is at most `count`, and at least that less `error`", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["by", "seconds", "total", "keys", "top"], "properties": {
+              "by": {"enum": ["denied", "cost"]},
+              "seconds": {"type": "number", "minimum": 0, "description": "Of how long this is"},
+              "total": {"type": "integer", "minimum": 0, "description": "Of all limits"},
+              "keys": {"type": "integer", "minimum": 0, "description": "Of all limits, told apart"},
+              "top": {"type": "array", "items": {"type": "object", "required": ["limit", "key", "count", "error"], "properties": {
+                "limit": {"type": "string"}, "key": {"type": "string"},
+                "count": {"type": "integer", "minimum": 0}, "error": {"type": "integer", "minimum": 0}}}}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/usage": {
+      "post": {
+        "summary": "How much of a limit that is tracked a key has used",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UsageOf"}}}},
+        "responses": {
+          "200": {"description": "By period and by hour", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["limit", "key", "windows", "hours"], "properties": {
+              "limit": {"type": "string"},
+              "key": {"type": "string"},
+              "windows": {"type": "array", "items": {"type": "object", "required": ["window", "used", "last", "began", "ends"], "properties": {
+                "window": {"type": "string"},
+                "used": {"type": "integer", "minimum": 0, "description": "In the period that runs"},
+                "last": {"type": "integer", "minimum": 0, "description": "In the one before"},
+                "began": {"type": "string", "format": "date-time"}, "ends": {"type": "string", "format": "date-time"}}}},
+              "hours": {"type": "array", "minItems": 24, "maxItems": 24, "items": {"type": "integer", "minimum": 0},
+                        "description": "In UTC, the oldest first; the last one runs"}}}}}},
+          "409": {"description": "It is not tracked: --track-memory is full, or was", "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/moment": {
       "post": {
         "summary": "When a reservation acts by now, as a pause may have moved it",
@@ -265,6 +308,12 @@ std::string_view open_api() {
           "wait": {"$ref": "#/components/schemas/Seconds", "description": "Granted: until the moment to act. Denied: the shortest after which the same request would be granted; null when none helps"},
           "id": {"type": ["string", "null"], "maxLength": 64, "description": "null: there is nothing to cancel or to settle"}
         }
+      },
+      "UsageOf": {
+        "type": "object", "additionalProperties": false, "required": ["limit", "attributes"],
+        "properties": {
+          "limit": {"type": "string", "description": "It says track: true"},
+          "attributes": {"type": "object", "additionalProperties": {"type": "string"}, "description": "All of its by"}}
       },
       "Cancel": {
         "type": "object", "additionalProperties": false, "required": ["id"],

@@ -198,6 +198,7 @@ struct NamedLimit {
   std::vector<By> by;           // in the order of the file; empty: one counter for everybody
   bool required = false;        // a request without an attribute of `by` is an error
   bool refunds = false;         // what was charged may be taken back by those that have no id
+  bool track = false;           // what its keys use is kept, and told to those who may ask
   bool charged_after = false;   // what descriptors report is charged though it is more than is left
   std::vector<Window> windows;  // empty: only deny and allow
   Window slots{core::Rule{Quota::per_second(1)}};  // one of `windows` too, once all is read; line 0: none

@@ -452,6 +452,20 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
                 LimitReading& reading) { read_text(context, field, reading.limit.refunds, read_switch); },
      .of_rate = true,
      .said = [](const File&, const NamedLimit& limit) { return limit.refunds ? std::string("true") : ""; }},
+    {.key = {.name = "track",
+             .unsaid = "`false`",
+             .meaning =
+                 "what each key uses is kept for `WEIR.USAGE`, by period and by hour: for a bill's page, "
+                 "not a ledger",
+             .example = "true",
+             .form = R"({
+  "description": "What each key uses is kept for WEIR.USAGE, by period and by hour.",
+  "enum": [true, false, "true", "false"]
+})"},
+     .read = [](Context& context, const FileField& field,
+                LimitReading& reading) { read_text(context, field, reading.limit.track, read_switch); },
+     .of_rate = true,
+     .said = [](const File&, const NamedLimit& limit) { return limit.track ? std::string("true") : ""; }},
     {.key = {.name = "show",
              .unsaid = "`true` with a `by`, else `false`",
              .meaning = "clients are told its numbers in `RateLimit` fields: a limit without `by` would tell "
@@ -696,7 +710,7 @@ void refuse_without_windows(Context& context, const Map& map) {
       context.error_at_key(FileRule::hold, slots,
                            "needs a hold, which takes the slot and ends by itself: write hold: { ttl: 60s }");
     if (map["rate"]) return;
-    for (const char* each : {"reserve", "guarantee", "lease", "penalty", "refunds"})
+    for (const char* each : {"reserve", "guarantee", "lease", "penalty", "refunds", "track"})
       if (const FileField field = map[each])
         context.error_at_key(FileRule::rate, field, "is of rates, and the limit has in_flight alone");
     return;

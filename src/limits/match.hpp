@@ -37,6 +37,22 @@ struct Description {
   bool takes_any_attribute = false;  // `attributes` of the file does not matter: a log has what it has
 };
 
+// Values, each by its digest (identity.hpp). Used again it allocates nothing, and keeps little memory.
+class LongValues {
+ public:
+  void clear() {
+    all_.clear();
+    if (all_.capacity() > kMostKept) all_.shrink_to_fit();
+  }
+  void add(std::string_view digest, std::string_view value);
+  std::string_view find(std::string_view digest) const;  // the digest itself, where it has none
+  std::size_t bytes() const { return all_.capacity(); }
+
+ private:
+  static constexpr std::size_t kMostKept = 4096;
+  std::string all_;  // digest, size, value
+};
+
 struct Matched {
   enum class Outcome : std::uint8_t {
     meets,    // its checks say
@@ -65,7 +81,12 @@ struct Matched {
 
   std::string keys;               // their bytes; it keeps its size, which may be more
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them
+  // The values that are in `keys` by a digest alone, so that people can be told of them.
+  LongValues long_values;
 };
+
+// What a limit counts by that key: as key_text() of explain.hpp has it.
+std::string key_text(const NamedLimit& limit, std::string_view key, const Matched& matched);
 
 // What matching works in, and leaves for the next request. One thread at a time.
 class MatchMemory {

@@ -84,6 +84,7 @@ class Set {
   };
   struct CompiledLimit {
     const NamedLimit* said = nullptr;
+    std::uint64_t shown_as = 0;  // of its identity and its `by`: limits with the same show keys alike
     std::vector<KeyPart> by;
     Index tag = kNone;  // which of `by` says where its keys lie in a shared store
     std::vector<Window> windows;
@@ -136,6 +137,13 @@ class Set {
   const Gateway* gateway(std::string_view name) const;
   const RlsDomain* rls(std::string_view domain) const;
   const Candidates& route_candidates() const { return route_candidates_; }
+  // Whether any limit tracks what its keys use; and which one has that state, by store::Limit::id. kNone:
+  // none that does.
+  bool tracks() const { return !tracked_.empty(); }
+  Index tracked(std::uint64_t state) const {
+    const auto found = tracked_.find(state);
+    return found == tracked_.end() ? kNone : found->second;
+  }
   // Whether what time it is makes a difference.
   bool has_dates() const { return has_dates_; }
   // Why the store cannot count by a rule, if it cannot.
@@ -167,6 +175,7 @@ class Set {
   Candidates route_candidates_;
   bool has_dates_ = false;
   std::function<std::optional<std::string>(const core::Rule&)> unsuitable_;
+  std::unordered_map<std::uint64_t, Index> tracked_;
   const std::uint64_t serial_;
   std::vector<Finding> wrong_;
   std::unordered_map<std::string, std::uint64_t> identities_;  // that store::Limit::name views; their ids

@@ -62,6 +62,7 @@ class Steered {
   std::shared_ptr<const Steered> with(std::span<const Ptr> more, std::span<const Ptr> less) const;
 
   const Set& set() const { return *set_; }
+  const std::shared_ptr<const Set>& shared_set() const { return set_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool bans() const { return bans_ > 0; }

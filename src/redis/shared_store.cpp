@@ -109,6 +109,13 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
   parts_.wake();
 }
 
+void SharedStore::call(std::unique_ptr<Call> call, std::string_view key, std::string command,
+                       nanoseconds patience) {
+  const nanoseconds now = parts_.clock();
+  parts_.client.call(std::move(call), parts_.slot(key), std::move(command), now + patience, now, Rank::kept);
+  parts_.wake();
+}
+
 bool SharedStore::end_leases(bool all) {
   const nanoseconds now = parts_.clock();
   for (const auto& [hash, lease] : parts_.known.end_leases(now, all))

@@ -93,7 +93,12 @@ class UndoCall final : public StoreCall {
   void cancelled(const resp::Value& value) {
     const auto units = read_cancel(value);
     if (!units) return fail(Cause::other, units.error());
-    finish_with([&](Request& request) { request.reservation->given_back = *units; });
+    finish_with([&](Request& request) {
+      request.reservation->given_back = *units;
+      if (*units == 0 || !request.reservation->tells_changes) return;
+      for (const RecordPart& part : its_.parts)
+        request.reservation->changes.push_back(changed(part, -static_cast<std::int64_t>(part.units)));
+    });
   }
 
   void told_moment(const resp::Value& value) {
@@ -108,10 +113,19 @@ class UndoCall final : public StoreCall {
     finish_with([&](Request& request) {
       request.reservation->wait = why_.empty() ? told->wait : nanoseconds{-1};
       request.reservation->dropped = told->dropped;
+      if (request.reservation->tells_changes && told->wait.count() >= 0 && why_.empty()) {
+        for (const RecordPart& part : its_.parts)
+          request.reservation->changes.push_back(
+              changed(part, static_cast<std::int64_t>(part.cost) - static_cast<std::int64_t>(part.units)));
+      }
       if (told->wait.count() < 0 || why_.empty()) return;
       request.fault = Fault::unsuitable;
       request.why = std::move(why_);
     });
+  }
+
+  static store::ChangedCharge changed(const RecordPart& part, std::int64_t units) {
+    return {part.limit_id, 0, part.name.substr(part.name.size() - part.key_size), units};
   }
 
   void fail(Cause cause, std::string_view error) {

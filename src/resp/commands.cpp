@@ -75,6 +75,10 @@ constexpr std::array kCommands = {
             "[ADVANCE ms]: what time it is by this server's clocks"},
     Command{"WEIR.RESET", -2, kOneKey, Flags::audited, Role::operate, nullptr, run_reset,
             "key, or AS [LIMIT name] attr=value ...: forgets what was charged"},
+    Command{"WEIR.TOP", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_top,
+            "[LIMIT name] [BY denied|cost] [COUNT n]: which keys are denied most, or charged most, of late"},
+    Command{"WEIR.USAGE", -5, kNoKeys, Flags::none, Role::operate, nullptr, run_usage,
+            "LIMIT name AS attr=value ...: how much of a limit that is tracked a key has used"},
     Command{"WEIR.BAN", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_ban,
             "LIMIT name FOR ms|UNTIL time REASON text AS attr=value ...: denies all that is so"},
     Command{

@@ -247,6 +247,7 @@ void Batch::tell_held(const service::Question& question) {
   }
   const bool over = !question.allowed();
   if (over) loop_.asker.service().counters.count(&service::Counters::denied);
+  if (question.by_file) loop_.asker.count_keys(question, asking_.set_of(question), !over);
   const store::ReservationTerms& terms = *question.reservation;
   const std::string_view id = over ? std::string_view() : terms.id;
   if (!id.empty()) loop_.holds.add(std::string(id), loop_.asker.service().now() + terms.hold - Holds::kLater);

@@ -38,6 +38,7 @@ class Holds {
   std::optional<std::chrono::nanoseconds> next() const;
   // For another process of this machine, which then ends them.
   void pack(core::Packing& to) const;
+  service::HoldEnder& ender() { return ender_; }
 
  private:
   service::HoldEnder ender_;

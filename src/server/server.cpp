@@ -105,6 +105,9 @@ service::ServiceOptions options_from(const Settings& settings, const std::option
       .store_deadline = settings.store
                             ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
                             : std::chrono::milliseconds{0},
+      .counting = {.top = {.entries = settings.top, .sample = settings.top_sample},
+                   .hashes = settings.top_hash,
+                   .track_memory = settings.track_memory},
       .threads = settings.threads,
       .memory = settings.memory,
       .max_connections = settings.max_connections,
@@ -149,7 +152,7 @@ class Server::Impl {
     service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
     service_.records_later = audit_.waits();
     service_.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
-    service_.wants_events = events_.any();
+    service_.wants_events.store(events_.any());
     store_status_.on_turn = [this](const std::string& why) {
       using What = steering::OperatorEvent::What;
       store_turned_at_.store(service_.wall_now().count(), std::memory_order_relaxed);

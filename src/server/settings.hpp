@@ -128,6 +128,11 @@ struct Settings {
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
 
+  std::size_t top = 1024;         // keys that a loop tells apart of those that are denied, or charged, most
+  std::uint64_t top_sample = 16;  // of as many units that are charged, one is counted
+  bool top_hash = false;          // keys are told by a hash
+  std::size_t track_memory = 16_MiB;  // most for what keys of limits that are tracked have used
+
   std::string limits;  // the limits file; empty: none
   // A folder of envoyproxy/ratelimit's files; empty: none.
   std::string rls_config;

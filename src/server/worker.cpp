@@ -41,6 +41,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           store(), house, service.options().clock, [this] { wake(); },
           [this] { boost::asio::post(loop_.context, [this] { advance(); }); },
           shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
+      counting_(service, shared_ == nullptr),
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_,
@@ -50,10 +51,18 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       loop_(number, loop_clock(service), settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
+  for (service::Asker* const each : {&resp_.asker, &room_.asker, &rls_.asker}) each->count_in(&counting_);
+  for (service::HoldEnder* const each : {&resp_.ender, &rls_.holds.ender()}) {
+    each->on_changed([this](const store::Request& request) {
+      const auto set = service_.limits ? service_.limits->current() : nullptr;
+      if (set && set->tracks()) counting_.count_change(request, *set, nullptr);
+    });
+  }
   if (!settings.store) return;
   link_.emplace(loop_, *shared_, settings, clock, status, std::move(world.open_connection));
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
+  if (number == 0) usage_.emplace(loop_, *shared_, settings.store->prefix, service.counting);
   link_->on_change([this] {
     loop_.poller.look_at_brake();
     watch_leases();
@@ -128,6 +137,7 @@ void Worker::end_holds() {
 void Worker::start() {
   loop_.start_sweeping();
   if (link_) link_->start();
+  if (usage_) usage_->start();
 }
 
 void Worker::run() {
@@ -184,6 +194,7 @@ void Worker::let_end() {
     loop_.stop();
     next_moment_->stop();
     next_end_->stop();
+    if (usage_) usage_->stop();
     end_store();
   });
 }
@@ -203,8 +214,9 @@ void Worker::end_store() {
   if (!link_) return;
   leases_.stop();
   watches_leases_ = true;
+  if (usage_) usage_->flush();
   if (shared_->empty()) shared_->end_leases(true);
-  if (shared_->empty() && resp_.ender.empty()) return link_->stop();
+  if (shared_->empty() && resp_.ender.empty() && (!usage_ || usage_->empty())) return link_->stop();
   next_look_->set(std::chrono::milliseconds{1});
 }
 

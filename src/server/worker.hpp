@@ -27,6 +27,8 @@
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
+#include "server/usage_link.hpp"
+#include "service/loop_counting.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
@@ -102,6 +104,7 @@ class Worker {
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
   waiting::AcquiringStore acquiring_;
+  service::LoopCounting counting_;
   resp::RespLoop resp_;
   http::HttpLoop room_;
   rls::RlsLoop rls_;
@@ -112,6 +115,7 @@ class Worker {
   const std::unique_ptr<net::Timer> next_end_ = loop_.timers->make([this] { end_holds(); });
   const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });
   std::optional<StoreLink> link_;
+  std::optional<UsageLink> usage_;  // of the first worker
   Every leases_{*loop_.timers};
   bool watches_leases_ = false;
   std::atomic<bool> looks_for_bans_{false};

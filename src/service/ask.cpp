@@ -45,6 +45,8 @@ bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refus
   about.actual = ask.actual;
   about.overdraft = basis.overdraft;
   about.dropped = 0;  // a question is used again
+  about.tells_changes = basis.tells_changes;
+  about.changes.clear();
   about.actuals.clear();
   if (ask.actuals.empty()) return true;
   if (basis.set == nullptr) return refuse_without_file(refusal);

@@ -99,6 +99,7 @@ struct Basis {
   std::chrono::nanoseconds overdraft = Outside{}.overdraft;
   bool allow_refunds = false;                // of limits that do not say so, too
   const limits::Steered* steered = nullptr;  // of `set`, by operators; null: nothing
+  bool tells_changes = false;                // cancels and settlements say what they change
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

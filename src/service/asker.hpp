@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "service/decision_counts.hpp"
 #include "service/hold_ender.hpp"
 #include "service/limits_in_force.hpp"
+#include "service/loop_counting.hpp"
 #include "service/question.hpp"
 #include "service/rate_limit_fields.hpp"
 #include "service/rule_texts.hpp"
@@ -51,8 +53,17 @@ class Asker {
   DecisionCounts& counts() { return counts_; }
   const DecisionCounts& counts() const { return counts_; }
 
+  // What is counted by key goes there; null: nowhere.
+  void count_in(LoopCounting* counting) {
+    counting_ = counting;
+    if (counting != nullptr) sample_ = counting->sample();
+  }
+  bool counts_keys() const { return counting_ != nullptr; }
+
   // A connection begins to ask: by the set that is in force now.
   void begin() { renewed_ = false; }
+  // What time it is for what is told from then on.
+  void set_now(std::chrono::nanoseconds now) { now_ = now; }
   // The same until begin() or clear(); null: there is none. And what time it is for it.
   const limits::Set* limits() {
     if (!renewed_) renew_limits();
@@ -63,6 +74,10 @@ class Asker {
   const limits::Steered* steered() const { return steered_; }
   limits::MatchMemory& match_memory() { return match_memory_; }
   const std::shared_ptr<const limits::Steered>& ruling() const { return ruling_.made(); }
+  // Null: there is no limits file.
+  std::shared_ptr<const limits::Set> shared_limits() const {
+    return ruling() ? ruling()->shared_set() : nullptr;
+  }
 
   // What the acquire says that was gathered last; it views that.
   limits::Description& acquired() { return acquired_; }
@@ -107,7 +122,8 @@ class Asker {
                       service_.options().max_wait,
                       service_.options().max_overdraft,
                       service_.options().allow_refunds,
-                      steered_};
+                      steered_,
+                      ask.verb >= store::Verb::moment && tracks()};
     if (prepare(ask, basis, question, refusal_)) {
       if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
       return &question;
@@ -142,14 +158,25 @@ class Asker {
   // Counts what was decided; what was only looked at is not.
   void count(const Question& question, const limits::Set* set, bool allowed) {
     if (!question.by_file) return count(question, allowed);
+    if (set->tracks() || service_.wants_events.load(std::memory_order_relaxed) ||
+        !is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, set, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
+    if (!is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, nullptr, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(question);
   }
+  // By key alone, beside metrics.
+  void count_keys(const Question& question, const limits::Set* set, bool allowed);
+  // One that is answered has cancelled, settled, charged or given back; of the set, null where there is none.
+  void count_change(const Question& question, const limits::Set* set);
+  // Whether somebody wants to know that.
+  bool tracks() { return counting_ != nullptr && limits() != nullptr && limits()->tracks(); }
   // What was counted is told to the service.
   void flush();
 
@@ -164,6 +191,10 @@ class Asker {
   static constexpr std::size_t kMostWithMore = 16;
   static constexpr std::size_t kMostKeptKeys = 4096;
 
+  // Its units are not in the sample, so that nothing by key comes of it: most are so.
+  bool is_passed_over(const Question& question, bool allowed) {
+    return allowed && question.checks.size() == 1 && sample_.misses(question.checks[0].cost.units);
+  }
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
@@ -184,6 +215,9 @@ class Asker {
   limits::Matched second_look_;
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
+  LoopCounting* counting_ = nullptr;
+  steering::UnitSample sample_{};
+  std::chrono::nanoseconds now_{0};
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
   RuleTexts texts_;

@@ -141,7 +141,7 @@ class Asking {
     if (!pending_.empty()) {
       took_pending();
       for (auto& question : pending_) {
-        if (question->verb >= store::Verb::reserve) note(*question);
+        if (changes(question->verb)) note(*question);
         tell(*question);
         asker_.put_back(std::move(question));
       }
@@ -149,9 +149,10 @@ class Asking {
     }
     if (asker_.size() > 0) {
       submit();
+      asker_.set_now(when_.now);
       std::size_t done = 0;
       for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done) {
-        if (asker_[done].verb >= store::Verb::reserve) note(asker_[done]);
+        if (changes(asker_[done].verb)) note(asker_[done]);
         tell(asker_[done]);
       }
       if (done > 0) asker_.counts().took(asker_.service().now() - when_.arrived, done);
@@ -179,6 +180,10 @@ class Asking {
     question.reservation = nullptr;
     question.charge = nullptr;
     return question;
+  }
+  // Something is to be done once it is answered.
+  static bool changes(store::Verb verb) {
+    return verb >= store::Verb::reserve || verb == store::Verb::charge;
   }
   static bool renew(store::Request& request);
   void complete(const Ask& ask, Question& question);

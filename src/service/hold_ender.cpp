@@ -15,6 +15,7 @@ struct HoldEnder::Asked final : Request {
     verb = how;
     terms.id = hold.id;
     terms.actual = hold.actual;
+    terms.tells_changes = ender.changed_ != nullptr;
     reservation = &terms;
     on_answer = [](Request& request) {
       auto& self = static_cast<Asked&>(request);
@@ -94,6 +95,7 @@ void HoldEnder::add(Verb verb, Hold hold, std::function<void(bool)> told) {
 
 void HoldEnder::finish(Asked& asked) {
   const bool is_answered = asked.fault == Fault::none;
+  if (is_answered && changed_ && asked.verb != Verb::moment) changed_(asked);
   if (asked.told) {
     asked.told(!is_answered || asked.terms.wait.count() >= 0);
   } else if (asked.verb == Verb::cancel && is_answered && asked.terms.given_back == 0) {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/clock_function.hpp"
@@ -41,6 +42,9 @@ class HoldEnder {
   HoldEnder(const HoldEnder&) = delete;
   HoldEnder& operator=(const HoldEnder&) = delete;
 
+  // Is told of each cancel and settlement that is answered.
+  void on_changed(std::function<void(const store::Request&)> call) { changed_ = std::move(call); }
+
   void end(std::vector<Hold> holds);
   // One that the store has not answered, and nobody waits for any more: what it is granted ends too.
   void end_when_answered(std::unique_ptr<Question> question);
@@ -62,6 +66,7 @@ class HoldEnder {
   store::Store& store_;
   core::ClockFunction clock_;
   std::function<void()> soon_;
+  std::function<void(const store::Request&)> changed_;
   bool is_called_soon_ = false;
   std::deque<Hold> waiting_;
   std::list<std::unique_ptr<Asked>> asked_;

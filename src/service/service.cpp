@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include "service/ask.hpp"
+#include "service/loop_counting.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1::service {
@@ -24,7 +26,8 @@ std::uint64_t resident_bytes() {
 }  // namespace
 
 Service::Service(ServiceOptions from, const store::Table& table)
-    : logins({.user = from.user,
+    : counting(from.counting, from.clock, from.wall_clock),
+      logins({.user = from.user,
               .password = from.password,
               .http_token = from.http_token,
               .clock = from.clock,
@@ -33,6 +36,17 @@ Service::Service(ServiceOptions from, const store::Table& table)
       options_(std::move(from)),
       table_(table) {
   describe();
+}
+
+tl::expected<steering::TopKeys::Answer, std::string> Service::top(const TopAsked& asked) const {
+  if (counting.options().top.entries == 0) return tl::unexpected(std::string(kNoTop));
+  // Descriptors have names of their own.
+  if (!asked.limit.empty() && asked.limit != LoopCounting::kInline && !descriptors) {
+    const auto set = limits ? limits->current() : nullptr;
+    if (!set) return tl::unexpected(std::string(kNoLimitsFile));
+    if (set->find(asked.limit) == nullptr) return tl::unexpected(set->unknown(asked.limit));
+  }
+  return counting.top(asked.by, asked.limit, asked.most);
 }
 
 // The rows that every server has.
@@ -114,6 +128,15 @@ void Service::describe() {
                "Requests of new keys that the full table could not take",
                number([this] { return table_.refused(); }), false, "weir_table_full_total"});
 
+  metrics.add({Section::memory, Type::gauge, "tracked_memory", "Bytes that the usage of keys takes",
+               number([this] { return counting.usage_counts().bytes; }), false, "weir_tracked_bytes"});
+  metrics.add({Section::memory, Type::gauge, "tracked_memory_limit", "The most that it may take",
+               number([this] { return counting.options().track_memory; }), false, "weir_tracked_bytes_max"});
+  metrics.add({Section::stats, Type::gauge, "tracked_keys", "Keys whose usage is kept",
+               number([this] { return counting.usage_counts().keys; }), false, "weir_tracked_keys"});
+  metrics.add({Section::stats, Type::counter, "untracked",
+               "Times that the usage of a key was not booked, because --track-memory was full",
+               number([this] { return counting.usage_counts().untracked; }), false, "weir_untracked_total"});
   metrics.add({Section::keyspace, Type::gauge, "live_keys", "Keys in use",
                number([this] { return live_keys(); }), true, "weir_keys"});
   metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",

@@ -14,12 +14,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "core/clock_function.hpp"
 #include "core/notices.hpp"
 #include "core/virtual_time.hpp"
 #include "service/counters.hpp"
+#include "service/counting.hpp"
 #include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
 #include "service/limits_in_force.hpp"
@@ -56,6 +59,8 @@ struct ServiceOptions {
 
   // How long a store may take until its fallback decides; 0: there is no store.
   std::chrono::milliseconds store_deadline{0};
+
+  CountingOptions counting{};
 
   // What CONFIG and INFO report.
   unsigned threads = 1;
@@ -95,7 +100,16 @@ class Service {
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
+  // Which keys are denied most, or charged most; a sentence where that cannot be said.
+  struct TopAsked {
+    steering::TopKeys::By by;
+    std::string_view limit;  // that one alone; empty: all
+    std::size_t most;
+  };
+  tl::expected<steering::TopKeys::Answer, std::string> top(const TopAsked& asked) const;
+
   Counters counters;
+  Counting counting;
   core::Notices notices{[this] { return now(); }};
   std::unique_ptr<UsersInForce> users;  // null: there is no users file
   Logins logins;
@@ -111,8 +125,9 @@ class Service {
     return std::vector<std::string>();
   };
   // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
-  bool wants_events = false;  // somebody is told
   std::function<void(const steering::OperatorEvent&)> tell = [](const steering::OperatorEvent&) {};
+  // Somebody listens to that: else nobody looks out for what befalls single keys.
+  std::atomic<bool> wants_events{false};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
   std::atomic<bool> leaving{false};  // it will stop accepting before long

@@ -996,6 +996,12 @@ void Reservations::cancel(Request& request, nanoseconds now) {
     if (cancel(part, *record, asked.client, now) && !part.shadow)
       asked.given_back = std::max(asked.given_back, part.own.count);
   }
+  // Also where a window has drained since.
+  if (asked.given_back == 0 || !asked.tells_changes) return;
+  for (const Part& part : record->parts) {
+    if (!part.is_slot && !part.shadow)
+      asked.changes.push_back({part.limit, part.hash, {}, -static_cast<std::int64_t>(part.own.count)});
+  }
 }
 
 // The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
@@ -1047,7 +1053,14 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const nanoseconds moment = moment_of(*record, now).value_or(std::min(record->moment, now));
   for (std::size_t i = 0; i < costs.size(); ++i) {
     if (free_slot(record->parts[i], *id, record->due)) asked.wait = std::max(asked.wait, nanoseconds{0});
-    settle(record->parts[i], costs[i], moment, asked, now);
+    const Part& part = record->parts[i];
+    settle(part, costs[i], moment, asked, now);
+    if (asked.tells_changes && part.settles && !part.is_slot && !part.shadow)
+      asked.changes.push_back(
+          {part.limit,
+           part.hash,
+           {},
+           static_cast<std::int64_t>(costs[i]) - static_cast<std::int64_t>(part.own.count)});
   }
 }
 

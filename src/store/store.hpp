@@ -136,6 +136,14 @@ struct OpenHold {
   static constexpr std::size_t kMost = 1024;
 };
 
+// What a cancel or a settlement has changed at one limit.
+struct ChangedCharge {
+  std::uint64_t limit = 0;  // Limit::id
+  std::uint64_t hash = 0;   // of the table's key; 0: it is not the table's
+  std::string key{};        // else the asker's key
+  std::int64_t units = 0;   // that it was charged more, or below 0 less
+};
+
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
 struct ReservationTerms {
@@ -160,6 +168,7 @@ struct ReservationTerms {
   // the others cost what they were charged, as all do when nothing is said.
   std::optional<std::uint64_t> actual{};
   std::vector<Actual> actuals{};
+  bool tells_changes = false;  // cancel too
   std::chrono::nanoseconds overdraft =
       Outside{}.overdraft;  // what is owed beyond the burst drains within that
   // Asked by holds: that many, up to OpenHold::kMost. Answered: those with the earliest moments, in the order
@@ -180,7 +189,8 @@ struct ReservationTerms {
   std::uint8_t full_by = 0;
   // By cancel: units; 0 when there is no such reservation, or its moment has come.
   std::uint64_t given_back = 0;
-  std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe
+  std::uint64_t dropped = 0;             // by settle: units that it cost and that nobody will owe
+  std::vector<ChangedCharge> changes{};  // where they are asked for, of limits that are enforced
 };
 
 // Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none

@@ -45,7 +45,7 @@ WHOLE = {
                    "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}, "penalty": {"for": "5m", "growing": 1.5, "most": "12h"}, "in_flight": 5, "refunds": True,
                    "overrides": [{"when": {"tenant": "acme"}, "in_flight": 8, "penalty": {"for": "1m", "growing": 2, "most": "1h"}},
                                  {"when": {"tenant": "globex"}, "in_flight": "unlimited", "penalty": "0s"}]},
-        "reports": {"by": ["user"], "rate": "100/h", "charge": "after"},
+        "reports": {"by": ["user"], "rate": "100/h", "charge": "after", "track": True},
     },
     "routes": [{"when": {"path": "/healthz"}, "limits": []},
                {"when": {"tenant": "@partners"}, "class": "bulk", "limits": ["edge", "staff"]},
