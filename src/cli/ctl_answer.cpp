@@ -1,5 +1,6 @@
 #include "cli/ctl_answer.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -82,22 +83,36 @@ void append_json(const CtlAnswer& row, std::string& out) {
   json.end_object();
 }
 
-std::string table(const std::vector<std::vector<std::string>>& lines) {
+std::size_t columns_of(std::string_view printable) {
+  return static_cast<std::size_t>(std::count_if(printable.begin(), printable.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string table(std::vector<std::vector<std::string>> lines) {
   std::vector<std::size_t> widths;
-  for (const auto& line : lines) {
+  for (auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      line[i] = core::printable(line[i]);
+      widths[i] = std::max(widths[i], columns_of(line[i]));
+    }
   }
   std::string text;
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::string cell = core::printable(line[i]);
-      text += cell;
-      if (i + 1 < line.size()) text += std::string(widths[i] + 2 - std::min(widths[i], cell.size()), ' ');
+      text += line[i];
+      if (i + 1 < line.size()) text += std::string(widths[i] + 2 - columns_of(line[i]), ' ');
     }
     text += '\n';
   }
   return text;
+}
+
+void add_server_to(CLI::App& app, ServerFlags& flags, bool several) {
+  app.option_defaults()->group("The server");
+  flags.add_to(app);
+  flags.add_url_to(app, several);
 }
 
 void tell_refused(const std::string& why) {

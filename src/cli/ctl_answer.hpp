@@ -42,8 +42,13 @@ CtlAnswer ask(const ServerFlags& flags, const std::vector<std::string>& words);
 // Names and values in turn as an object of JSON, appended.
 void append_json(const CtlAnswer& row, std::string& out);
 
-// Left-aligned columns, the first line their names; the last is not padded.
-std::string table(const std::vector<std::vector<std::string>>& lines);
+// How many characters of a terminal it takes, one each.
+std::size_t columns_of(std::string_view printable);
+// Left-aligned columns, made printable; the last is not padded.
+std::string table(std::vector<std::vector<std::string>> lines);
+
+// The flags of where the server is, in a group of their own.
+void add_server_to(CLI::App& app, ServerFlags& flags, bool several);
 
 void tell_refused(const std::string& why);  // on standard error
 

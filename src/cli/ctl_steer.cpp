@@ -12,11 +12,13 @@
 
 #include "cli/ctl.hpp"
 #include "cli/ctl_answer.hpp"
+#include "cli/option_table.hpp"
 #include "cli/print.hpp"
 #include "cli/server_flags.hpp"
 #include "cli/values.hpp"
 #include "core/json_writer.hpp"
 #include "core/printable.hpp"
+#include "steering/override.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -39,9 +41,12 @@ bool is_everybody(const SteerFlags& flags) { return flags.when.size() == 1 && fl
 
 // It may concern more than one key: a pattern, a CIDR, or everybody.
 bool is_wide(const SteerFlags& flags) {
-  return is_everybody(flags) || std::any_of(flags.when.begin(), flags.when.end(), [](const std::string& each) {
-           return each.find_first_of("*/", each.find('=')) != std::string::npos;
-         });
+  steering::Selector selector;
+  for (const std::string& each : flags.when) {
+    const std::size_t equals = std::min(each.find('='), each.size());
+    selector.emplace_back(each.substr(0, equals), each.substr(std::min(equals + 1, each.size())));
+  }
+  return is_everybody(flags) || steering::is_sought(selector);
 }
 
 std::string whom(const SteerFlags& flags) {
@@ -62,7 +67,8 @@ void add_whom(const SteerFlags& flags, std::vector<std::string>& words) {
 }
 
 void add_terms(const SteerFlags& flags, std::vector<std::string>& words) {
-  if (flags.span.empty() == flags.until.empty()) throw std::runtime_error("give --for or --until, one of them");
+  if (flags.span.empty() == flags.until.empty())
+    throw std::runtime_error("give --for or --until, one of them");
   if (flags.span.empty()) {
     words.insert(words.end(), {"UNTIL", flags.until});
   } else {
@@ -73,17 +79,15 @@ void add_terms(const SteerFlags& flags, std::vector<std::string>& words) {
   words.insert(words.end(), {"REASON", flags.reason});
 }
 
-// What will happen is said first, and asked about where it may concern many.
+// What will happen is said first, and on a terminal asked about where it may concern many.
 void agree(const SteerFlags& flags, const std::string& what) {
-  const bool asks = is_wide(flags) && !flags.yes;
+  const bool asks = is_wide(flags) && !flags.yes && isatty(STDIN_FILENO) == 1;
   if (!flags.json || asks) std::fprintf(stderr, "%s\n", core::printable(what).c_str());
   if (!asks) return;
-  if (isatty(STDIN_FILENO) == 0)
-    throw std::runtime_error("this may concern more than one key: say --yes where nobody can be asked");
   std::fprintf(stderr, "This may concern more than one key. Go on? [y/N] ");
   std::string answer;
   std::getline(std::cin, answer);
-  if (answer != "y" && answer != "yes") throw std::runtime_error("nothing has changed");
+  if (answer != "y" && answer != "yes") throw RefusedByServer("nothing has changed");
 }
 
 void tell(const SteerFlags& flags, const char* name, std::int64_t number, const std::string& text) {
@@ -97,7 +101,8 @@ void tell(const SteerFlags& flags, const char* name, std::int64_t number, const 
   print(out + "\n");
 }
 
-void set(const SteerFlags& flags, const std::string& verb, std::vector<std::string> words, const std::string& what) {
+void set(const SteerFlags& flags, const std::string& verb, std::vector<std::string> words,
+         const std::string& what) {
   add_terms(flags, words);
   add_whom(flags, words);
   agree(flags, what + " " + how_long(flags));
@@ -107,8 +112,7 @@ void set(const SteerFlags& flags, const std::string& verb, std::vector<std::stri
 }
 
 void ban(const SteerFlags& flags) {
-  set(flags, "BAN", {"LIMIT", flags.limit},
-      flags.limit + ": no request of " + whom(flags) + " passes");
+  set(flags, "BAN", {"LIMIT", flags.limit}, flags.limit + ": no request of " + whom(flags) + " passes");
 }
 
 void change(const SteerFlags& flags, const std::string& verb) {
@@ -124,7 +128,8 @@ void change(const SteerFlags& flags, const std::string& verb) {
 void shadow(const SteerFlags& flags) {
   std::vector<std::string> words = {"WEIR.SHADOW", "LIMIT", flags.limit, flags.on == "on" ? "ON" : "OFF"};
   add_terms(flags, words);
-  agree(flags, flags.limit + (flags.on == "on" ? ": counts, and denies nobody " : ": is enforced ") + how_long(flags));
+  agree(flags, flags.limit + (flags.on == "on" ? ": counts, and denies nobody " : ": is enforced ") +
+                   how_long(flags));
   const std::int64_t number = ask(flags.server, words).number;
   tell(flags, "number", number, "override " + std::to_string(number) + " is in force");
 }
@@ -145,17 +150,13 @@ void lift(const SteerFlags& flags) {
        ended == 0 ? "there is no override " + flags.number : "override " + flags.number + " has ended");
 }
 
-struct Adding {
-  CLI::App& ctl;
-  int& result;
-
-  template <class Work>
-  CLI::App* add(const char* name, const char* what, const std::shared_ptr<SteerFlags>& flags, const Work& work) const {
-    CLI::App* app = ctl.add_subcommand(name, what);
-    app->callback([flags, work, &result = result] { result = run_for_operator([&] { work(*flags); }); });
-    return app;
-  }
-};
+template <class Work>
+CLI::App& add(CLI::App& ctl, int& result, const char* name, const char* what,
+              const std::shared_ptr<SteerFlags>& flags, Work work) {
+  CLI::App* app = ctl.add_subcommand(name, what);
+  app->callback([flags, work, &result] { result = run_for_operator([&] { work(*flags); }); });
+  return *app;
+}
 
 void add_limit(CLI::App& app, SteerFlags& flags) {
   app.add_option("LIMIT", flags.limit, "the limit of the file")->required();
@@ -171,60 +172,76 @@ void add_ends(CLI::App& app, SteerFlags& flags) {
   app.add_option("--reason", flags.reason, "why, for whoever reads the audit")->type_name("TEXT")->required();
 }
 
+void add_yes(CLI::App& app, SteerFlags& flags) {
+  app.add_flag("--yes", flags.yes, "do not ask, though it may concern more than one key");
+}
+
 void add_server(CLI::App& app, SteerFlags& flags) {
   app.add_flag("--json", flags.json, "print the answer as JSON");
-  flags.server.add_to(app);
-  flags.server.add_url_to(app, false);
+  add_server_to(app, flags.server, false);
+}
+
+void add_change(CLI::App& ctl, int& result, const char* name, const std::string& verb, const char* what) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App& app = add(ctl, result, name, what, flags, [verb](const SteerFlags& its) { change(its, verb); });
+  add_limit(app, *flags);
+  add_when(app, *flags);
+  app.add_option("--rate", flags->rates, "as in the file: '200/s burst 400'; one for each window")
+      ->type_name("RATE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->required();
+  add_ends(app, *flags);
+  add_yes(app, *flags);
+  add_server(app, *flags);
 }
 
 }  // namespace
 
-void add_ctl_steer(CLI::App& ctl, int& result) {
-  const Adding adding{ctl, result};
-  const auto yes = [](CLI::App& app, SteerFlags& flags) {
-    app.add_flag("--yes", flags.yes, "do not ask, though it may concern more than one key");
-  };
-  const auto flags_of = [] { return std::make_shared<SteerFlags>(); };
-  auto flags = flags_of();
-  CLI::App* app = adding.add("ban", "Deny all requests of some until a time", flags, ban);
-  add_limit(*app, *flags);
-  add_when(*app, *flags);
-  add_ends(*app, *flags);
-  yes(*app, *flags);
-  add_server(*app, *flags);
-  for (const auto& [name, verb, what] : {std::tuple{"raise", "RAISE", "Give some more until a time"},
-                                         std::tuple{"lower", "LOWER", "Give some less until a time"}}) {
-    flags = flags_of();
-    app = adding.add(name, what, flags, [verb = std::string(verb)](const SteerFlags& its) { change(its, verb); });
-    add_limit(*app, *flags);
-    add_when(*app, *flags);
-    app->add_option("--rate", flags->rates, "as in the file: '200/s burst 400'; one for each window")
-        ->type_name("RATE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->required();
-    add_ends(*app, *flags);
-    yes(*app, *flags);
-    add_server(*app, *flags);
-  }
-  flags = flags_of();
-  app = adding.add("shadow", "Let a limit count and deny nobody, or enforce one that does", flags, shadow);
-  add_limit(*app, *flags);
-  app->add_option("ON", flags->on, "on: it denies nobody; off: it is enforced")
-      ->required()
-      ->check(CLI::IsMember({"on", "off"}).description(""));
-  add_ends(*app, *flags);
-  add_server(*app, *flags);
-  flags = flags_of();
-  app = adding.add("unban", "End a ban, by exactly its words", flags, unban);
-  add_limit(*app, *flags);
-  add_when(*app, *flags);
-  add_server(*app, *flags);
-  flags = flags_of();
-  app = adding.add("lift", "End an override, by its number", flags, lift);
-  app->add_option("NUMBER", flags->number, "as weir ctl overrides has it")->required();
-  app->add_option("--reason", flags->reason, "why")->type_name("TEXT");
-  add_server(*app, *flags);
+void add_ctl_ban(CLI::App& ctl, int& result) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App& app = add(ctl, result, "ban", "Deny all requests of some until a time", flags, ban);
+  add_limit(app, *flags);
+  add_when(app, *flags);
+  add_ends(app, *flags);
+  add_yes(app, *flags);
+  add_server(app, *flags);
+}
+
+void add_ctl_unban(CLI::App& ctl, int& result) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App& app = add(ctl, result, "unban", "End a ban, by exactly its words", flags, unban);
+  add_limit(app, *flags);
+  add_when(app, *flags);
+  add_server(app, *flags);
+}
+
+void add_ctl_raise(CLI::App& ctl, int& result) {
+  add_change(ctl, result, "raise", "RAISE", "Give some more until a time");
+}
+
+void add_ctl_lower(CLI::App& ctl, int& result) {
+  add_change(ctl, result, "lower", "LOWER", "Give some less until a time");
+}
+
+void add_ctl_shadow(CLI::App& ctl, int& result) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App& app = add(ctl, result, "shadow", "Let a limit count and deny nobody, or enforce one that does",
+                      flags, shadow);
+  add_limit(app, *flags);
+  take_only(*app.add_option("ON", flags->on, "on: it denies nobody; off: it is enforced")->required(),
+            {"on", "off"});
+  add_ends(app, *flags);
+  add_server(app, *flags);
+}
+
+void add_ctl_lift(CLI::App& ctl, int& result) {
+  const auto flags = std::make_shared<SteerFlags>();
+  CLI::App& app = add(ctl, result, "lift", "End an override, by its number", flags, lift);
+  app.add_option("NUMBER", flags->number, "as weir ctl overrides has it")->required();
+  app.add_option("--reason", flags->reason, "why")->type_name("TEXT");
+  add_server(app, *flags);
 }
 
 }  // namespace weir::cli

@@ -3,7 +3,7 @@
 // One thread. Not for: talking to it (server_connection.hpp).
 #pragma once
 
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,7 +37,8 @@ struct ServerFlags {
   // Of --url, or the one of the other flags. Throws std::runtime_error, as the next does.
   std::vector<Named> servers() const;
   // Connects, and authenticates where there is a password.
-  std::unique_ptr<ServerConnection> connect(const Named& server) const;
+  std::unique_ptr<ServerConnection> connect(const Named& server,
+                                            std::function<bool()> interrupted = {}) const;
 
  private:
   std::vector<CLI::Option*> of_a_host_;
