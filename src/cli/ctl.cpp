@@ -8,7 +8,7 @@
 namespace weir::inline v0_1::cli {
 
 void add_ctl(CLI::App& app, int& result) {
-  CLI::App* ctl = app.add_subcommand("ctl", "Operate a server: who is denied, bans, other numbers, users");
+  CLI::App* ctl = app.add_subcommand("ctl", "Operate a server: denials, usage, bans, other numbers, users");
   ctl->require_subcommand(1);
   add_ctl_top(*ctl, result);
   add_ctl_usage(*ctl, result);

@@ -112,7 +112,8 @@ void set(const SteerFlags& flags, const std::string& verb, std::vector<std::stri
 }
 
 void ban(const SteerFlags& flags) {
-  set(flags, "BAN", {"LIMIT", flags.limit}, flags.limit + ": no request of " + whom(flags) + " passes");
+  set(flags, "BAN", {"LIMIT", flags.limit},
+      flags.limit + ": no request " + (is_everybody(flags) ? "" : "of " + whom(flags) + " ") + "passes");
 }
 
 void change(const SteerFlags& flags, const std::string& verb) {
@@ -169,7 +170,7 @@ void add_when(CLI::App& app, SteerFlags& flags) {
 void add_ends(CLI::App& app, SteerFlags& flags) {
   app.add_option("--for", flags.span, "how long, from 1s to 366 days")->type_name("TIME");
   app.add_option("--until", flags.until, "or when it ends: a date, or RFC 3339")->type_name("DATE");
-  app.add_option("--reason", flags.reason, "why, for whoever reads the audit")->type_name("TEXT")->required();
+  app.add_option("--reason", flags.reason, "why, as the audit will say it")->type_name("TEXT")->required();
 }
 
 void add_yes(CLI::App& app, SteerFlags& flags) {

@@ -150,6 +150,7 @@ void Terminal::stop_until_continued() {
   pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here it stops
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   catch_with(SIGTSTP, note);
+  enter();
 }
 
 std::optional<std::string> Terminal::wait() {

@@ -13,7 +13,7 @@ constexpr std::string_view kBold = "\x1b[1m";
 constexpr std::string_view kRed = "\x1b[31m";
 constexpr char kEscape = '\x1b';
 
-// At most so many characters of it. `text` is printable.
+// Its first characters, one a column. `text` is printable.
 std::string shortened(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   for (; end < text.size() && columns > 0; --columns) end += core::character_at(text.substr(end)).size;

@@ -113,7 +113,7 @@ class TestVerbs(OneServerWithLimits):
                            (("ban", "user", "user=1", "--for", "367d", "--reason", "x"), "from 1000 to 31622400000"),
                            (("ban", "user", "user=1", "--until", "2001-01-01", "--reason", "x"), "2001-01-01"),
                            (("raise", "tenant", "tenant=1", "--rate", "1/s burst 1", *BAN), "use WEIR.LOWER"),
-                           (("lift", "x"), "'x' is not an integer"), (("overrides", "--limit", "nobody"), "unknown limit")):
+                           (("lift", "x"), "'x' is not an integer"), (("unban", "nobody", "user=1"), "unknown limit 'nobody'")):
             out, errors = self.ctl(*words, code=1)
             self.assertEqual(out, "")
             self.assertTrue(errors.splitlines()[-1].startswith("weir: refused: "), errors)
@@ -141,8 +141,10 @@ class TestVerbs(OneServerWithLimits):
             self.assertEqual(self.denied("user=many1"), code == 0)
         self.assertEqual(Talker([*command, "--yes"]).says("in force", "")[0], 0)
         one = [WEIR, "ctl", "ban", *self.at, "user", "user=a/b", *BAN]
-        self.assertEqual(Talker(one).says("in force", "")[0], 0, "a path is no pattern")
-        self.ctl("ban", "user", "ALL", "--for", "1s", "--reason", "x")
+        self.assertEqual(Talker(one).says("in force", "")[0], 0, "a path is not a pattern")
+        self.assertEqual(self.ctl("ban", "user", "ALL", *BAN)[1], "user: no request passes for 15m\n")
+        self.assertTrue(self.denied("user=anybody"))
+        self.assertEqual(self.ctl("unban", "user", "ALL"), ("1 ended\n", ""))
 
 
 class TestWhoMay(unittest.TestCase):
@@ -189,7 +191,7 @@ class TestExport(unittest.TestCase):
     """What an export says of a file decides as the overrides did."""
 
     ASKED = [["user=1"], ["user=2", "ip=10.0.0.1"], ["user=3"], ["user=4", "ip=192.0.2.9"], ["user=4"], ['user=" # \\'],
-             ["tenant=acme"], ["tenant=acme", "ip=10.1.1.1"], ["tenant=b"], ["top=1"], ["tried=1"]]
+             ["tenant=acme"], ["tenant=acme", "ip=10.1.1.1"], ["tenant=b"], ["top=1"], ["top=2"], ["tried=1"]]
 
     def decided(self, server):
         """Of each request the verdicts and the limits of three, from rest."""
@@ -206,7 +208,7 @@ class TestExport(unittest.TestCase):
                                  ("raise", "tenant", "tenant=acme", "--rate", "200/s burst 400", "--rate", "unlimited/day"),
                                  ("lower", "tenant", "ALL", "--rate", "50/s burst 100"),
                                  ("raise", "tenant", "tenant=a*", "ip=10.*", "--rate", "300/s burst 600"),
-                                 ("shadow", "top", "on")):
+                                 ("shadow", "top", "on"), ("ban", "top", "top=2")):
                 ends = () if "--until" in words else ("--for", "15m")
                 code, _, errors = weir("ctl", verb, *at, *words, *ends, "--reason", 'why: "#"')
                 self.assertEqual(code, 0, errors)
