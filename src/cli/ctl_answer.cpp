@@ -21,12 +21,14 @@ CtlAnswer copied(const resp::Value& value) {
 
 CtlAnswer take(ServerConnection& server) {
   const auto reply = server.reply();
-  if (!reply) throw std::runtime_error("unexpected answer: this is not a weir server");
+  if (!reply)
+    throw std::runtime_error(
+        "unexpected answer: this is not a weir server, or it says more than 1 MiB: ask for less");
   if (reply->value.type == resp::Value::Type::error) {
-    const std::string_view text = reply->value.text;
+    const std::string text = server.without_password(std::string(reply->value.text));
     if (text.starts_with("ERR unknown command"))
-      throw std::runtime_error("this server does not know what it was asked: " + std::string(text));
-    throw RefusedByServer(std::string(text.starts_with("ERR ") ? text.substr(4) : text));
+      throw std::runtime_error("this server does not know what it was asked: " + text);
+    throw RefusedByServer(text.starts_with("ERR ") ? text.substr(4) : text);
   }
   return copied(reply->value);
 }
@@ -49,11 +51,6 @@ std::string CtlAnswer::text_of(std::string_view name) const {
 std::int64_t CtlAnswer::number_of(std::string_view name) const {
   const CtlAnswer* const found = find(name);
   return found == nullptr ? 0 : found->number;
-}
-
-CtlAnswer ask(ServerConnection& server, std::initializer_list<std::string_view> words) {
-  server.send(words);
-  return take(server);
 }
 
 CtlAnswer ask(ServerConnection& server, const std::vector<std::string>& words) {

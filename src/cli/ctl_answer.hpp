@@ -4,11 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "cli/server_flags.hpp"
@@ -34,7 +32,6 @@ struct CtlAnswer {
 };
 
 // Throws RefusedByServer when the answer is an error, and std::runtime_error when there is none.
-CtlAnswer ask(ServerConnection& server, std::initializer_list<std::string_view> words);
 CtlAnswer ask(ServerConnection& server, const std::vector<std::string>& words);
 // The same of the one server of the flags.
 CtlAnswer ask(const ServerFlags& flags, const std::vector<std::string>& words);

@@ -116,7 +116,7 @@ void Terminal::enter() {
   raw.c_oflag &= ~static_cast<tcflag_t>(OPOST);
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
-  tcsetattr(STDOUT_FILENO, TCSADRAIN, &raw);
+  tcsetattr(STDOUT_FILENO, TCSANOW, &raw);
   show(kEnter);
 }
 
