@@ -62,7 +62,8 @@ int verify(const AuditFlags& flags) {
     json.end_object();
     print(out + "\n");
   } else if (fault.empty()) {
-    print(std::to_string(chain.lines()) + " lines, none changed; the last one's hash is " + chain.head() + "\n");
+    print(std::to_string(chain.lines()) + " lines, none changed; the last one's hash is " + chain.head() +
+          "\n");
   } else {
     print(fault + "\n");
   }
@@ -77,7 +78,9 @@ void add_audit(CLI::App& app, int& result) {
       app.add_subcommand("audit", "Verify the file of serve --audit; exit code 0 whole, 1 changed or cut");
   CLI::Option* action = audit->add_option("ACTION", flags->action, "what to do")->required();
   take_only(*action, {"verify"});
-  audit->add_option("FILE", flags->files, "files of one audit, the oldest first")->type_name("FILE")->required();
+  audit->add_option("FILE", flags->files, "files of one audit, the oldest first")
+      ->type_name("FILE")
+      ->required();
   audit->add_option("--head", flags->head, "hash of the last line, as INFO and metrics have it")
       ->type_name("HASH");
   audit->add_flag("--json", flags->json, "print the result as JSON");

@@ -8,8 +8,7 @@
 #include <stdexcept>
 
 #include "cli/commands.hpp"
-#include "cli/server_connection.hpp"
-#include "cli/values.hpp"
+#include "cli/server_flags.hpp"
 #include "core/json_writer.hpp"
 #include "core/number.hpp"
 #include "weir/quota.hpp"
@@ -21,10 +20,7 @@ struct CheckFlags {
   std::string key;
   std::string limit;
   std::string cost = "1";
-  ServerAddress server;
-  std::string timeout = "5s";
-  std::string user = "default";
-  std::string password;
+  ServerFlags server;
   bool json = false;
 };
 
@@ -41,13 +37,11 @@ int check(const CheckFlags& flags) {
   if (!cost || *cost < 0) {
     throw std::runtime_error("cost: '" + flags.cost + "' is not an integer from 0 to 9223372036854775807");
   }
-  const auto timeout = parse_time("timeout", flags.timeout, std::chrono::milliseconds{1});
-  ServerConnection server(flags.server, timeout);
-  if (!flags.password.empty()) server.authenticate(flags.user, flags.password);
-  server.send({"GCRA", flags.key, std::to_string(quota->burst() - 1), std::to_string(quota->rate().count),
-               decimal_seconds(quota->rate().period), "TOKENS", flags.cost});
+  const auto server = flags.server.connect(flags.server.servers().front());
+  server->send({"GCRA", flags.key, std::to_string(quota->burst() - 1), std::to_string(quota->rate().count),
+                decimal_seconds(quota->rate().period), "TOKENS", flags.cost});
   std::array<std::int64_t, 5> answer{};
-  const std::span<const resp::Value> numbers = server.answer().value_or(resp::Value{}).items;
+  const std::span<const resp::Value> numbers = server->answer().value_or(resp::Value{}).items;
   const bool understood = numbers.size() == answer.size() &&
                           std::all_of(numbers.begin(), numbers.end(), [](const resp::Value& each) {
                             return each.type == resp::Value::Type::integer;
@@ -93,39 +87,9 @@ void add_check(CLI::App& app, int& result) {
   check_app->add_option("--cost", flags->cost, "units to take; 0 looks without taking any")
       ->type_name("N")
       ->capture_default_str();
-  const auto file = [check_app](const char* name, std::string& path, const char* what) {
-    return check_app->add_option(name, path, what)->type_name("FILE");
-  };
-  CLI::Option* const host =
-      check_app->add_option("--host", flags->server.host, "the server's host")->type_name("HOST");
-  host->capture_default_str();
-  CLI::Option* const port = check_app->add_option("--port", flags->server.port, "the server's port")
-                                ->type_name("N")
-                                ->check(CLI::Range(1, 65535).description(""))
-                                ->capture_default_str();
-  file("--unix-socket", flags->server.unix_socket, "the server's Unix socket, in place of both");
-  check_app->add_flag("--tls", flags->server.tls, "TLS; so does each of the next four");
-  file("--tls-ca", flags->server.files.ca, "CA of the server's certificate (PEM) [the system's]");
-  file("--tls-cert", flags->server.files.cert, "certificate chain to show (PEM)");
-  file("--tls-key", flags->server.files.key, "its private key (PEM)");
-  check_app->add_option("--tls-name", flags->server.tls_name, "name in the server's certificate [HOST]")
-      ->type_name("NAME");
-  check_app->add_option("--user", flags->user, "name for AUTH")
-      ->type_name("NAME")
-      ->envname("WEIR_USER")
-      ->capture_default_str();
-  check_app->add_option("--password", flags->password, "password for AUTH; better in the environment")
-      ->type_name("WORD")
-      ->envname("WEIR_PASSWORD");
-  check_app->add_option("--timeout", flags->timeout, "longest wait for the answer")
-      ->type_name("TIME")
-      ->capture_default_str();
+  flags->server.add_to(*check_app);
   check_app->add_flag("--json", flags->json, "print one line of JSON");
-  check_app->callback([flags, host, port, &result] {
-    if (!flags->server.unix_socket.empty() && host->count() + port->count() > 0)
-      throw std::runtime_error("unix-socket stands in place of host and port: give it or them");
-    result = check(*flags);
-  });
+  check_app->callback([flags, &result] { result = check(*flags); });
 }
 
 }  // namespace weir::cli

@@ -85,10 +85,14 @@ int main(int argc, char** argv) {
   if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
   const std::span<char* const> words(given);
   app.failure_message([words](const CLI::App* root, const CLI::Error& error) {
-    const auto used = root->get_subcommands();
-    const std::string command = used.empty() ? "weir" : "weir " + used.front()->get_name();
-    const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !used.empty();
-    const std::string what = extra ? unexpected(*used.front(), words) : error.what();
+    const CLI::App* used = root;
+    std::string command = "weir";
+    for (auto next = root->get_subcommands(); !next.empty(); next = used->get_subcommands()) {
+      used = next.front();
+      command += " " + used->get_name();
+    }
+    const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && used != root;
+    const std::string what = extra ? unexpected(*used, words) : error.what();
     return "weir: " + weir::core::printable(what) + " (see " + command + " --help)\n";
   });
   // A full disk or a closed pipe is reported where the write fails; by default its signal would end the
@@ -100,6 +104,7 @@ int main(int argc, char** argv) {
   weir::cli::add_local(app, result);
   weir::cli::add_ratelimit(app, result);
   weir::cli::add_check(app, result);
+  weir::cli::add_top(app, result);
   weir::cli::add_ctl(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);

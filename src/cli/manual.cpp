@@ -66,14 +66,54 @@ void describe(std::string& page, const CLI::Option& option) {
   if (!option.get_envname().empty()) page += "Environment: " + bold(option.get_envname()) + ".\n";
 }
 
-std::string synopsis(const CLI::App& program, const CLI::App& command) {
-  if (&program == &command) return bold("weir") + " " + italic("COMMAND") + " [" + italic("OPTIONS") + "]";
-  std::string line = bold("weir " + command.get_name()) + " [" + italic("OPTIONS") + "]";
+// `typed` is how the command is called: "weir ctl ban".
+std::string synopsis(const std::string& typed, const CLI::App& command) {
+  if (!commands_of(command).empty())
+    return bold(typed) + " " + italic("COMMAND") + " [" + italic("OPTIONS") + "]";
+  std::string line = bold(typed) + " [" + italic("OPTIONS") + "]";
   for (const CLI::Option* option : arguments_of(command)) {
     line += " " + italic(option->get_name(true));
     if (option->get_items_expected_max() > 1) line += " ...";
   }
   return line;
+}
+
+// Whether --help shows it in another group than itself.
+bool has_own_group(const CLI::Option& option, const CLI::App& command) {
+  return option.get_group() != command.get_help_ptr()->get_group();
+}
+
+void describe_argument(std::string& page, const CLI::Option& argument) {
+  page +=
+      ".TP\n" + italic(argument.get_name(true)) + "\n" + roff(sentence(argument.get_description())) + "\n";
+}
+
+// The commands within one. Options in a group of their own, which several of them have, come once, at the
+// end.
+void describe_commands(std::string& page, const std::string& typed, const CLI::App& command) {
+  page += ".SH COMMANDS\n";
+  std::vector<std::string> groups;  // a name, and then the text of its options
+  for (const CLI::App* each : commands_of(command)) {
+    page += ".SS " + roff(typed + " " + each->get_name()) + "\n";
+    page += synopsis(typed + " " + each->get_name(), *each) + "\n.PP\n" +
+            roff(sentence(each->get_description())) + "\n";
+    for (const CLI::Option* argument : arguments_of(*each)) describe_argument(page, *argument);
+    for (const CLI::Option* option : options_of(*each)) {
+      if (option == each->get_help_ptr()) continue;
+      if (!has_own_group(*option, *each)) {
+        describe(page, *option);
+        continue;
+      }
+      std::string text;
+      describe(text, *option);
+      if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end())
+        groups.insert(groups.end(), {option->get_group(), ""});
+      std::string& of_group = *(std::find(groups.begin(), groups.end(), option->get_group()) + 1);
+      if (of_group.find(text) == std::string::npos) of_group += text;
+    }
+  }
+  for (std::size_t i = 0; i + 1 < groups.size(); i += 2)
+    page += ".SH " + upper(groups[i]) + "\n" + groups[i + 1];
 }
 
 }  // namespace
@@ -86,7 +126,7 @@ std::string manual_page(const CLI::App& program, const CLI::App& command, const 
   // Names are typed as they stand: no hyphenation, no hyphens in place of minus signs.
   page += ".nh\n.ad l\n";
   page += ".SH NAME\n" + roff(name) + " \\- " + roff(summary(command)) + "\n";
-  page += ".SH SYNOPSIS\n" + synopsis(program, command) + "\n";
+  page += ".SH SYNOPSIS\n" + synopsis(whole ? "weir" : "weir " + command.get_name(), command) + "\n";
   page += ".SH DESCRIPTION\n" + roff(sentence(command.get_description())) + "\n";
   if (whole) {
     page += ".SH COMMANDS\n";
@@ -94,20 +134,19 @@ std::string manual_page(const CLI::App& program, const CLI::App& command, const 
       page += ".TP\n" + bold(each->get_name()) + "\n" + roff(sentence(each->get_description())) + "\n";
     }
   }
+  if (!whole && !commands_of(command).empty()) describe_commands(page, "weir " + command.get_name(), command);
   if (const auto arguments = arguments_of(command); !arguments.empty()) {
     page += ".SH ARGUMENTS\n";
-    for (const CLI::Option* option : arguments) {
-      page +=
-          ".TP\n" + italic(option->get_name(true)) + "\n" + roff(sentence(option->get_description())) + "\n";
-    }
+    for (const CLI::Option* argument : arguments) describe_argument(page, *argument);
   }
   page += ".SH OPTIONS\n";
   for (const CLI::Option* option : options_of(command)) describe(page, *option);
   page += ".SH EXIT STATUS\n.TP\n.B 0\nDone; of " + bold("weir check") + ": allowed; of " +
           bold("weir lint") + ": clean; of " + bold("weir store-check") + ": it holds.\n.TP\n.B 1\nOf " +
           bold("weir check") + ": denied; of " + bold("weir lint") + ": errors; of " +
-          bold("weir store-check") +
-          ": it does not hold.\n.TP\n.B 2\nAn error, which standard error explains; of " +
+          bold("weir store-check") + ": it does not hold; of " + bold("weir top") + " and " +
+          bold("weir ctl") +
+          ": the server refuses.\n.TP\n.B 2\nAn error, which standard error explains; of " +
           bold("weir store-check") + ": no answer.\n";
   page += ".SH SEE ALSO\n";
   std::vector<const CLI::App*> all = commands_of(program);

@@ -56,13 +56,15 @@ struct ServerConnection::Impl {
     deadline = std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(patience, kLongest);
   }
 
-  [[noreturn]] void fail(const std::string& why) const {
-    std::string text = why;
+  std::string without_password(std::string text) const {
     constexpr std::string_view kHidden = "***";
     for (std::size_t at = 0; !password.empty() && (at = text.find(password, at)) != std::string::npos;
          at += kHidden.size())
       text.replace(at, password.size(), kHidden);
-    throw std::runtime_error(core::printable(text));
+    return text;
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw std::runtime_error(core::printable(without_password(why)));
   }
 
   // Until what was begun is done. The calls are asynchronous, because Asio's blocking ones have no timeout.
@@ -200,6 +202,10 @@ void ServerConnection::authenticate(const std::string& user, const std::string& 
   send({"AUTH", user, password});
   if (const auto said = answer(); !said || said->text != "OK")
     impl_->fail("unexpected answer to AUTH: " + impl_->where + " is not a weir server");
+}
+
+std::string ServerConnection::without_password(std::string text) const {
+  return impl_->without_password(std::move(text));
 }
 
 void ServerConnection::renew_patience() { impl_->renew_patience(); }

@@ -39,6 +39,8 @@ class ServerConnection {
   ServerConnection& operator=(const ServerConnection&) = delete;
 
   void authenticate(const std::string& user, const std::string& password);
+  // What a server says may hold it.
+  std::string without_password(std::string text) const;
   // From now on as long again.
   void renew_patience();
 

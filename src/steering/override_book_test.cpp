@@ -11,7 +11,7 @@ namespace {
 using limits::Steer;
 using namespace std::chrono_literals;
 
-limits::Time at(std::int64_t seconds) { return limits::Time(std::chrono::seconds{seconds}); }
+limits::Time at(std::int64_t when) { return limits::Time(std::chrono::seconds{when}); }
 
 OperatorOverride ban(std::uint64_t number, const std::string& user, std::int64_t until = 100,
                      const std::string& limit = "l") {

@@ -14,6 +14,9 @@ from ports import free_port
 from server import Client, Folder, Server, WEIR, environment, run, weir
 
 
+OF_CTL = ("top", "usage", "ban", "unban", "raise", "lower", "shadow", "lift", "overrides", "export", "audit")
+
+
 class WithFolder(unittest.TestCase):
     def setUp(self):
         self.folder = Folder()
@@ -37,11 +40,12 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 100), (("ctl", "--help"), 24), (("check", "--help"), 25),
+        for args, most in ((("--help",), 25), (("serve", "--help"), 100), (("ctl", "--help"), 40), (("check", "--help"), 25),
                            (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
                            (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44),
-                           (("audit", "--help"), 24), (("store-check", "--help"), 20)):
+                           (("audit", "--help"), 24), (("store-check", "--help"), 20), (("top", "--help"), 30),
+                           (("ctl", "--help"), 22), *((("ctl", verb, "--help"), 34) for verb in OF_CTL)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
             lines = out.splitlines()
@@ -60,8 +64,8 @@ class TestHelp(WithFolder):
         self.assertIn("WEIR_PASSWORD", out)
 
     def test_help_never_shows_a_secret(self):
-        for command in ("serve", "check"):
-            _, out, _ = weir(command, "--help", env={"WEIR_PASSWORD": "s3cret"})
+        for command in (("serve",), ("check",), ("top",), ("ctl", "ban")):
+            _, out, _ = weir(*command, "--help", env={"WEIR_PASSWORD": "s3cret"})
             self.assertNotIn("s3cret", out)
 
     def test_version(self):
@@ -120,7 +124,7 @@ class TestVersion(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, ctl, replay, suggest, formats, lint, test, explain, diff, audit, store-check, completion\n"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, top, ctl, replay, suggest, formats, lint, test, explain, diff, audit, store-check, completion\n"])
         self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 

@@ -9,7 +9,8 @@ import unittest
 
 from server import PATIENCE, WEIR, Folder, environment, run, weir
 
-COMMANDS = ["serve", "local", "ratelimit", "check", "ctl", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "audit", "store-check", "completion"]
+COMMANDS = ["serve", "local", "ratelimit", "check", "top", "ctl", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "audit", "store-check", "completion"]
+OF_CTL = ["top", "usage", "ban", "unban", "raise", "lower", "shadow", "lift", "overrides", "export", "audit", "hash", "token"]
 BASH = r"""
 source "$1"
 COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -18,8 +19,8 @@ _weir; printf '%s\n' "${COMPREPLY[@]}"
 """
 
 
-def long_options(command):
-    _, out, _ = weir(command, "--help")
+def long_options(*command):
+    _, out, _ = weir(*command, "--help")
     return re.findall(r"(?:^  |,)(--[a-z-]+)", out, re.M)
 
 
@@ -47,6 +48,17 @@ class Manual(unittest.TestCase):
             self.assertIn("--help", options)
             for option in options:
                 self.assertIn(option, text, command)
+
+    def test_names_the_commands_of_a_command_and_their_options(self):
+        page = self.page("ctl")
+        _, text, _ = shell("mandoc", "-T", "ascii", stdin=page)
+        text = re.sub(r".\x08", "", text)
+        for command in OF_CTL:
+            self.assertIn(f"\n   weir ctl {command}\n", text)
+            for option in long_options("ctl", command):
+                self.assertIn(f"{option}", text, command)
+        self.assertEqual(page.count("\\-\\-tls\\-name\\fR"), 1, "what all of them share is there once")
+        self.assertIn("weir ctl ban [OPTIONS] LIMIT WHEN ...", text)
 
     def test_says_defaults_and_the_environment_but_nothing_of_this_machine(self):
         page = self.page("serve")
@@ -101,6 +113,12 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("weir", ""), [*COMMANDS, "--help", "--version"])
         for command in COMMANDS:
             self.assertEqual(set(self.bash("weir", command, "--")), set(long_options(command)))
+        self.assertEqual(self.bash("weir", "ctl", ""), [*OF_CTL, "--help"])
+        self.assertEqual(self.bash("weir", "ctl", "unb"), ["unban"])
+        for command in OF_CTL:
+            self.assertEqual(set(self.bash("weir", "ctl", command, "--")), set(long_options("ctl", command)))
+        self.assertEqual(self.bash("weir", "ctl", "top", "--by", ""), ["denied", "cost"])
+        self.assertEqual(self.bash("weir", "ctl", "ban", "--for", ""), [])
         self.assertEqual(self.bash("weir", "serve", "--when-full", ""), ["deny", "allow"])
         self.assertEqual(self.bash("weir", "serve", "--when-full", "=", "a"), ["allow"])
         self.assertEqual(self.bash("weir", "completion", "z"), ["zsh"])
@@ -115,6 +133,12 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.fish("weir re"), ["replay"])
         for command in COMMANDS:
             self.assertEqual(set(self.fish(f"weir {command} --")), set(long_options(command)))
+        self.assertEqual(sorted(self.fish("weir ctl ")), sorted(OF_CTL))
+        self.assertEqual(self.fish("weir ctl unb"), ["unban"])
+        for command in OF_CTL:
+            self.assertEqual(set(self.fish(f"weir ctl {command} --")), set(long_options("ctl", command)))
+        self.assertEqual(sorted(self.fish("weir ctl top --by ")), ["cost", "denied"])
+        self.assertEqual(self.fish("weir ctl ban ban"), [], "a limit may go by any name")
         self.assertEqual(sorted(self.fish("weir serve --when-full ")), ["allow", "deny"])
         self.assertEqual(self.fish("weir completion z"), ["zsh"])
         self.assertEqual(self.fish("weir replay --format ha"), ["haproxy"])
@@ -122,7 +146,8 @@ class Completion(unittest.TestCase):
         self.assertIn(self.of("bash"), self.fish(f"weir replay {self.of('ba')}"))
 
     def test_zsh_completes_commands_options_and_their_values(self):
-        for typed, shown in (("weir repl", "weir replay "), ("weir serve --when-full al", "--when-full allow "),
+        for typed, shown in (("weir repl", "weir replay "), ("weir ctl unb", "weir ctl unban "),
+                             ("weir ctl top --by co", "--by cost "), ("weir ctl lift --reas", "--reason "), ("weir serve --when-full al", "--when-full allow "),
                              ("weir serve --no-rem", "--no-remember-denials "), ("weir completion z", "completion zsh "),
                              ("weir replay --format hap", "--format haproxy "),
                              (f"weir replay {self.of('ba')}", self.of("bash") + " ")):
