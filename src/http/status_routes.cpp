@@ -62,6 +62,9 @@ class StatusWriter {
       if (only != nullptr && each.name != *only) continue;
       json_.begin_object();
       json_.member("name", each.name);
+      json_.begin_array("by");
+      for (const limits::By& by : each.by) json_.value(by.attribute);
+      json_.end_array();
       json_.begin_array("windows");
       for (const limits::Window& window : each.windows) write(window);
       json_.end_array();
