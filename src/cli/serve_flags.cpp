@@ -267,6 +267,12 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("NAME");
   app.add_flag("--rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
   choice("--rls-algorithm", flags.rls_algorithm, {"fixed_window", "gcra"}, "how their limits are counted");
+  app.add_option("--top", s.top, "keys that WEIR.TOP tells apart, in each loop; 0: none")
+      ->type_name("N")
+      ->check(CLI::Range(0, 65'536).description(""))
+      ->capture_default_str();
+  number("--top-sample", s.top_sample, 1'000'000, "of units that are charged it counts one in so many");
+  app.add_flag("--top-hash", s.top_hash, "it tells keys by a hash");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");

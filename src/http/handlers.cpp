@@ -11,6 +11,7 @@
 #include "http/overrides_routes.hpp"
 #include "http/prefer.hpp"
 #include "http/status_routes.hpp"
+#include "http/top_route.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -53,6 +54,7 @@ constexpr std::array kRoutes{
     Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
     Handler{"/v1/status", false, kGet, Role::operate, false, &run_status},
     Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
+    Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, kGet, Role::decide, false, &run_open_api},
 };

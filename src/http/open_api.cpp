@@ -126,6 +126,28 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/top": {
+      "get": {
+        "summary": "Which keys are denied most, or charged most, of late",
+        "parameters": [
+          {"name": "limit", "in": "query", "description": "Of that limit alone", "schema": {"type": "string"}},
+          {"name": "by", "in": "query", "schema": {"enum": ["denied", "cost"], "default": "denied"}},
+          {"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 10}}
+        ],
+        "responses": {
+          "200": {"description": "Most first: a key's true count is at most `count`, and at least that less `error`", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["by", "seconds", "total", "keys", "top"], "properties": {
+              "by": {"enum": ["denied", "cost"]},
+              "seconds": {"type": "number", "minimum": 0, "description": "Of how long this is"},
+              "total": {"type": "integer", "minimum": 0, "description": "Of all limits"},
+              "keys": {"type": "integer", "minimum": 0, "description": "Of all limits, told apart"},
+              "top": {"type": "array", "items": {"type": "object", "required": ["limit", "key", "count", "error"], "properties": {
+                "limit": {"type": "string"}, "key": {"type": "string"},
+                "count": {"type": "integer", "minimum": 0}, "error": {"type": "integer", "minimum": 0}}}}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/moment": {
       "post": {
         "summary": "When a reservation acts by now, as a pause may have moved it",

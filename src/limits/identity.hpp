@@ -35,7 +35,11 @@ inline char* write_part(std::string_view text, char* to) {
   return write(text, to);
 }
 
+// The text of the part that `key` begins with, a network's with or without its mark, which is taken off it.
+std::string_view take_part(std::string_view& key);
+
 // What stands for one that is longer: it does not begin with a digit.
 void digest_of(std::string_view text, std::string& into);
+constexpr std::size_t kDigestSize = 1 + 2 * sizeof(core::Sha256);
 
 }  // namespace weir::limits

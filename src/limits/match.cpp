@@ -224,7 +224,8 @@ bool find_cost(const Set& set, const Description& asked, const Work& work, Meeti
 
 // A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
 // a value that is long, or for a network, is marked by a first character that is not a digit.
-char* write_value(const AttributeValue& value, core::Prefixes group, std::string& scratch, char* to) {
+char* write_value(const AttributeValue& value, core::Prefixes group, std::string& scratch, Matched& into,
+                  char* to) {
   std::string_view text = value.text();
   if (const core::Address* address = value.address()) [[unlikely]] {
     // An IPv4 address has one spelling.
@@ -236,6 +237,7 @@ char* write_value(const AttributeValue& value, core::Prefixes group, std::string
     }
   } else if (text.size() > kLongestValue) [[unlikely]] {
     digest_of(text, scratch);
+    into.long_values.emplace_back(scratch, text);
     return write(scratch, to);
   }
   return write_part(text, to);
@@ -253,7 +255,7 @@ void append_key(const Set::CompiledLimit& limit, Work& work, Matched& into, Meet
   Index number = 0;
   for (const Set::KeyPart& each : limit.by) {
     char* const before = at;
-    at = write_value(work.values[each.attribute], each.group, work.scratch, at);
+    at = write_value(work.values[each.attribute], each.group, work.scratch, into, at);
     if (number++ != limit.tag) continue;
     meeting.tag_at = static_cast<std::size_t>(before - first);
     meeting.tag_size = static_cast<std::size_t>(at - before);
@@ -499,6 +501,25 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 
 }  // namespace
 
+std::string key_text(const NamedLimit& limit, std::string_view key, const Matched& matched) {
+  std::string text;
+  for (const By& by : limit.by) {
+    if (!text.empty()) text += ' ';
+    text += by.attribute + '=';
+    std::string_view value = key.substr(0, kDigestSize);
+    if (key.starts_with('#')) {
+      const auto known = std::find_if(matched.long_values.begin(), matched.long_values.end(),
+                                      [value](const auto& each) { return each.first == value; });
+      key.remove_prefix(value.size());
+      if (known != matched.long_values.end()) value = known->second;
+    } else {
+      value = take_part(key);
+    }
+    text += value;
+  }
+  return text;
+}
+
 bool match(const Set& set, const Description& asked, Time now, MatchMemory& memory, Matched& into,
            Trace* trace, const Steered* steered) {
   Work& work = memory.work();
@@ -506,6 +527,7 @@ bool match(const Set& set, const Description& asked, Time now, MatchMemory& memo
   into.refused_by = kNone;
   into.ban = nullptr;
   into.skipped_of.clear();
+  into.long_values.clear();
   into.lacks_required = false;
   into.count = 0;
   into.own.clear();
@@ -545,6 +567,7 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   work.key_bytes = 0;
   into.refused_by = kNone;
   into.ban = nullptr;
+  into.long_values.clear();
   if (!take_values(set, set.names(), attributes, set.takes_any_attribute(), work, into)) return false;
   work.met = 0;
   const auto add = [&](Index number) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limits/attribute.hpp"
@@ -65,7 +66,12 @@ struct Matched {
 
   std::string keys;               // their bytes; it keeps its size, which may be more
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them
+  // The values that are in `keys` by a digest alone, with that: so that people can be told of them.
+  std::vector<std::pair<std::string, std::string>> long_values;
 };
+
+// What a limit counts by that key: as key_text() of explain.hpp has it.
+std::string key_text(const NamedLimit& limit, std::string_view key, const Matched& matched);
 
 // What matching works in, and leaves for the next request. One thread at a time.
 class MatchMemory {

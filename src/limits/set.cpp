@@ -166,10 +166,13 @@ void Set::compile(const NamedLimit& said, const SetOptions& setting) {
            above_max_wait(said.max_wait, setting.max_wait));
   CompiledLimit limit;
   limit.said = &said;
+  std::string shown_as = said.name;
   for (const By& each : said.by) {
+    shown_as += ' ' + each.attribute;
     if (each.attribute == file_->hash_tag) limit.tag = static_cast<Index>(limit.by.size());
     limit.by.push_back({names_.add(each.attribute), each.group});
   }
+  limit.shown_as = short_form(shown_as);
   for (Index i = 0; i < said.windows.size(); ++i) {
     const core::Rule& rule = said.windows[i].rule;
     limit.windows.push_back({count(said, rule, state_of(rule), said.windows[i].place, setting), i});

@@ -84,6 +84,7 @@ class Set {
   };
   struct CompiledLimit {
     const NamedLimit* said = nullptr;
+    std::uint64_t shown_as = 0;  // of its name and its `by`: limits with the same show keys alike
     std::vector<KeyPart> by;
     Index tag = kNone;  // which of `by` says where its keys lie in a shared store
     std::vector<Window> windows;

@@ -90,6 +90,8 @@ constexpr std::array kCommands = {
             "[LIMIT name] [COUNT n] [AFTER number]: what operators have set"},
     Command{"WEIR.AUDIT", -1, kNoKeys, Flags::none, Role::admin, nullptr, run_audit,
             "[COUNT n]: the latest changes, as the audit has them"},
+    Command{"WEIR.TOP", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_top,
+            "[LIMIT name] [BY denied|cost] [COUNT n]: which keys are denied most, or charged most, of late"},
     Command{"DEL", -2, kAllKeys, Flags::audited, Role::operate, nullptr, run_del,
             "key...: forgets what was charged to each"},
     Command{"PING", -1, kNoKeys, Flags::none, Role::decide, nullptr, run_ping,

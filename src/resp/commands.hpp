@@ -191,6 +191,9 @@ void run_shadow(RunningCommand& call);
 void run_unban(RunningCommand& call);
 void run_lift(RunningCommand& call);
 void run_overrides(RunningCommand& call);
+
+// top_command.cpp
+void run_top(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);

@@ -15,12 +15,12 @@ const char* sign_of(std::string_view word) {
   return word.empty() ? nullptr : static_cast<const char*>(std::memchr(word.data(), '=', word.size()));
 }
 
-std::string shown(std::string_view word) {
+}  // namespace
+
+std::string shown_word(std::string_view word) {
   constexpr std::size_t kMostShown = 32;
   return "'" + std::string(word.substr(0, kMostShown)) + (word.size() > kMostShown ? "...'" : "'");
 }
-
-}  // namespace
 
 bool read_at_least(std::string_view value, std::uint64_t cost, std::uint64_t& into, std::string& error) {
   const std::int64_t units = core::parse_integer(value).value_or(0);
@@ -57,7 +57,8 @@ namespace {
       continue;
     }
     if (is_at_least && option == LimitsOption::none) return fail(std::string(kNoAtLeast));
-    if (!is_cost && !is_class && !is_now && !is_at_least) return fail("ERR missing '=' after " + shown(name));
+    if (!is_cost && !is_class && !is_now && !is_at_least)
+      return fail("ERR missing '=' after " + shown_word(name));
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(name));
     const std::string_view value = words[1];
     if ((is_cost && cost) || (is_class && !into.class_name.empty()) || (is_now && !into.now.empty()) ||
@@ -105,9 +106,9 @@ bool read_limits_words(std::span<const std::string_view> words, LimitsOption opt
   std::size_t count = 0;
   for (const std::string_view word : words) {
     if (count > 0) sign = sign_of(word);
-    if (sign == nullptr) return fail("ERR missing '=' after " + shown(word));
+    if (sign == nullptr) return fail("ERR missing '=' after " + shown_word(word));
     const auto at = static_cast<std::size_t>(sign - word.data());
-    if (at == 0) return fail("ERR missing a name before " + shown(word));
+    if (at == 0) return fail("ERR missing a name before " + shown_word(word));
     room[count++] = {word.substr(0, at), word.substr(at + 1)};
   }
   into.attributes = std::span(room).first(count);

@@ -32,6 +32,9 @@ bool is_word(std::string_view word, const char (&name)[N]) {
   return (is & ~std::uint64_t{0x2020'2020'2020'2020}) == wanted;
 }
 
+// A word as an error shows it: in quotes, the first 32 bytes.
+std::string shown_word(std::string_view word);
+
 constexpr std::string_view kNoAtLeast =
     "ERR ATLEAST is for WEIR.CHECK, WEIR.LOOK, WEIR.EXPLAIN and WEIR.THROTTLE, after COST; all else has its "
     "whole cost or none of it";

@@ -96,6 +96,8 @@ service::ServiceOptions options_from(const Settings& settings) {
       .store_deadline = settings.store
                             ? std::chrono::ceil<std::chrono::milliseconds>(settings.store_options.deadline)
                             : std::chrono::milliseconds{0},
+      .counting = {.top = {.entries = settings.top, .sample = settings.top_sample},
+                   .hashes = settings.top_hash},
       .threads = settings.threads,
       .memory = settings.memory,
       .max_connections = settings.max_connections,

@@ -116,6 +116,10 @@ struct Settings {
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
 
+  std::size_t top = 1024;         // keys that a loop tells apart of those that are denied, or charged, most
+  std::uint64_t top_sample = 16;  // one unit in so many says who is charged
+  bool top_hash = false;          // keys are told by a hash
+
   std::string limits;  // the limits file; empty: none
   // A folder of envoyproxy/ratelimit's files; empty: none.
   std::string rls_config;

@@ -41,6 +41,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           store(), house, service.options().clock, [this] { wake(); },
           [this] { boost::asio::post(loop_.context, [this] { advance(); }); },
           shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
+      counting_(service.counting, shared_ == nullptr),
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),
       room_(service, store(), &acquiring_,
@@ -50,6 +51,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       loop_(number, loop_clock(service), settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
+  for (service::Asker* const each : {&resp_.asker, &room_.asker, &rls_.asker}) each->count_in(&counting_);
   if (!settings.store) return;
   link_.emplace(loop_, *shared_, settings, clock, status, std::move(world.open_connection));
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},

@@ -25,6 +25,7 @@
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
+#include "service/loop_counting.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
@@ -92,6 +93,7 @@ class Worker {
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
   waiting::AcquiringStore acquiring_;
+  service::LoopCounting counting_;
   resp::RespLoop resp_;
   http::HttpLoop room_;
   rls::RlsLoop rls_;

@@ -76,6 +76,11 @@ bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
   return check.limit != nullptr;
 }
 
+void Asker::count_keys(const Question& question, const limits::Set* set, bool allowed) {
+  if (counting_ == nullptr || question.fault != Fault::none) return;
+  counting_->count(question, set, allowed, sample_, now_);
+}
+
 void Asker::keep_said(const limits::Description& asked, Question& question) {
   question.more->said.clear();
   for (const limits::Attribute& each : asked.attributes)

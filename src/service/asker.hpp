@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "service/decision_counts.hpp"
 #include "service/hold_ender.hpp"
 #include "service/limits_in_force.hpp"
+#include "service/loop_counting.hpp"
 #include "service/question.hpp"
 #include "service/rate_limit_fields.hpp"
 #include "service/rule_texts.hpp"
@@ -51,8 +53,17 @@ class Asker {
   DecisionCounts& counts() { return counts_; }
   const DecisionCounts& counts() const { return counts_; }
 
+  // What is counted by key goes there; null: nowhere.
+  void count_in(LoopCounting* counting) {
+    counting_ = counting;
+    if (counting != nullptr) sample_ = counting->sample();
+  }
+  bool counts_keys() const { return counting_ != nullptr; }
+
   // A connection begins to ask: by the set that is in force now.
   void begin() { renewed_ = false; }
+  // What time it is for what is told from then on.
+  void set_now(std::chrono::nanoseconds now) { now_ = now; }
   // The same until begin() or clear(); null: there is none. And what time it is for it.
   const limits::Set* limits() {
     if (!renewed_) renew_limits();
@@ -144,11 +155,15 @@ class Asker {
     if (!question.by_file) return count(question, allowed);
     denied_ += allowed ? 0 : 1;
     counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
+    if (!is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, set, allowed);
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
     denied_ += allowed ? 0 : 1;
     counts_.count(question);
+    if (!is_passed_over(question, allowed)) [[unlikely]]
+      count_keys(question, nullptr, allowed);
   }
   // What was counted is told to the service.
   void flush();
@@ -164,6 +179,11 @@ class Asker {
   static constexpr std::size_t kMostWithMore = 16;
   static constexpr std::size_t kMostKeptKeys = 4096;
 
+  // Its units are not in the sample, so that nothing by key comes of it: most are so.
+  bool is_passed_over(const Question& question, bool allowed) {
+    return allowed && question.checks.size() == 1 && sample_.misses(question.checks[0].cost.units);
+  }
+  void count_keys(const Question& question, const limits::Set* set, bool allowed);
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
@@ -184,6 +204,9 @@ class Asker {
   limits::Matched second_look_;
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
+  LoopCounting* counting_ = nullptr;
+  steering::UnitSample sample_{};
+  std::chrono::nanoseconds now_{0};
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
   RuleTexts texts_;

@@ -170,6 +170,7 @@ void Asking::await(std::size_t first) {
   for (std::size_t i = first; i < asker_.size(); ++i) {
     Question& question = *pending_.emplace_back(asker_.take_out(i));
     if (question.by_file) question.more->ruling = asker_.ruling();
+    if (asker_.counts_keys() && !question.by_file) question.keep_keys();
     keep_(question);
     if (question.state == State::answered) continue;
     if (question.by_file && question.verb == Verb::acquire &&
@@ -183,6 +184,7 @@ void Asking::await(std::size_t first) {
 // What waited for its moment says nothing of how fast decisions are.
 void Asking::took_pending() {
   const std::size_t decided = pending_.size() - (pending_.back()->verb == Verb::acquire ? 1 : 0);
+  asker_.set_now(asker_.service().now());
   if (decided > 0) asker_.counts().took(asker_.service().now() - waits_since_, decided);
 }
 

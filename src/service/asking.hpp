@@ -137,6 +137,7 @@ class Asking {
     }
     if (asker_.size() > 0) {
       submit();
+      asker_.set_now(when_.now);
       std::size_t done = 0;
       for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done) {
         if (asker_[done].verb >= store::Verb::reserve) note(asker_[done]);

@@ -18,6 +18,7 @@ void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::ch
 
 void Question::keep_keys() {
   std::string& kept = more_of().keys;
+  if (!checks.empty() && checks[0].key.data() == kept.data() && !kept.empty()) return;  // it has
   kept.clear();
   for (const store::Check& each : checks) kept += each.key;
   std::size_t at = 0;
@@ -36,9 +37,12 @@ void Question::keep_limits() {
 
 std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
+  std::size_t long_values = 0;
+  for (const auto& [digest, value] : more->matched.long_values)
+    long_values += digest.capacity() + value.capacity();
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->limits.capacity() * sizeof(store::Limit) +
-         (more->keeps_asked ? more->asked.bytes() : 0);
+         long_values + (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include "service/ask.hpp"
+#include "service/loop_counting.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1::service {
@@ -30,9 +32,21 @@ Service::Service(ServiceOptions from, const store::Table& table)
               .clock = from.clock,
               .wall_clock = from.wall_clock},
              counters, notices),
+      counting(from.counting, from.clock),
       options_(std::move(from)),
       table_(table) {
   describe();
+}
+
+tl::expected<steering::Top::Answer, std::string> Service::top(const TopAsked& asked) const {
+  if (counting.options().top.entries == 0) return tl::unexpected(std::string(kNoTop));
+  // Descriptors have names of their own.
+  if (!asked.limit.empty() && asked.limit != LoopCounting::kInline && !descriptors) {
+    const auto set = limits ? limits->current() : nullptr;
+    if (!set) return tl::unexpected(std::string(kNoLimitsFile));
+    if (set->find(asked.limit) == nullptr) return tl::unexpected(set->unknown(asked.limit));
+  }
+  return counting.top(asked.by, asked.limit, asked.most);
 }
 
 // The rows that every server has.

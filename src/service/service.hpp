@@ -12,12 +12,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "core/clock_function.hpp"
 #include "core/notices.hpp"
 #include "core/virtual_time.hpp"
 #include "service/counters.hpp"
+#include "service/counting.hpp"
 #include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
 #include "service/limits_in_force.hpp"
@@ -55,6 +58,8 @@ struct ServiceOptions {
   // How long a store may take until its fallback decides; 0: there is no store.
   std::chrono::milliseconds store_deadline{0};
 
+  CountingOptions counting{};
+
   // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;
@@ -91,7 +96,16 @@ class Service {
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
+  // Which keys are denied most, or charged most; a sentence where that cannot be said.
+  struct TopAsked {
+    steering::Top::By by;
+    std::string_view limit;  // that one alone; empty: all
+    std::size_t most;
+  };
+  tl::expected<steering::Top::Answer, std::string> top(const TopAsked& asked) const;
+
   Counters counters;
+  Counting counting;
   core::Notices notices{[this] { return now(); }};
   std::unique_ptr<UsersInForce> users;  // null: there is no users file
   Logins logins;

@@ -229,7 +229,10 @@ class TestOpenApi(WithServer):
             members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",),
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
                        "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",)}
-            self.assertEqual(set(members) | {"/openapi.json"}, set(document["paths"]))
+            self.assertEqual(set(members) | {"/openapi.json", "/v1/top"}, set(document["paths"]))
+            top = document["paths"]["/v1/top"]["get"]
+            detail = http.ask("/v1/top?x=1", None, "GET")[2]["errors"][0]["detail"]
+            self.assertEqual(detail, "query 'x': unknown; known: " + ", ".join(each["name"] for each in top["parameters"]))
             for path, names in members.items():
                 detail = http.ask(path, {"?": 1})[2]["errors"][0]["detail"]
                 known = set(detail.removeprefix("unknown member; known are ").split(", "))
