@@ -141,8 +141,8 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
 }
 
 // A page of another site must not ask, in whatever way its browser may be led here: by its Origin, or, where
-// nobody has to show who they are, by a name that was made to lead to this address. What is not asked of /v1
-// has no Origin when a browser is led here, and steers nothing.
+// nobody has to show who they are, by a name that was made to lead to this address. What is not of /v1 steers
+// nothing and tells no key, and scrapers may know it by any name.
 bool AdminConversation::judge_page(const Message& message, bool is_api, Reply& reply) const {
   const std::string_view host = message.value("Host");
   const Field* const origin = message.find("Origin");

@@ -27,19 +27,24 @@ function span(seconds) {
 let status = null, overrides = [], moreOverrides = false, series = {}, asked = "";
 const kAuthorization = "weir-authorization";
 
+class Silence extends Error {}  // the server does not answer
 async function ask(method, path, body, fields = {}) {
   const headers = {...fields}, authorization = sessionStorage.getItem(kAuthorization);
   if (authorization) headers.Authorization = authorization;
   if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body), cache: "no-store", credentials: "omit",
-                                    referrerPolicy: "no-referrer", signal: AbortSignal.timeout(kPatience)});
-  const text = await answer.text();
-  let told = null;
+  let answer, text, told = null;
+  try {
+    answer = await fetch(path, {method, headers, body: body && JSON.stringify(body), cache: "no-store", credentials: "omit",
+                                referrerPolicy: "no-referrer", signal: AbortSignal.timeout(kPatience)});
+    text = await answer.text();
+  } catch { throw new Silence(); }
   try { told = text ? JSON.parse(text) : null; } catch { told = {detail: text.slice(0, 300)}; }
   return {ok: answer.ok, code: answer.status, told};
 }
 const why = ({code, told}) => [told?.detail || told?.title || `status ${code}`,
     ...(told?.errors || []).map(each => [each.pointer, each.detail].filter(Boolean).join(" "))].join("; ");
+
+const silent = () => ({ok: false, code: 0, told: {detail: "The server does not answer, and may have heard or not."}});
 
 // --- Rows that stay where they are while somebody is at them ---
 const busy = body => body.contains(document.activeElement) || body.matches(":hover");
@@ -96,18 +101,19 @@ function draw(svg, {allowed, denied, would_deny}) {
 const seriesOf = limit => limit.series || series[limit.name];
 function lastMinute(limit) {
   const its = seriesOf(limit);
-  if (!its) return {allowed: 0, denied: 0, would: 0, all: 0, tight: 0};
+  if (!its) return {allowed: 0, denied: 0, would: 0, all: 0};
   const [allowed, denied, would] = [its.allowed, its.denied, its.would_deny].map(each => sum(each, kMinute));
-  const all = allowed + denied + would;
-  return {allowed, denied, would, all, tight: all ? (denied + would) / all : 0};
+  return {allowed, denied, would, all: allowed + denied + would};
 }
 function showLimits() {
   const limits = status.limits.map(limit => ({...limit, minute: lastMinute(limit)}));
   // Above 50 limits the server has sorted them, and each is asked for its series in turn.
-  if (limits.every(each => each.series)) limits.sort((a, b) => b.minute.tight - a.minute.tight || b.minute.all - a.minute.all);
+  const part = ({all}, n) => all ? n / all : 0;
+  if (limits.every(each => each.series))
+    limits.sort(({minute: a}, {minute: b}) => part(b, b.denied) - part(a, a.denied) || part(b, b.would) - part(a, a.would) || b.all - a.all);
   fill(body("limits"), limits.slice(0, kRows), limit => limit.name, row => {
-    row.title = cell(row, "left", name(row.item.name));
-    row.rates = row.title.appendChild(el("div", {className: "quiet small"}));
+    row.rates = el("div", {className: "quiet small"});
+    cell(row, "left", name(row.item.name), row.rates);
     row.chart = bars();
     cell(row, "left bars", row.chart);
     row.numbers = ["allowed", "denied", "would deny", "denied"].map(each =>
@@ -147,15 +153,15 @@ function showShadows(limits) {
 // The attributes of a key, by the limit's `by`; null where its text does not say them.
 function attributesOf(limit, key) {
   if (!limit || !limit.by.length || /\.\.\.sha256:[0-9a-f]{64}$/.test(key) || /^#[0-9a-f]{16}$/.test(key)) return null;
-  const found = {};
+  const found = [];
   for (let i = limit.by.length - 1, rest = key; i >= 0; --i) {
     const mark = (i ? " " : "") + limit.by[i] + "=", at = i ? rest.lastIndexOf(mark) : rest.startsWith(mark) ? 0 : -1;
     // A value that looks like the next attribute could be another's key.
     if (at < 0 || i && rest.indexOf(mark) !== at) return null;
-    found[limit.by[i]] = rest.slice(at + mark.length);
+    found.unshift([limit.by[i], rest.slice(at + mark.length)]);
     rest = rest.slice(0, at);
   }
-  return found;
+  return Object.fromEntries(found);
 }
 const maySteer = () => status && status.role !== "decide" && status.role !== "none";
 function showTop({ok, code, told}) {
@@ -164,14 +170,14 @@ function showTop({ok, code, told}) {
       : !rows.length ? `Nobody in the last ${span(told.seconds)}.`
       : `Of ${number(told.total)} denials of ${number(told.keys)} keys in the last ${span(told.seconds)}.`);
   fill(body("top"), rows, each => each.limit + "\0" + each.key, row => {
-    const limit = status.limits.find(each => each.name === row.item.limit), attributes = attributesOf(limit, row.item.key);
+    const limit = () => status.limits.find(each => each.name === row.item.limit), attributes = attributesOf(limit(), row.item.key);
     cell(row, "left", name(row.item.key));
     cell(row, "left", name(row.item.limit));
     row.count = cell(row, "", el("span"), unit("denials")).firstChild;
     const doing = cell(row, "doing");
     if (!attributes || !maySteer()) return;
     for (const [what, run] of [["Look", look], ["Ban", openBan], ["Raise", openRaise]])
-      doing.append(el("button", {type: "button", ariaLabel: `${what}: ${visible(row.item.key)}, limit ${row.item.limit}`, onclick: () => run(limit, attributes)}, what));
+      doing.append(el("button", {type: "button", ariaLabel: `${what}: ${visible(row.item.key)}, limit ${row.item.limit}`, onclick: () => run(limit(), attributes)}, what));
   }, (row, each) => set(row.count, (each.error ? `${number(each.count - each.error)} to ` : "") + number(each.count)));
 }
 async function look(limit, attributes) {
@@ -180,8 +186,8 @@ async function look(limit, attributes) {
   rows.replaceChildren();
   dialog.querySelector("[role=alert]").textContent = "";
   dialog.showModal();
-  const answer = await ask("POST", "/v1/explain", {attributes}).catch(() => null);
-  if (!answer?.ok) return void set(dialog.querySelector("[role=alert]"), answer ? why(answer) : "The server does not answer.");
+  const answer = await ask("POST", "/v1/explain", {attributes}).catch(silent);
+  if (!answer.ok) return void set(dialog.querySelector("[role=alert]"), why(answer));
   for (const each of answer.told.limits || []) {
     const row = rows.appendChild(el("tr"));
     cell(row, "left", name(each.name), el("div", {className: "quiet small name"}, visible(each.key || "")));
@@ -212,9 +218,9 @@ function open(title, does, fields, says, run) {
   form.onsubmit = async event => {
     event.preventDefault();
     $("act-do").disabled = true;
-    const answer = await run(form.elements).catch(() => null);
+    const answer = await run(form.elements).catch(silent);
     $("act-do").disabled = false;
-    if (!answer?.ok) return void (alert.textContent = answer ? why(answer) : "The server does not answer. Whether it has heard is not known: see the overrides.");
+    if (!answer.ok) return void (alert.textContent = why(answer));
     dialog.close();
     $("said").textContent = `Done: ${title}.`;
     poll();
@@ -270,9 +276,8 @@ function showServer() {
   const facts = [["up for", span(server.uptime)], ["connections", number(server.connections)], ["waiting", number(server.waiters)],
                  ["store", !store ? "none" : store.up ? "answers" : "does not answer"], ["role", (user && user !== "-" ? visible(user) + ", " : "") + role]];
   if (server.draining) facts.unshift(["state", "draining"]);
-  if (signOut.isConnected && busy($("facts"))) return;
-  fact($("facts"), facts);
-  if (sessionStorage.getItem(kAuthorization)) $("facts").append(el("div", {}, el("dt", {}, "signed in"), el("dd", {}, signOut)));
+  if (sessionStorage.getItem(kAuthorization)) facts.push(["signed in", signOut]);
+  if (!busy($("facts"))) fact($("facts"), facts);
   fact($("under"), [["store", !store ? "none: this server decides alone" : store.up ? "answers" : `does not answer: ${visible(store.why || "")}`],
       ["since", store?.since ? stamp(store.since) : ""],
       ["not done by it", store ? Object.entries(store.causes).filter(([, n]) => n).map(([cause, n]) => `${cause} ${number(n)}`).join(", ") : ""],
@@ -310,21 +315,22 @@ $("sign-in").onclick = () => signIn("");
 for (const button of document.querySelectorAll("dialog button[value=cancel]")) button.onclick = () => button.closest("dialog").close();
 
 // --- Once a second, while somebody looks ---
-let timer = 0, turn = 0, asks = false, again = false, lastSeen = null, nextSeries = 0;
+let timer = 0, asks = false, again = false, lastSeen = null, nextSeries = 0;
 async function poll() {
   clearTimeout(timer);
   if (asks) return void (again = true);
   asks = true;
   let goesOn = true;
-  try { goesOn = await once(); } catch (error) { fails(error); }
-  asks = false;
-  if (again) { again = false; return poll(); }
-  if (goesOn && !document.hidden) timer = setTimeout(poll, kEvery);
-}
-function fails(error) {
-  const isSilent = error instanceof TypeError || error.name === "TimeoutError";
-  if (!isSilent) throw error;
-  set($("stale"), `The server does not answer. ${lastSeen ? `What is below is of ${stamp(lastSeen.toISOString())}.` : ""}`);
+  try {
+    goesOn = await once();
+  } catch (error) {
+    if (!(error instanceof Silence)) throw error;
+    set($("stale"), "The server does not answer." + (lastSeen ? ` What is below is of ${stamp(lastSeen.toISOString())}.` : ""));
+  } finally {
+    asks = false;
+    if (again || goesOn && !document.hidden) timer = setTimeout(poll, again ? 0 : kEvery);
+    again = false;
+  }
 }
 async function once() {
   const answer = await ask("GET", "/v1/status");

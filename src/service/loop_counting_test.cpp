@@ -66,7 +66,7 @@ struct CountingWorld {
       store::Request* const one = question;
       embedded.submit({&one, 1}, {now, now});
     }
-    const limits::Set* const set = question->by_file ? asker->limits_set().get() : nullptr;
+    const limits::Set* const set = question->by_file ? asker->limits() : nullptr;
     const bool allowed = told_of(*question, set).allowed;
     if (!question->looks()) asker->count(*question, set, allowed);
     asker->clear();

@@ -26,13 +26,13 @@ std::uint64_t resident_bytes() {
 }  // namespace
 
 Service::Service(ServiceOptions from, const store::Table& table)
-    : logins({.user = from.user,
+    : counting(from.counting, from.clock),
+      logins({.user = from.user,
               .password = from.password,
               .http_token = from.http_token,
               .clock = from.clock,
               .wall_clock = from.wall_clock},
              counters, notices),
-      counting(from.counting, from.clock),
       options_(std::move(from)),
       table_(table) {
   describe();
