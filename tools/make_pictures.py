@@ -31,10 +31,11 @@ def report(folder, *command):
     return page
 
 
-def clip(page, selector, path, nth=0):
-    """A screenshot of one element."""
+def clip(page, selector, path, nth=0, until=None):
+    """A screenshot of one element, or of what is above another."""
     box = page.run("const r = document.querySelectorAll(arguments[0])[arguments[1]].getBoundingClientRect();"
-                   "return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height}", selector, nth)
+                   "const end = arguments[2] ? document.querySelector(arguments[2]).getBoundingClientRect().y - 40 : r.bottom;"
+                   "return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: end - r.y}", selector, nth, until)
     import base64
     data = page.browser.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                                  clip={**box, "scale": 1})["data"]
@@ -76,7 +77,7 @@ def make_admin(pictures):
             server.until(lambda: page.run("return document.querySelectorAll('#overrides tbody tr').length") == 2, "overrides")
             for dark, name in ((False, "admin-page.png"), (True, "admin-page-dark.png")):
                 page.media(dark=dark)
-                page.screenshot(pictures / name, whole=True)
+                clip(page, "body", pictures / name, until="#server-title")
 
 
 def make_reports(pictures):

@@ -1,6 +1,6 @@
 "use strict";
 // What operators see and change, once a second from /v1. Texts of others get in by textContent alone.
-const kEvery = 1000, kPatience = 5000, kMinute = 60, kRows = 50;
+const kEvery = 1000, kPatience = 5000, kMinute = 60, kRows = 50, kTightest = 5;
 const $ = id => document.getElementById(id);
 const el = (tag, properties, ...children) => {
   const made = Object.assign(document.createElement(tag), properties);
@@ -10,7 +10,7 @@ const el = (tag, properties, ...children) => {
 const set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 const sum = (numbers, last = numbers.length) => numbers.slice(-last).reduce((a, b) => a + b, 0);
 const number = n => n.toLocaleString("en-US");
-const share = (part, whole) => whole ? `${(100 * part / whole).toFixed(1)} %` : "0 %";
+const share = (part, whole) => part ? `${(100 * part / whole).toFixed(1)} %` : "0 %";
 // Marks that change the direction of text, take no room or cannot be seen would let one key look like another.
 const visible = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
@@ -24,7 +24,7 @@ function span(seconds) {
 }
 
 // --- Asking ---
-let status = null, overrides = [], moreOverrides = false, series = {}, asked = "";
+let status = null, overrides = [], moreOverrides = false, series = {};
 const kAuthorization = "weir-authorization";
 
 class Silence extends Error {}  // the server does not answer
@@ -58,6 +58,7 @@ function fill(body, items, key, make, update) {
     update?.(row, item);
     return row;
   });
+  body.parentElement.hidden = !items.length;
   const held = busy(body);
   for (const row of rows.values()) if (!row.contains(document.activeElement)) row.remove();
   wanted.forEach((row, at) => {
@@ -360,10 +361,14 @@ async function askMore() {
   showTop(top);
   showOverrides();
 }
+// Above 50 limits: those of the tightest, and of the others one a second.
 async function askSeries() {
-  const shown = status.limits.slice(0, kRows), limit = shown[nextSeries++ % shown.length];
-  const answer = await ask("GET", "/v1/status?limit=" + encodeURIComponent(limit.name));
-  if (answer.ok && answer.told.limits[0]?.series) series[limit.name] = answer.told.limits[0].series;
+  const shown = status.limits.slice(0, kRows), others = shown.slice(kTightest);
+  const asked = shown.slice(0, kTightest).concat(others.length ? others[nextSeries++ % others.length] : []);
+  await Promise.all(asked.map(async limit => {
+    const answer = await ask("GET", "/v1/status?limit=" + encodeURIComponent(limit.name));
+    if (answer.ok && answer.told.limits[0]?.series) series[limit.name] = answer.told.limits[0].series;
+  }));
 }
 document.addEventListener("visibilitychange", () => document.hidden ? clearTimeout(timer) : poll());
 poll();

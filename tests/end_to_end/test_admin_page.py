@@ -232,6 +232,32 @@ class TestWhatItShows(PageTest):
                          {"v1/status", "v1/top", "v1/overrides"})
 
 
+class TestMany(PageTest):
+    """More limits than the server tells the series of, and a store that is not there."""
+
+    limits = ("version: 1\nlimits:\n" + "".join(f"  l{n:02}: {{ by: [user], rate: 1/h burst 1 }}\n" for n in range(60)) +
+              "routes:\n" + "".join(f"  - {{ when: {{ a: x{n:02} }}, limits: [l{n:02}] }}\n" for n in range(60)))
+    flags = ("--store", "redis://127.0.0.1:1")
+
+    def test_the_tightest_are_shown_and_their_charts_come_one_by_one(self):
+        with self.server.client() as client:
+            for _ in range(4):
+                client.ask("WEIR.CHECK", "a=x42", "user=ada")
+        page = self.open()
+        self.sees(page, "#limits-more", "The tightest 50 of 60 limits.")
+        first = "const row = document.querySelector('#limits tbody tr'); return row.dataset.key + row.textContent"
+        until(lambda: page.run(first).startswith("l42") and "3 denied" in page.run(first), "the tightest is first, with its numbers")
+        self.assertEqual(page.run("return document.querySelectorAll('#limits tbody tr').length"), 50)
+        self.sees(page, "#facts", "does not answer")
+        self.sees(page, "#under", "does not answer: ")
+        self.assertRegex(self.text_of(page, "#under"), r"not done by itconnection [1-9]")
+        for width in (1280, 390):
+            page.size(width)
+            self.assertEqual(check_overflow(page), [])
+        page.run("[...document.querySelectorAll('#top button')].find(b => b.textContent === 'Ban').click()")
+        self.assertIn("at every server of this store", self.text_of(page, "#act-says"))
+
+
 class TestWithUsers(PageTest):
     @classmethod
     def more(cls):
