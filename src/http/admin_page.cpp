@@ -19,13 +19,7 @@ struct AdminPageText {
   std::string html;
 };
 
-AdminPageText make_admin_page() {
-  const std::string style = kAdminPageStyle;
-  const std::string script = kAdminPageScript;
-  return {.policy = "default-src 'none'; script-src '" + policy_hash(script) + "'; style-src '" +
-                    policy_hash(style) +
-                    "'; connect-src 'self'; img-src data:; frame-ancestors 'none'",
-          .html = R"(<!doctype html>
+constexpr std::string_view kHead = R"(<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -33,8 +27,19 @@ AdminPageText make_admin_page() {
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>weir</title>
-<style>)" + style + "</style>\n</head>\n<body>\n" +
-                  kAdminPageBody + "<script>" + script + "</script>\n</body>\n</html>\n"};
+)";
+
+AdminPageText make_admin_page() {
+  const std::string style = kAdminPageStyle;
+  const std::string script = kAdminPageScript;
+  AdminPageText page;
+  page.policy = "default-src 'none'; script-src '" + policy_hash(script) + "'; style-src '" +
+                policy_hash(style) + "'; connect-src 'self'; img-src data:; frame-ancestors 'none'";
+  page.html = kHead;
+  page.html += "<style>" + style + "</style>\n</head>\n<body>\n";
+  page.html += kAdminPageBody;
+  page.html += "<script>" + script + "</script>\n</body>\n</html>\n";
+  return page;
 }
 
 }  // namespace

@@ -22,8 +22,8 @@
 namespace weir::inline v0_1::http {
 namespace {
 
-// With more limits each has no series, unless one is asked about. Then the tightest come first, and those that
-// find no room in the answer are counted.
+// With more limits each has no series, unless one is asked about. Then the tightest come first, and those
+// that find no room in the answer are counted.
 constexpr std::size_t kMostWithSeries = 50;
 constexpr std::size_t kMostBytes = 64 * 1024;
 constexpr std::size_t kMostErrorBytes = 16 * 1024;
