@@ -169,8 +169,11 @@ class StatusWriter {
       json_.begin_array("errors");
       const std::size_t from = out_.size();
       for (const std::string& each : account.refused) {
-        if (out_.size() - from + each.size() > kMostErrorBytes / 2) break;
+        const std::size_t before = out_.size();
         json_.value(each);
+        if (out_.size() - from <= kMostErrorBytes / 2) continue;
+        out_.resize(before);
+        break;
       }
       json_.end_array();
       json_.end_object();

@@ -31,8 +31,8 @@ TEST(DecisionSeries, has_what_each_second_brought) {
   EXPECT_EQ(of.denied[DecisionSeries::kSteps - 1], 3);
   EXPECT_EQ(of.would_deny[DecisionSeries::kSteps - 1], 2);
   EXPECT_EQ(of.allowed[0], 0);
-  EXPECT_EQ(series.lately("user").allowed, 7);
-  EXPECT_EQ(series.lately("user").denied, 3);
+  EXPECT_EQ(series.lately("user").allowed, 12);
+  EXPECT_EQ(series.lately("user").denied, 4);
   EXPECT_EQ(series.lately("another").allowed, 0);
 }
 
