@@ -48,13 +48,14 @@ ROOMS = {room.name: room for room in [
     Room("xds", "Envoy's rate limits from an xDS server: its messages, what is accepted and what refused; no sockets", {"core", "limits"},
          {"protozero", "tl"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "grpc", "rls", "xds", "net", "redis", "service", "steering", "trial"},
-         {"Asio", "Beast", "OpenSSL", "spdlog", "POSIX"}),
+         {"Asio", "Beast", "OpenSSL", "spdlog", "tl", "POSIX"}),
     Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}),
+    Room("engine", "whether weir's scripts hold on a Redis, or what claims to be one; no sockets", {"core", "store", "resp", "redis"}),
     Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "steering", "logs", "limits", "trial", "sim"}, {"CLI11", "Asio", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "steering", "logs", "limits", "trial", "sim", "engine"}, {"CLI11", "Asio", "fmt", "POSIX"}),
 ]}
 
 

@@ -13,6 +13,7 @@ void add_local(CLI::App& app, int& result);
 void add_ratelimit(CLI::App& app, int& result);
 void add_check(CLI::App& app, int& result);
 void add_ctl(CLI::App& app, int& result);
+void add_store_check(CLI::App& app, int& result);
 void add_replay(CLI::App& app, int& result);
 void add_suggest(CLI::App& app, int& result);
 void add_formats(CLI::App& app, int& result);

@@ -1,7 +1,7 @@
 // The weir program; each subcommand is a file.
 //
-// Exit codes: 0 done (check, explain: allowed; lint: clean; test: passed), 1 denied (check, explain),
-// differences (diff), errors (lint), failures (test), 2 any other error.
+// Exit codes: 0 done (check, explain: allowed; lint: clean; test: passed; store-check: it holds), 1 denied
+// (check, explain), differences (diff), errors (lint), failures (test, store-check), 2 any other error.
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
   weir::cli::add_explain(app, result);
   weir::cli::add_diff(app, result);
   weir::cli::add_audit(app, result);
+  weir::cli::add_store_check(app, result);
   weir::cli::add_completion(app, result);
   weir::cli::add_manual(app, result);
   try {

@@ -104,8 +104,11 @@ std::string manual_page(const CLI::App& program, const CLI::App& command, const 
   page += ".SH OPTIONS\n";
   for (const CLI::Option* option : options_of(command)) describe(page, *option);
   page += ".SH EXIT STATUS\n.TP\n.B 0\nDone; of " + bold("weir check") + ": allowed; of " +
-          bold("weir lint") + ": clean.\n.TP\n.B 1\nOf " + bold("weir check") + ": denied; of " +
-          bold("weir lint") + ": errors.\n.TP\n.B 2\nAn error, which standard error explains.\n";
+          bold("weir lint") + ": clean; of " + bold("weir store-check") + ": it holds.\n.TP\n.B 1\nOf " +
+          bold("weir check") + ": denied; of " + bold("weir lint") + ": errors; of " +
+          bold("weir store-check") +
+          ": it does not hold.\n.TP\n.B 2\nAn error, which standard error explains; of " +
+          bold("weir store-check") + ": no answer.\n";
   page += ".SH SEE ALSO\n";
   std::vector<const CLI::App*> all = commands_of(program);
   all.insert(all.begin(), &program);

@@ -60,6 +60,7 @@ constexpr RatelimitVariable kVariables[] = {
     {"MERGE_DOMAIN_CONFIG", "`--rls-merge-domains`"},
     {"SHADOW_MODE", "`--rls-shadow-mode`"},
     {"QUOTA_MODE", "`--rls-quota-mode`"},
+    {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "`--rls-charge others-free`"},
     {"RESPONSE_DYNAMIC_METADATA", "`--rls-dynamic-metadata`"},
     {"LIMIT_RESPONSE_HEADERS_ENABLED", "`--rls-headers`"},
     {"LIMIT_LIMIT_HEADER", "the first of its names: RateLimit-Limit"},
@@ -78,7 +79,6 @@ constexpr RatelimitVariable kVariables[] = {
     {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false; true is refused"},
     {"REDIS_TIMEOUT", "`--store-deadline`"},
     {"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", "whether `/healthcheck` is 500 while the store does not decide"},
-    {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "false; true is refused"},
     {"REDIS_SOCKET_TYPE", ""},  // a URL tells it
     {"REDIS_POOL_*", ""},
     {"REDIS_PIPELINE_*", ""},
@@ -218,9 +218,6 @@ void refuse_what_is_not_here(const Variables& variables) {
     throw wrong("BACKEND_TYPE", backend == "MEMCACHE"
                                     ? "memcache cannot count for weir: it needs redis, or no REDIS_URL at all"
                                     : "it is redis, or left out");
-  if (variables.on("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"))
-    throw wrong("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
-                "weir charges each descriptor, whatever the others of its message say; leave it out");
   if (variables.on("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION"))
     throw wrong(
         "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION",
@@ -379,6 +376,7 @@ void use_limits(const Variables& variables, GivenFlags& flags) {
   flags.turn_on("rls-merge-domains", variables.on("MERGE_DOMAIN_CONFIG"));
   flags.turn_on("rls-shadow-mode", variables.on("SHADOW_MODE"));
   flags.turn_on("rls-quota-mode", variables.on("QUOTA_MODE"));
+  if (variables.on("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT")) flags.give("rls-charge", "others-free");
   flags.turn_on("rls-dynamic-metadata", variables.on("RESPONSE_DYNAMIC_METADATA"));
   if (variables.on("LIMIT_RESPONSE_HEADERS_ENABLED"))
     flags.give("rls-headers", variables.text("LIMIT_LIMIT_HEADER", "RateLimit-Limit") + "," +

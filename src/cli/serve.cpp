@@ -16,6 +16,7 @@
 #include "cli/serve.hpp"
 #include "cli/serve_flags.hpp"
 #include "core/printable.hpp"
+#include "server/inherited_sockets.hpp"
 #include "server/line_writer.hpp"
 #include "server/log.hpp"
 #include "server/server.hpp"
@@ -119,7 +120,9 @@ void add_serve(CLI::App& app, int& result) {
   serve_app->callback([flags, serve_app, &result] {
     std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
     const bool exposed = !flags->config.empty() && read_config(*serve_app, flags->config);
-    const server::Settings settings = settings_from(*flags, *serve_app);
+    const server::Settings settings = server::with_inherited_sockets(
+        settings_from(*flags, *serve_app),
+        [serve_app](const std::string& flag) { return serve_app->count("--" + flag) > 0; });
     server::open_log({.level = flags->log_level, .json = flags->log_format == "json"});
     if (exposed) {
       server::log(

@@ -85,8 +85,9 @@ void judge_xds(const ServeFlags& flags, const CLI::App& app, Settings& settings)
 }
 
 // These say something about `--rls`.
-constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata", "rls-on-bad-request",
-                               "rls-shadow-mode", "rls-quota-mode",       "grpc-max-connection-age"};
+constexpr std::array kOfRls = {
+    "rls-headers",    "rls-dynamic-metadata", "rls-on-bad-request",     "rls-shadow-mode",
+    "rls-quota-mode", "rls-charge",           "grpc-max-connection-age"};
 
 void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
   if (flags.rls.empty()) {
@@ -97,6 +98,7 @@ void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings)
   }
   rls::RlsOptions& options = settings.rls_options;
   options.bad_is_error = flags.rls_on_bad_request == "error";
+  options.others_free = flags.rls_charge == "others-free";
   options.max_age =
       parse_time("grpc-max-connection-age", flags.grpc_max_connection_age, std::chrono::seconds{1});
   options.headers_of_answers = flags.rls_headers == "answers";
@@ -188,8 +190,10 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
   number("--max-waiters", s.max_waiters, 1'000'000, "connections that wait for their moment at once");
   size("--reservation-memory", flags.reservation_memory, "most for what can be cancelled or settled");
+  size("--penalty-memory", flags.penalty_memory, "most for how often keys were breached");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
+  time("--drain-grace", flags.drain_grace, "at the end serve on for this long, while /readyz says no");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
   time("--max-overdraft", flags.max_overdraft, "longest that charges may lock a limit beyond its burst");
   app.add_flag("--allow-refunds", s.allow_refunds, "take WEIR.REFUND for limits that do not say so, too");
@@ -216,6 +220,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                "deny no request of Envoy's, and tell what would be");
   app.add_flag("--rls-quota-mode", s.rls_options.quota,
                "all limits of --rls-config or --rls-xds are in quota mode");
+  choice("--rls-charge", flags.rls_charge, {"each", "others-free"},
+         "what Envoy's descriptors are charged when one is over");
   choice("--rls-on-bad-request", flags.rls_on_bad_request, {"deny", "error"},
          "what a message gets that cannot be asked about");
   time("--grpc-max-connection-age", flags.grpc_max_connection_age,
@@ -280,6 +286,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--audit-required", s.audit_required, "change nothing that cannot be written there");
   app.add_option("--events", s.events, "tell these of denials, bans, failures; unix:PATH and URLs too")
       ->type_name("FILE");
+  app.add_option("--takeover", s.takeover, "take over from the server there, then wait for the next")
+      ->type_name("PATH");
   app.add_flag("--allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
@@ -311,11 +319,16 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);
+  settings.penalty_memory = parse_bytes("penalty-memory", flags.penalty_memory, std::size_t{64} << 10);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));
+  settings.drain_grace = std::chrono::ceil<std::chrono::milliseconds>(
+      parse_time("drain-grace", flags.drain_grace, std::chrono::nanoseconds{0}));
+  if (settings.drain_grace > std::chrono::hours{1})
+    throw std::runtime_error("drain-grace: " + flags.drain_grace + " is above the maximum (1h)");
   settings.max_wait = std::chrono::floor<std::chrono::milliseconds>(
       parse_time("max-wait", flags.max_wait, std::chrono::milliseconds{1}));
   if (settings.max_wait > std::chrono::hours{24})

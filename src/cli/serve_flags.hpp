@@ -22,13 +22,16 @@ struct ServeFlags {
   std::string unix_socket;
   std::string memory = "64MiB";
   std::string reservation_memory = "64MiB";
+  std::string penalty_memory = "8MiB";
   std::string client_memory = "128MiB";
   std::string when_full = "deny";
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
+  std::string drain_grace = "0s";
   std::string max_wait = "60s";
   std::string max_overdraft = "24h";
   std::string rls_headers;
+  std::string rls_charge = "each";
   std::string rls_on_bad_request = "deny";
   std::string grpc_max_connection_age = "24h";
   std::string log_level = "info";

@@ -43,12 +43,18 @@ struct ServerConnection::Impl {
   // Longer than anybody waits, and no sum with it overflows.
   static constexpr std::chrono::years kLongest{1};
 
-  Impl(const ServerAddress& address, std::chrono::nanoseconds longest)
+  Impl(const ServerAddress& address, std::chrono::nanoseconds longest, std::function<bool()> stop)
       : where(name_of(address)),
         patience(longest),
-        deadline(std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(longest, kLongest)),
+        interrupted(std::move(stop)),
         context(std::make_unique<asio::io_context>()),
-        socket(*context) {}
+        socket(*context) {
+    renew_patience();
+  }
+
+  void renew_patience() {
+    deadline = std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(patience, kLongest);
+  }
 
   [[noreturn]] void fail(const std::string& why) const {
     std::string text = why;
@@ -62,12 +68,22 @@ struct ServerConnection::Impl {
   // Until what was begun is done. The calls are asynchronous, because Asio's blocking ones have no timeout.
   void wait() {
     context->restart();
-    context->run_until(deadline);
+    run();
     if (context->stopped()) return;
     error_code ignored;
     socket.close(ignored);
     context->run();  // the handler refers to its caller
     late();
+  }
+  // Until all is done, time is up, or somebody interrupts.
+  void run() {
+    if (!interrupted) {
+      context->run_until(deadline);
+      return;
+    }
+    constexpr std::chrono::milliseconds kLook{50};
+    while (!context->stopped() && !interrupted() && std::chrono::steady_clock::now() < deadline)
+      context->run_until(std::min(deadline, std::chrono::steady_clock::now() + kLook));
   }
   [[noreturn]] void late() const { fail(where + " did not answer within " + core::to_text(patience)); }
 
@@ -84,7 +100,7 @@ struct ServerConnection::Impl {
       lookup->error = error;
       lookup->found = found;
     });
-    context->run_until(deadline);
+    run();
     if (!context->stopped()) {
       static const auto* const kLeftAlone = new std::pair(std::move(context), std::move(socket));
       static_cast<void>(kLeftAlone);
@@ -148,6 +164,7 @@ struct ServerConnection::Impl {
   std::string password;    // so that no message shows it
   std::string unverified;  // which check the server's certificate has failed
   std::chrono::nanoseconds patience;
+  std::function<bool()> interrupted;  // may be empty
   std::chrono::steady_clock::time_point deadline;
   std::unique_ptr<asio::io_context> context;
   AnySocket socket;
@@ -158,8 +175,9 @@ struct ServerConnection::Impl {
   std::size_t used = 0;  // of it: the last reply
 };
 
-ServerConnection::ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience)
-    : impl_(std::make_unique<Impl>(address, patience)) {
+ServerConnection::ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience,
+                                   std::function<bool()> interrupted)
+    : impl_(std::make_unique<Impl>(address, patience, std::move(interrupted))) {
   const bool tls = means_tls(address);
   if (!address.unix_socket.empty()) {
     if (tls) throw std::runtime_error("unix-socket: a Unix socket is plain, so no tls flag goes with it");
@@ -184,14 +202,20 @@ void ServerConnection::authenticate(const std::string& user, const std::string& 
     impl_->fail("unexpected answer to AUTH: " + impl_->where + " is not a weir server");
 }
 
+void ServerConnection::renew_patience() { impl_->renew_patience(); }
+
 void ServerConnection::send(std::initializer_list<std::string_view> words) {
   std::string out;
   resp::Writer request(out);
   request.array(words.size());
   for (const std::string_view word : words) request.bulk(word);
+  send_bytes(out);
+}
+
+void ServerConnection::send_bytes(std::string_view bytes) {
   error_code error;
   impl_->on_stream([&](auto& stream) {
-    asio::async_write(stream, asio::buffer(out),
+    asio::async_write(stream, asio::buffer(bytes),
                       [&error](const error_code& done, std::size_t) { error = done; });
   });
   impl_->wait();
@@ -199,15 +223,21 @@ void ServerConnection::send(std::initializer_list<std::string_view> words) {
 }
 
 std::optional<resp::Value> ServerConnection::answer() {
+  const std::optional<Reply> said = reply();
+  if (!said) return std::nullopt;
+  if (said->value.type == resp::Value::Type::error)
+    impl_->fail(impl_->where + " answered: " + std::string(said->value.text));
+  return said->value;
+}
+
+std::optional<ServerConnection::Reply> ServerConnection::reply() {
   impl_->input.erase(0, std::exchange(impl_->used, 0));
   for (;;) {
     const resp::Parsed parsed = impl_->replies.parse(impl_->input);
     if (parsed.status == resp::Parsed::Status::broken) return std::nullopt;
     if (parsed.status == resp::Parsed::Status::value) {
-      if (parsed.value.type == resp::Value::Type::error)
-        impl_->fail(impl_->where + " answered: " + std::string(parsed.value.text));
       impl_->used = parsed.used;
-      return parsed.value;
+      return Reply{parsed.value, std::string_view(impl_->input).substr(0, parsed.used)};
     }
     impl_->read_more();
   }

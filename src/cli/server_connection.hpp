@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -30,17 +31,29 @@ struct ServerAddress {
 class ServerConnection {
  public:
   // Connects. Everything, from looking up the name to the last answer, must be done within `patience`.
-  ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience);
+  // It ends early, with an error, once `interrupted` says so.
+  ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience,
+                   std::function<bool()> interrupted = {});
   ~ServerConnection();
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
   void authenticate(const std::string& user, const std::string& password);
+  // From now on as long again.
+  void renew_patience();
+
   // A command.
   void send(std::initializer_list<std::string_view> words);
+  void send_bytes(std::string_view bytes);
   // The next reply, until the one after it is asked for; none: no server of this kind answers so. Throws what
   // the server said if it is an error.
   std::optional<resp::Value> answer();
+  // The same where an error is an answer too; and its bytes.
+  struct Reply {
+    resp::Value value;
+    std::string_view bytes;
+  };
+  std::optional<Reply> reply();
 
  private:
   struct Impl;

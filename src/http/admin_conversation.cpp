@@ -89,7 +89,7 @@ AdminConversation::AdminConversation(service::Service& service, const AdminPages
       asks_who_(service.logins.required()),
       most_(most),
       resume_(resume),
-      admission_(service, peer_, most, loop.post, resume) {}
+      door_(service, peer_, most, loop.post, resume) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
   if (waiting()) return 0;
@@ -190,9 +190,9 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
   if (has_credential(message.query)) return write_problem(reply, 400, kCredentialInUrl);
   // From this machine anybody may read metrics.
   if (page->asks_who && !peer_.local) {
-    const Admission::Verdict verdict = admission_.judge(message, reply);
-    late_ = verdict == Admission::Verdict::late;
-    if (verdict != Admission::Verdict::in) return;
+    const Doorkeeper::Verdict verdict = door_.judge(message, reply);
+    late_ = verdict == Doorkeeper::Verdict::late;
+    if (verdict != Doorkeeper::Verdict::in) return;
   }
   if (message.method != "GET" && message.method != "HEAD") {
     append_field(reply.fields, "Allow", kMethods);

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/admission.hpp"
+#include "http/doorkeeper.hpp"
 #include "http/forwards.hpp"
 #include "http/parser.hpp"
 #include "http/writer.hpp"
@@ -66,8 +66,8 @@ class AdminConversation final : public net::Conversation {
                     steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return waits_ || admission_.waiting(); }
-  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr) || admission_.answered(); }
+  bool waiting() const override { return waits_ || door_.waiting(); }
+  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr) || door_.answered(); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -89,7 +89,7 @@ class AdminConversation final : public net::Conversation {
   const bool asks_who_;
   const steering::Role most_;
   const std::function<void()> resume_;
-  Admission admission_;
+  Doorkeeper door_;
   std::shared_ptr<Forwarded> forwarded_;  // asked for, and answered unless it waits
   bool waits_ = false;
   bool has_head_ = false;  // of a request that is to be forwarded when it is whole

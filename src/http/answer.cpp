@@ -5,6 +5,7 @@
 #include "core/json_writer.hpp"
 #include "core/utc_text.hpp"
 #include "http/denial.hpp"
+#include "http/holds_answer.hpp"
 #include "limits/explain.hpp"
 #include "service/told.hpp"
 
@@ -66,7 +67,11 @@ void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanati
     json.member("override_line", line_or_null(each.override_line));
     json.member("reason", or_null(each.reason));
     json.member("missing", or_null(each.missing));
-    json.member("penalty", each.penalty);
+    json.member("penalty", each.penalty.time);
+    if (each.penalty.grows()) {
+      json.member("penalty_growing", each.penalty.growing / double{core::PenaltyTerms::kWhole});
+      json.member("penalty_most", each.penalty.most);
+    }
     json.member("refunds", each.refunds);
     json.member("shadow", each.shadow);
     json.member("verdict", limits::verdict_of(each));
@@ -212,6 +217,7 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
   if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
+  if (exchange.kind == RequestKind::holds) return write_holds(json, question);
   if (exchange.kind == RequestKind::settle) exchange.service.counters.drop(question.reservation->dropped);
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);

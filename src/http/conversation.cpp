@@ -29,12 +29,14 @@ Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer 
       peer_(std::move(peer)),
       asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, resume),
       deferred_(loop.post, resume),
-      admission_(service, peer_, most, loop.post, std::move(resume)),
+      door_(service, peer_, most, loop.post, std::move(resume)),
       parser_([](const Message& head) {
         const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
       }),
-      trusted_(admission_.who().role != steering::Role::none) {}
+      trusted_(door_.who().role != steering::Role::none) {
+  asking_.come_from(peer_.address);
+}
 
 Conversation::~Conversation() {
   if (exchange_) loop_.put_back(std::move(exchange_));
@@ -79,7 +81,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
       continue;
     }
     if (parser_.skipping() && parser_.expects_continue() && used + consumed == input.size()) out += kContinue;
-    if (!take(out, when)) break;
+    if (!take(out, when, used + consumed == input.size())) break;
     used += consumed;
     told_to_continue_ = false;
     parser_.drop_body();
@@ -89,10 +91,13 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   return closing_ ? input.size() : used;
 }
 
-// A request that is whole. False: it is to be taken later, for who sent it is not known yet.
-bool Conversation::take(std::string& out, net::Arrival when) {
+// A request that is whole; the last of those that have come. One that leaves tells the client not to ask here
+// again, and drops nothing that it has sent. False: it is to be taken later, when its sender is known.
+bool Conversation::take(std::string& out, net::Arrival when, bool last) {
   const Message& message = parser_.message();
-  framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
+  const bool leaves = last && service_.leaving.load(std::memory_order_relaxed);
+  framing_ = {
+      .minor = message.minor, .keep_alive = message.keep_alive && !leaves, .head = message.method == "HEAD"};
   std::unique_ptr<Exchange> exchange = loop_.take();
   const Handler* route = nullptr;
   const Head head = judge(message, route, exchange->reply);
@@ -105,7 +110,7 @@ bool Conversation::take(std::string& out, net::Arrival when) {
   exchange->peer = &peer_;
   exchange->asking = &asking_;
   exchange->deferred = &deferred_;
-  exchange->actor = &admission_.who();
+  exchange->actor = &door_.who();
   if (route->change != nullptr && records_first(message, *route, *exchange)) {
     exchange_ = std::move(exchange);
     return true;
@@ -163,7 +168,7 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   };
   last_ = route = find_route(message.path);
   if (route != nullptr && route->open()) {
-    admission_.is_nobody(steering::Role::decide);
+    door_.is_nobody(steering::Role::decide);
     return Head::runs;
   }
   if (!lets_pages_ask_ && message.find("Origin") != nullptr)
@@ -172,7 +177,7 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   if (const Head caller = judge_caller(message, reply); caller != Head::runs) return caller;
   if (message.method == "OPTIONS" && message.target == "*") return tell_methods("GET, HEAD, POST, OPTIONS");
   if (route == nullptr) return refuse(404, "nothing answers at this path; /openapi.json lists those that do");
-  if (!admission_.allow(route->role, route->path, reply)) return Head::replied;
+  if (!door_.allow(route->role, route->path, reply)) return Head::replied;
   if (message.method == "OPTIONS") return tell_methods(route->methods);
   if (!route->takes(message.method)) {
     append_field(reply.fields, "Allow", route->methods);
@@ -194,8 +199,8 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
 }
 
 Conversation::Head Conversation::judge_caller(const Message& message, Reply& reply) {
-  using Verdict = Admission::Verdict;
-  const Verdict verdict = admission_.judge(message, reply);
+  using Verdict = Doorkeeper::Verdict;
+  const Verdict verdict = door_.judge(message, reply);
   trusted_ = trusted_ || verdict == Verdict::in;
   late_ = late_ || verdict == Verdict::late;
   if (verdict == Verdict::waits) {
@@ -249,10 +254,26 @@ void Conversation::write(const Reply& reply, std::string& out) {
 }
 
 void Conversation::describe(net::ClientInfo& client) const {
-  const std::string& user = admission_.who().user;
+  const std::string& user = door_.who().user;
   client.user = !trusted_ ? "" : user == "-" ? service_.options().user : user;
   client.waits = asking_.acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
+}
+
+// All that it knows of a peer between two requests: whether that has shown what it is asked for.
+std::optional<std::string> Conversation::hand_over() const {
+  if (closing_ || late_ || exchange_) return std::nullopt;
+  return std::string{trusted_ ? 't' : '-', static_cast<char>('0' + static_cast<int>(door_.most())),
+                     told_to_continue_ ? 'c' : '-'};
+}
+
+bool Conversation::take_over(std::string_view state) {
+  if (state.size() != 3) return false;
+  trusted_ = trusted_ || state[0] == 't';
+  if (state[1] < '0' || state[1] > '0' + static_cast<int>(steering::Role::admin)) return false;
+  door_.narrow(static_cast<steering::Role>(state[1] - '0'));
+  told_to_continue_ = state[2] == 'c';
+  return true;
 }
 
 }  // namespace weir::http

@@ -13,11 +13,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "http/admission.hpp"
 #include "http/deferred_answer.hpp"
+#include "http/doorkeeper.hpp"
 #include "http/exchange.hpp"
 #include "http/handlers.hpp"
 #include "http/parser.hpp"
@@ -41,11 +42,11 @@ class Conversation final : public net::Conversation {
   void let_pages_ask() { lets_pages_ask_ = true; }
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return asking_.waiting() || deferred_.waiting() || admission_.waiting(); }
+  bool waiting() const override { return asking_.waiting() || deferred_.waiting() || door_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
   bool busy() const override {
-    return busy_ || asking_.answered() || deferred_.answered() || admission_.answered();
+    return busy_ || asking_.answered() || deferred_.answered() || door_.answered();
   }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
@@ -55,11 +56,13 @@ class Conversation final : public net::Conversation {
     return parser_.kept() + (exchange_ ? exchange_->kept() + asking_.kept() : 0);
   }
   void describe(net::ClientInfo& client) const override;
+  std::optional<std::string> hand_over() const override;
+  bool take_over(std::string_view state) override;
 
  private:
   enum class Head : std::uint8_t { runs, replied, waits };
 
-  bool take(std::string& out, net::Arrival when);
+  bool take(std::string& out, net::Arrival when, bool last);
   bool records_first(const Message& message, const Handler& route, Exchange& exchange);
   void run_recorded(Exchange& exchange, net::Arrival when);
   Head judge(const Message& message, const Handler*& route, Reply& reply);
@@ -74,7 +77,7 @@ class Conversation final : public net::Conversation {
   net::Peer peer_;
   service::Asking asking_;  // on behalf of its peer's address
   DeferredAnswer deferred_;
-  Admission admission_;
+  Doorkeeper door_;
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
   // What runs once the audit has written it down, or is refused as that could not be.

@@ -82,7 +82,8 @@ enum class RequestKind : std::uint8_t {
   charge,
   refund,
   moment,
-  extend
+  extend,
+  holds
 };
 
 constexpr bool reserves(RequestKind kind) {

@@ -52,6 +52,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
     Handler{kOverrides, false, "GET, HEAD, POST, OPTIONS", Role::operate, true, &run_overrides},
     Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
+    Handler{"/v1/holds", false, kPost, Role::operate, true, &run_api<RequestKind::holds>},
     Handler{"/v1/status", false, kGet, Role::operate, false, &run_status},
     Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
     Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},

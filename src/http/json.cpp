@@ -39,11 +39,12 @@ enum BodyMember : std::uint8_t {
   kRemaining,
   kWindow,
   kPause,
+  kCount,
   kMembers
 };
 constexpr std::array<std::string_view, kMembers> kNames{
-    "attributes", "key",      "limit", "checks", "requests", "cost",      "at_least", "class",
-    "explain",    "max_wait", "hold",  "id",     "actual",   "remaining", "window",   "pause"};
+    "attributes", "key",  "limit", "checks", "requests",  "cost",   "at_least", "class", "explain",
+    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause",    "count"};
 
 constexpr unsigned bit(BodyMember member) { return 1U << member; }
 constexpr unsigned kOfCheck = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
@@ -56,6 +57,7 @@ constexpr unsigned kOfCharge = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(
                                bit(kRemaining) | bit(kWindow) | bit(kPause);
 constexpr unsigned kOfRefund = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost);
 constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
+constexpr unsigned kOfHolds = bit(kAttributes) | bit(kLimit) | bit(kCount);
 constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 
 // The members of an object, each once.
@@ -92,6 +94,8 @@ unsigned allowed_of(RequestKind kind) {
       return kOfCharge;
     case RequestKind::refund:
       return kOfRefund;
+    case RequestKind::holds:
+      return kOfHolds;
     default:
       return kOfCheck;
   }
@@ -118,6 +122,8 @@ store::Verb verb_of(RequestKind kind) {
       return store::Verb::settle;
     case RequestKind::extend:
       return store::Verb::extend;
+    case RequestKind::holds:
+      return store::Verb::holds;
     case RequestKind::charge:
     case RequestKind::refund:
       return store::Verb::charge;
@@ -152,6 +158,7 @@ class Reader {
       read_id(members);
       return ask();
     }
+    if (exchange_.kind == RequestKind::holds) return read_holds(members);
     if (reserves(exchange_.kind)) read_waiting(members);
     if (ask_.verb == store::Verb::charge) read_outside(members);
     if (exchange_.kind == RequestKind::refund) ask_.form = Outside::Form::refund;
@@ -441,6 +448,18 @@ class Reader {
     }
   }
 
+  void read_holds(const Members& members) {
+    if (!members.has(kLimit)) fault("limit", "missing: whose holds");
+    if (!members.has(kAttributes)) fault("attributes", "missing: of which key");
+    std::uint64_t count = ask_.most;
+    if (members.has(kCount) && (members.values[kCount].get(count) != simdjson::SUCCESS || count < 1 ||
+                                count > store::OpenHold::kMost))
+      fault("count", "must be an integer from 1 to " + std::to_string(store::OpenHold::kMost));
+    ask_.most = static_cast<std::size_t>(count);
+    if (members.has(kAttributes)) read_attributes(members);
+    ask();
+  }
+
   void read_reset_key(const Members& members) {
     if (members.has(kLimit)) return fault("limit", "is only for 'attributes'");
     read_text(members.values[kKey], pointer_to(at_, "key"), key_);
@@ -450,7 +469,8 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (exchange_.kind != RequestKind::reset && ask_.verb != store::Verb::charge)
+      if (exchange_.kind != RequestKind::reset && exchange_.kind != RequestKind::holds &&
+          ask_.verb != store::Verb::charge)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }

@@ -57,6 +57,16 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/holds": {
+      "post": {
+        "summary": "Which holds of a key of a limit are open, the oldest first; to settle one of them frees its slot",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HoldsOf"}}}},
+        "responses": {
+          "200": {"description": "The holds; seconds from now", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Holds"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/reserve": {
       "post": {
         "summary": "Charge a request now, to act when its moment comes",
@@ -166,6 +176,54 @@ std::string_view open_api() {
         "responses": {
           "200": {"description": "Seconds that it has now; 0 when no such hold is open", "content": {"application/json": {"schema": {
             "type": "object", "required": ["hold"], "properties": {"hold": {"type": "number", "minimum": 0}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/overrides": {
+      "get": {
+        "summary": "What operators have set, the oldest first",
+        "parameters": [
+          {"name": "limit", "in": "query", "schema": {"type": "string"}},
+          {"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 100}},
+          {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}, "description": "A number: those that are greater"}],
+        "responses": {
+          "200": {"description": "Some, and whether there are more", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["overrides", "more"], "properties": {
+              "overrides": {"type": "array", "items": {"$ref": "#/components/schemas/Override"}}, "more": {"type": "boolean"}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      },
+      "post": {
+        "summary": "Ban, raise, lower or shadow, until it ends",
+        "parameters": [{"name": "If-Match", "in": "header", "schema": {"type": "string"}, "description": "The hash of the limits file that was looked at"}],
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewOverride"}}}},
+        "responses": {
+          "201": {"description": "It is in force", "headers": {"Location": {"schema": {"type": "string"}}},
+                  "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Override"}}}},
+          "409": {"$ref": "#/components/responses/Problem"},
+          "503": {"$ref": "#/components/responses/Problem"},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/overrides/{number}": {
+      "get": {
+        "summary": "One override",
+        "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}],
+        "responses": {
+          "200": {"description": "It", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Override"}}}},
+          "404": {"$ref": "#/components/responses/Problem"},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      },
+      "delete": {
+        "summary": "End an override",
+        "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}},
+                       {"name": "reason", "in": "query", "schema": {"type": "string", "maxLength": 256}}],
+        "responses": {
+          "204": {"description": "It has ended"},
+          "404": {"$ref": "#/components/responses/Problem"},
           "default": {"$ref": "#/components/responses/Problem"}
         }
       }
@@ -295,6 +353,31 @@ std::string_view open_api() {
           "limit": {"type": "string", "description": "The name of one limit; without it all that the attributes meet"}
         }
       },
+      "HoldsOf": {
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["limit", "attributes"],
+        "properties": {
+          "limit": {"type": "string", "description": "The name of a limit with in_flight, or with a hold"},
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "count": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 100}
+        }
+      },
+      "Holds": {
+        "type": "object",
+        "required": ["holds"],
+        "properties": {"holds": {"type": "array", "items": {
+          "type": "object",
+          "required": ["id", "cost", "wait", "ends", "client"],
+          "properties": {
+            "id": {"type": "string"},
+            "cost": {"type": "integer", "minimum": 0},
+            "wait": {"type": "number", "minimum": 0, "description": "Seconds until its moment; 0: it has come"},
+            "ends": {"type": "number", "minimum": 0, "description": "Seconds until it ends by its time"},
+            "client": {"type": "string", "description": "Where it was asked from; empty with a shared store"}
+          }
+        }}}
+      },
       "Answer": {
         "type": "object",
         "required": ["allowed", "verdict", "limit", "remaining", "retry_after", "reset_after", "by"],
@@ -322,10 +405,44 @@ std::string_view open_api() {
         "allOf": [{"$ref": "#/components/schemas/Answer"}],
         "required": ["type", "title", "status", "violated-policies"],
         "properties": {
-          "type": {"const": "https://iana.org/assignments/http-problem-types#quota-exceeded"},
+          "type": {"enum": ["https://iana.org/assignments/http-problem-types#quota-exceeded",
+                            "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"], "description": "The second of a ban"},
           "title": {"type": "string"},
           "status": {"type": "integer"},
           "violated-policies": {"type": "array", "items": {"type": "string"}}
+        }
+      },
+      "Whom": {"anyOf": [{"const": "all"}, {"type": "object", "minProperties": 1, "maxProperties": 64, "additionalProperties": {"type": "string"},
+                "description": "All must hold: texts, patterns with *, addresses, CIDRs"}]},
+      "Kind": {"enum": ["ban", "raise", "lower", "shadow_on", "shadow_off"]},
+      "NewOverride": {
+        "type": "object", "additionalProperties": false,
+        "required": ["kind", "limit", "reason"],
+        "oneOf": [{"required": ["for"]}, {"required": ["until"]}],
+        "properties": {
+          "kind": {"$ref": "#/components/schemas/Kind"},
+          "limit": {"type": "string"},
+          "when": {"$ref": "#/components/schemas/Whom"},
+          "rate": {"type": ["array", "null"], "items": {"type": "string"}, "description": "Of raise and lower"},
+          "for": {"type": "number", "minimum": 1, "maximum": 31622400},
+          "until": {"type": "string"},
+          "reason": {"type": "string", "minLength": 1, "maxLength": 256}
+        }
+      },
+      "Override": {
+        "type": "object",
+        "required": ["number", "kind", "limit", "when", "rate", "until", "reason", "user", "set_at", "durable"],
+        "properties": {
+          "number": {"type": "integer", "minimum": 1},
+          "kind": {"$ref": "#/components/schemas/Kind"},
+          "limit": {"type": "string"},
+          "when": {"$ref": "#/components/schemas/Whom"},
+          "rate": {"type": ["array", "null"], "items": {"type": "string"}},
+          "until": {"type": "string", "format": "date-time"},
+          "reason": {"type": "string"},
+          "user": {"type": "string"},
+          "set_at": {"type": "string", "format": "date-time"},
+          "durable": {"type": "boolean"}
         }
       },
       "Results": {

@@ -33,5 +33,13 @@ TEST(Query, says_what_is_wrong) {
   EXPECT_EQ(fault("count=-1"), "query 'count': '-1' is not an integer from 1 to 100");
 }
 
+TEST(Query, a_credential_in_it_is_found_however_it_is_spelled) {
+  for (const char* each :
+       {"token=x", "a=b&access_token=x", "password", "PASSWORD=x", "%74oken=x", "a&token=%zz"})
+    EXPECT_TRUE(has_credential(each)) << each;
+  for (const char* each : {"", "tokens=x", "a=token", "a=b&c=password=1", "%zztoken=x", "&&="})
+    EXPECT_FALSE(has_credential(each)) << each;
+}
+
 }  // namespace
 }  // namespace weir::http

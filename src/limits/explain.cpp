@@ -7,6 +7,7 @@
 #include "core/overdraft.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
+#include "limits/file_text.hpp"
 #include "limits/scalars.hpp"
 #include "limits/steered.hpp"
 #include "weir/format.hpp"
@@ -104,7 +105,7 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
   if (!check.key.empty()) text += "  key " + check.key;
   if (check.what == TraceStep::What::counted && check.cost != 1)
     text += "  cost " + std::to_string(check.cost);
-  if (check.penalty.count() > 0) text += "  penalty " + core::to_text(check.penalty);
+  if (check.penalty) text += "  penalty " + text_of(check.penalty);
   if (check.refunds) text += "  refunds";
   text += "\n    " + verdict_of(check) + what_remains(check);
   if (!check.missing.empty()) text += ", the request has no '" + check.missing + "'";

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/penalty.hpp"
 #include "limits/attribute.hpp"
 #include "limits/file.hpp"
 #include "limits/trace.hpp"
@@ -45,9 +46,9 @@ struct ExplainedCheck {
   std::optional<ExplainedSteering> steered;
   // "rate", "cost", "leave", "reserve", "penalty": each that an override says, with the line of that one.
   std::vector<std::pair<std::string_view, std::uint32_t>> overridden;
-  std::string missing;                  // of a skipped limit: the attribute that the request lacks
-  std::chrono::nanoseconds penalty{0};  // in force: how long the key rests once it has denied; 0: it does not
-  bool refunds = false;                 // the limit says that it takes them
+  std::string missing;           // of a skipped limit: the attribute that the request lacks
+  core::PenaltyTerms penalty{};  // in force: how long the key rests once it has denied; none: it does not
+  bool refunds = false;          // the limit says that it takes them
   bool shadow = false;
   std::uint64_t cost = 0;
   std::optional<Decision> decision;  // of a counted one, once a store has answered

@@ -99,7 +99,7 @@ TEST(Explain, says_which_override_has_the_cost_and_the_shares) {
 
 TEST(Explain, says_how_long_a_key_rests_and_that_its_limit_takes_refunds) {
   File file = a_file();
-  const store::Limit rests{.rule = rule("10/s burst 20"), .penalty = std::chrono::minutes{15}};
+  const store::Limit rests{.rule = rule("10/s burst 20"), .penalty = {.time = std::chrono::minutes{15}}};
   std::array<store::Check, 1> checks{{{&rests, "key", Cost{1}}}};
   const std::array<Attribute, 1> attributes{{{"tenant", "acme"}}};
   const auto line = [&] {
@@ -110,6 +110,19 @@ TEST(Explain, says_how_long_a_key_rests_and_that_its_limit_takes_refunds) {
   file.limits[1].refunds = true;
   EXPECT_EQ(line(),
             "no route\n  tenant  10/s burst 20  f:6  key tenant=acme  penalty 15m  refunds\n    counted\n");
+}
+
+TEST(Explain, says_how_a_penalty_grows) {
+  const File file = a_file();
+  const store::Limit rests{
+      .rule = rule("10/s burst 20"),
+      .penalty = {.time = std::chrono::minutes{15}, .growing = 1250, .most = std::chrono::hours{4}}};
+  std::array<store::Check, 1> checks{{{&rests, "key", Cost{1}}}};
+  const std::array<Attribute, 1> attributes{{{"tenant", "acme"}}};
+  EXPECT_EQ(
+      to_text(explain(file, {kNone, kNone, {{TraceStep::What::counted, 1, 0}}}, attributes, checks), "f"),
+      "no route\n  tenant  10/s burst 20  f:6  key tenant=acme  penalty 15m growing 1.25 to 4h\n"
+      "    counted\n");
 }
 
 TEST(Explain, what_deny_names_decides_before_any_store_is_asked) {

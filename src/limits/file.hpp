@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/address.hpp"
+#include "core/penalty.hpp"
 #include "core/rule.hpp"
 #include "weir/quota.hpp"
 #include "weir/source.hpp"
@@ -134,7 +135,7 @@ struct Reserve {
 
 // How long a key rests once it has denied a request: unsaid when its line is 0.
 struct Penalty {
-  std::chrono::nanoseconds time{0};
+  core::PenaltyTerms rest{};
   Position place{};
 };
 

@@ -302,6 +302,13 @@ inline constexpr std::array kCostCase = {
     FileKey{.name = "when", .form = R"({ "$ref": "#/$defs/when" })"},
     FileKey{.name = "cost", .form = R"({ "$ref": "#/$defs/units" })"},
 };
+inline constexpr std::array kPenalty = {
+    FileKey{.name = "for", .form = R"({ "$ref": "#/$defs/span" })"},
+    FileKey{
+        .name = "growing",
+        .form = R"({ "type": ["number", "string"], "minimum": 1, "maximum": 1000, "pattern": "^[0-9]" })"},
+    FileKey{.name = "most", .form = R"({ "$ref": "#/$defs/span" })"},
+};
 inline constexpr std::array kHold = {
     FileKey{.name = "estimate", .form = R"({ "$ref": "#/$defs/units" })"},
     FileKey{.name = "ttl", .form = R"({ "$ref": "#/$defs/span" })"},

@@ -136,6 +136,7 @@ TEST(FileKeys, docs_limits_schema_json_has_them) {
   block("    \"limit\": {", 6, keys_of(limit_keys()));
   line("    \"cost\": {", "          ", keys::kCost);
   line("    \"cost\": {", "            ", keys::kCostCase);
+  line("    \"penalty\": {", "          ", keys::kPenalty);
   expect_written("limits.schema.json", text);
 }
 

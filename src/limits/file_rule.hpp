@@ -130,8 +130,9 @@ inline constexpr std::array kFileRules = {
                  "`max_wait` above `--max-wait`: a server does not start; a warning of `weir lint`, which "
                  "has the flag too (60s)"},
     FileRuleText{FileRule::penalty,
-                 "a `penalty` above 24h, or beside a `reserve`. Noted only: on a limit whose key many share, "
-                 "as one of them makes all wait"},
+                 "a `penalty` above 24h, or beside a `reserve`; `most` shorter than `for`, or with nothing "
+                 "that is `growing`. Noted only: on a limit whose key many share, as one of them makes all "
+                 "wait"},
     FileRuleText{FileRule::charge_after,
                  "`charge: after` with another algorithm than `gcra` and fixed windows, beside `in_flight`, "
                  "`leave`, `reserve`, `guarantee`, `lease` or `penalty`, or in a hierarchy"},

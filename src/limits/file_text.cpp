@@ -44,8 +44,16 @@ std::string text_of(const Guarantee& guarantee) {
   return guarantee.place.line == 0 ? "" : core::to_text(guarantee.rule);
 }
 
+std::string text_of(const core::PenaltyTerms& penalty) {
+  std::string text = core::to_text(penalty.time);
+  if (penalty.grows())
+    text += " growing " + thousandths(penalty.growing) + " to " + core::to_text(penalty.most);
+  return text;
+}
+
 std::string text_of(const Penalty& penalty) {
-  return penalty.place.line == 0 ? "" : core::to_text(penalty.time);
+  if (penalty.place.line == 0) return "";
+  return text_of(penalty.rest);
 }
 
 std::string text_of(const StoreError& said) {

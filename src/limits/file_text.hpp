@@ -14,6 +14,7 @@ std::string text_of(const File& file, const CostRule& cost);
 std::string text_of(const File& file, const Leave& leave);
 std::string text_of(const Reserve& reserve);
 std::string text_of(const Guarantee& guarantee);
+std::string text_of(const core::PenaltyTerms& penalty);
 std::string text_of(const Penalty& penalty);
 std::string text_of(const StoreError& said);
 std::string text_of(const Hold& hold);

@@ -88,7 +88,7 @@ bool changes_something(const NamedLimit& limit, const Override& change, const Na
       (before.guarantee || limit.guarantee.place.line == 0 || change.guarantee.rule != limit.guarantee.rule))
     return true;
   const bool penalises = change.penalty.place.line > 0;
-  if (penalises && (before.penalty || change.penalty.time != limit.penalty.time)) return true;
+  if (penalises && (before.penalty || change.penalty.rest != limit.penalty.rest)) return true;
   return change.cost.place.line > 0 && (before.cost || !same(change.cost, limit.cost));
 }
 

@@ -124,10 +124,52 @@ void read_hold(Context& context, const FileField& field, Hold& hold) {
   }
 }
 
+// In thousandths.
+Read<std::uint32_t> read_growing(std::string_view text) {
+  constexpr std::int64_t kMost = 1000;
+  const core::ScaledNumber read = core::parse_scaled(text, std::chrono::milliseconds{1});
+  const std::int64_t millionths = read.value.count();
+  if (read.fault == core::NumberFault::none && millionths >= 1'000'000 && millionths <= kMost * 1'000'000 &&
+      millionths % 1000 == 0)
+    return static_cast<std::uint32_t>(millionths / 1000);
+  return tl::unexpected(quoted(text) + " is not a number from 1 to 1000 with at most three decimals");
+}
+
+void read_rest(Context& context, const FileField& field, std::chrono::nanoseconds& time) {
+  if (read_text(context, field, time, read_time_span) && time > Pause::kLongest)
+    context.error(FileRule::penalty, field, above(field, Pause::kLongest));
+}
+
 Penalty read_penalty(Context& context, const FileField& field) {
   Penalty penalty{.place = field.place()};
-  if (read_text(context, field, penalty.time, read_time_span) && penalty.time > Pause::kLongest)
-    context.error(FileRule::penalty, field, above(field, Pause::kLongest));
+  core::PenaltyTerms& rest = penalty.rest;
+  if (field.node->kind != YamlNode::Kind::map) {
+    read_rest(context, field, rest.time);
+    return penalty;
+  }
+  const Map map(context, field, keys::kPenalty);
+  penalty.place = field.key;
+  const FileField time = map["for"];
+  if (!time) {
+    context.error_at_key(FileRule::form, field, "missing for: how long a key rests the first time");
+    return penalty;
+  }
+  read_rest(context, time, rest.time);
+  if (const FileField growing = map["growing"]) {
+    read_text(context, growing, rest.growing, read_growing);
+    rest.most = Pause::kLongest;
+    if (rest.grows() && rest.time.count() == 0)
+      context.error(FileRule::penalty, time, "'" + time.text() + "' does not grow");
+  }
+  if (const FileField most = map["most"]) {
+    read_rest(context, most, rest.most);
+    if (!map["growing"]) {
+      context.error(FileRule::penalty, most, "nothing grows: write growing: 2");
+    } else if (rest.most < rest.time) {
+      context.error(FileRule::penalty, most,
+                    "'" + most.text() + "' is shorter than for ('" + time.text() + "')");
+    }
+  }
   return penalty;
 }
 
@@ -513,15 +555,14 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .of_rate = true,
      .said = [](const File&,
                 const NamedLimit& limit) { return limit.charged_after ? std::string("after") : ""; }},
-    {.key =
-         {.name = "penalty",
-          .rule = FileRule::penalty,
-          .unsaid = "none",
-          .meaning = "how long nobody acts under a key once it has denied a request, at most `24h`: "
-                     "[charging.md](charging.md#a-rest-after-a-breach)",
-          .example = "15m",
-          .form =
-              R"({ "description": "How long a key rests once it has denied a request.", "$ref": "#/$defs/span" })"},
+    {.key = {.name = "penalty",
+             .rule = FileRule::penalty,
+             .unsaid = "none",
+             .meaning = "how long nobody acts under a key once it has denied a request, at most `24h`; "
+                        "`{ for: 15m, growing: 2, most: 24h }`: longer each time: "
+                        "[charging.md](charging.md#a-rest-after-a-breach)",
+             .example = "15m",
+             .form = R"({ "$ref": "#/$defs/penalty" })"},
      .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.penalty = read_penalty(context, field); },
      .of_rate = true,
@@ -589,7 +630,7 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "cost", .form = R"({ "$ref": "#/$defs/cost" })"},
      .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.cost = read_cost(context, field); }},
-    {.key = {.name = "penalty", .rule = FileRule::penalty, .form = R"({ "$ref": "#/$defs/span" })"},
+    {.key = {.name = "penalty", .rule = FileRule::penalty, .form = R"({ "$ref": "#/$defs/penalty" })"},
      .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.penalty = read_penalty(context, field); },
      .of_gcra = true},

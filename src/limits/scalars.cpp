@@ -137,15 +137,24 @@ Read<Time> read_time(std::string_view text) {
   return midnight + *clock;
 }
 
-std::string to_text(Share share) {
-  std::string text = std::to_string(share.millionths / 10'000);
-  if (const std::uint32_t rest = share.millionths % 10'000; rest != 0) {
-    std::string decimals = std::to_string(10'000 + rest).substr(1);
+namespace {
+
+// Of `whole` parts, which is a power of ten.
+std::string with_decimals(std::uint32_t number, std::uint32_t whole) {
+  std::string text = std::to_string(number / whole);
+  if (const std::uint32_t rest = number % whole; rest != 0) {
+    std::string decimals = std::to_string(whole + rest).substr(1);
     decimals.erase(decimals.find_last_not_of('0') + 1);
     text += "." + decimals;
   }
-  return text + "%";
+  return text;
 }
+
+}  // namespace
+
+std::string to_text(Share share) { return with_decimals(share.millionths, 10'000) + "%"; }
+
+std::string thousandths(std::uint32_t number) { return with_decimals(number, 1000); }
 
 std::string to_text(Time time) { return core::utc_text(time.time_since_epoch().count()); }
 

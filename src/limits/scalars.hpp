@@ -33,6 +33,8 @@ Read<std::chrono::nanoseconds> read_time_span(std::string_view text);
 Read<Time> read_time(std::string_view text);
 
 std::string to_text(Share share);
+// "1.5" of 1500.
+std::string thousandths(std::uint32_t number);
 // RFC 3339, in UTC, without decimals: "2026-12-01T00:00:00Z".
 std::string to_text(Time time);
 

@@ -111,7 +111,7 @@ void Set::compile(const SetOptions& setting) {
 store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state,
                         Position place, const SetOptions& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
-  if (said.penalty.time.count() != 0 && setting.cannot_pause) {
+  if (said.penalty.rest && setting.cannot_pause) {
     if (auto why = setting.cannot_pause(rule))
       refuse("limits." + said.name + ".penalty", said.penalty.place, *std::move(why));
   }
@@ -131,7 +131,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::FileWhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::FileWhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
-  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.time;
+  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.rest;
   if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
@@ -201,7 +201,7 @@ void Set::compile(const NamedLimit& said, const SetOptions& setting) {
     if (each.guarantee.place.line > 0)
       change.guarantee = count(said, each.guarantee.rule, kGuaranteeState, each.guarantee.place, setting);
     if (each.cost.place.line > 0) change.cost = compile(each.cost);
-    if (each.penalty.place.line > 0) change.penalty = each.penalty.time;
+    if (each.penalty.place.line > 0) change.penalty = each.penalty.rest;
     limit.overrides.push_back(std::move(change));
   }
   limit.candidates.fill(whens, names_, file_->lists);

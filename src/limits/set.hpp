@@ -76,7 +76,7 @@ class Set {
     std::optional<Share> reserve;
     std::optional<store::Limit> guarantee;
     std::optional<Cost> cost;
-    std::optional<std::chrono::nanoseconds> penalty;
+    std::optional<core::PenaltyTerms> penalty;
   };
   struct KeyPart {
     Index attribute;

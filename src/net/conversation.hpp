@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,15 @@ class Conversation {
   // answered. False: its protocol has no words for that, and the connection ends when what has arrived is
   // answered.
   virtual bool say_goodbye() { return false; }
+  // Its peer has had the time to hear that: it takes no more, and is busy() to say so.
+  virtual void take_no_more() {}
+  // What another process needs to go on with this peer, whose last message is answered; nothing: it cannot,
+  // as it is in the middle of something.
+  virtual std::optional<std::string> hand_over() const { return std::nullopt; }
+  // The other process has it: what would end with the connection goes on.
+  virtual void leave() {}
+  // Before anything is fed: goes on from there. False: those are not bytes of hand_over().
+  virtual bool take_over(std::string_view /*state*/) { return false; }
   // The peer has authenticated, or need not. Until then the stall timeout closes the connection.
   virtual bool trusted() const = 0;
   // The peer has begun something over several messages and has to end it, as it has to end half a message.

@@ -34,6 +34,20 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
                     });
 }
 
+void Dispatcher::take_over(int descriptor, Peer peer, std::string state, std::string rest,
+                           const Protocol& protocol) {
+  Loop& loop = *loops_[next_loop_++ % loops_.size()];
+  last_id_ = std::max(last_id_, peer.id);
+  counters_.received.fetch_add(1, std::memory_order_relaxed);
+  counters_.now.fetch_add(1, std::memory_order_relaxed);
+  boost::asio::post(loop.context,
+                    [&loop, &protocol, socket = plain_socket(loop.poller, descriptor), peer = std::move(peer),
+                     state = std::move(state), rest = std::move(rest)]() mutable {
+                      const auto session = Session::start(loop, std::move(socket), std::move(peer), protocol);
+                      if (!session->take_over(state, std::move(rest))) session->close();
+                    });
+}
+
 // Also when connections that keep nothing but themselves are all that --client-memory has room for.
 bool Dispatcher::full() const {
   if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) return true;

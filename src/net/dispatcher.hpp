@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "net/listener.hpp"
@@ -19,6 +20,9 @@ class Dispatcher {
 
   // `protocol` outlives the connection.
   void take(Accepted accepted, const Protocol& protocol);
+  // One that another process has answered so far, with its conversation's state. Closes it when that is not
+  // understood.
+  void take_over(int descriptor, Peer peer, std::string state, std::string rest, const Protocol& protocol);
 
  private:
   bool full() const;

@@ -1,5 +1,7 @@
 #include "net/listener.hpp"
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -53,6 +55,17 @@ class AsioListener final : public Listener {
     }
     if constexpr (kTcp) address_ = to_text(acceptor_.local_endpoint());
   }
+  // Of one that listens.
+  AsioListener(asio::io_context& context, const typename Protocol::endpoint& endpoint, int descriptor)
+      : acceptor_(context, endpoint.protocol(), descriptor),
+        pause_(asio_timer(context, [this] { accept_next(); })) {
+    if constexpr (kTcp) {
+      address_ = to_text(endpoint);
+    } else {
+      address_ = endpoint.path();
+      file_ = file_at(address_);
+    }
+  }
   ~AsioListener() override { remove_file(); }
   AsioListener(const AsioListener&) = delete;
   AsioListener& operator=(const AsioListener&) = delete;
@@ -65,22 +78,44 @@ class AsioListener final : public Listener {
     accept_next();
   }
 
+  void pause() override {
+    paused_ = true;
+    error_code ignored;
+    acceptor_.cancel(ignored);
+    pause_->stop();
+  }
+
+  void go_on() override {
+    if (!std::exchange(paused_, false) || stopped_) return;
+    if (!accepting_) accept_next();
+  }
+
+  int descriptor() const override { return const_cast<Acceptor&>(acceptor_).native_handle(); }
+  void own_file(bool yes) override { bound_ = yes; }
+  bool owns_file() const override { return bound_ && !kTcp; }
+
   void stop() override {
     stopped_ = true;
+    pause_->stop();
+    if (!acceptor_.is_open()) return;
     remove_file();  // before it is refused: nobody is to wait for what comes of that
     error_code ignored;
-    acceptor_.close(ignored);
-    pause_->stop();
+    // Asio would not take it out of its epoll, as closing does that: not where another process has it too.
+    close(acceptor_.release(ignored));
   }
 
  private:
   static constexpr bool kTcp = std::is_same_v<Protocol, tcp>;
 
+  // One that had come before it was paused is taken all the same.
   void accept_next() {
+    accepting_ = true;
     acceptor_.async_accept([this](const error_code& error, Socket socket) {
-      if (error == asio::error::operation_aborted || stopped_) return;
-      if (error) return wait_a_little(error);
-      take(std::move(socket));
+      accepting_ = false;
+      if (stopped_) return;
+      if (!error) take(std::move(socket));
+      if (paused_) return;
+      if (error && error != asio::error::operation_aborted) return wait_a_little(error);
       accept_next();
     });
   }
@@ -123,6 +158,8 @@ class AsioListener final : public Listener {
   std::function<void(const std::string&)> trouble_;
   bool bound_ = false;
   std::uint64_t file_ = 0;  // that is bound
+  bool accepting_ = false;
+  bool paused_ = false;
   bool stopped_ = false;
 };
 
@@ -166,6 +203,28 @@ std::unique_ptr<Listener> listen_unix(asio::io_context& context, const std::stri
   auto listener = std::make_unique<AsioListener<Local>>(context, flag, Local::endpoint(path), path);
   chmod(path.c_str(), mode);
   return listener;
+}
+
+std::unique_ptr<Listener> listen_on(asio::io_context& context, const std::string& what, int descriptor) {
+  const auto option = [descriptor](int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  const int family = option(SO_DOMAIN);
+  const bool known = family == AF_INET || family == AF_INET6 || family == AF_UNIX;
+  if (!known || option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1)
+    throw std::runtime_error(what + " is not a listening stream socket of TCP or Unix");
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  const auto its_endpoint = [descriptor](auto endpoint) {
+    auto size = static_cast<socklen_t>(endpoint.capacity());
+    getsockname(descriptor, endpoint.data(), &size);
+    endpoint.resize(size);
+    return endpoint;
+  };
+  if (family == AF_UNIX)
+    return std::make_unique<AsioListener<Local>>(context, its_endpoint(Local::endpoint()), descriptor);
+  return std::make_unique<AsioListener<tcp>>(context, its_endpoint(tcp::endpoint()), descriptor);
 }
 
 std::uint64_t file_at(const std::string& path) {

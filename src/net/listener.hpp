@@ -31,7 +31,15 @@ class Listener {
   // When accepting fails (out of descriptors or memory), it calls `trouble` with the reason and pauses:
   // trying again at once would only spin.
   virtual void start(std::function<void(Accepted)> take, std::function<void(const std::string&)> trouble) = 0;
+  // Accepts nothing until go_on(): those that come wait in the kernel.
+  virtual void pause() = 0;
+  virtual void go_on() = 0;
   virtual void stop() = 0;  // accepts nothing more
+
+  virtual int descriptor() const = 0;
+  // Whether the file of a Unix socket is removed when it stops.
+  virtual void own_file(bool yes) = 0;
+  virtual bool owns_file() const = 0;
 };
 
 // These throw std::runtime_error with one line: `flag`, where, and what is wrong.
@@ -42,6 +50,11 @@ std::unique_ptr<Listener> listen_tcp(boost::asio::io_context& context, const std
 // at the path is not ours to remove. The file is removed when it stops, unless another has taken its place.
 std::unique_ptr<Listener> listen_unix(boost::asio::io_context& context, const std::string& flag,
                                       const std::string& path, unsigned mode = 0660);
+
+// Of a socket that listens already; it takes the descriptor, and does not own the file. `what` begins the
+// message when it is another kind of socket.
+std::unique_ptr<Listener> listen_on(boost::asio::io_context& context, const std::string& what,
+                                    int descriptor);
 
 // Which file is at that path, so that another in its place is told apart; 0: there is none.
 std::uint64_t file_at(const std::string& path);

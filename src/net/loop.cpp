@@ -55,6 +55,44 @@ void Loop::drain() {
   for (const auto& session : open_sessions()) session->drain();
 }
 
+void Loop::go_on() {
+  holds_ = false;
+  for (const auto& session : open_sessions()) {
+    session->go_on();
+    if (draining_) session->drain();
+  }
+}
+
+bool Loop::say_goodbye() {
+  bool any = false;
+  for (const auto& session : open_sessions()) {
+    session->say_goodbye();
+    any = any || session->says_goodbye();
+  }
+  return any;
+}
+
+bool Loop::is_settled() const {
+  return std::all_of(sessions.begin(), sessions.end(),
+                     [](const auto& session) { return session->is_settled(); });
+}
+
+std::vector<HandedOver> Loop::hand_over() {
+  std::vector<HandedOver> handed;
+  for (const auto& session : open_sessions()) {
+    if (auto one = session->hand_over()) {
+      handed.push_back(*std::move(one));
+    } else {
+      session->drain();
+    }
+  }
+  return handed;
+}
+
+void Loop::cut_others() {
+  for (const auto& session : open_sessions()) session->cut();
+}
+
 void Loop::close_sessions() {
   for (const auto& session : open_sessions()) session->close();
   context.restart();

@@ -24,6 +24,7 @@ namespace weir::inline v0_1::net {
 
 class Session;
 struct Loop;
+struct HandedOver;
 
 // What all loops of a program count together. Relaxed: people read them, and for what is decided by `now`,
 // `delayed` and `memory` one more or less does not matter.
@@ -56,6 +57,18 @@ struct Loop {
   void sweep();
   // Answers what has arrived, then closes. No session may be added after it.
   void drain();
+  // Reads nothing more of its connections, nor of those that come, until go_on().
+  void hold() { holds_ = true; }
+  bool holds() const { return holds_; }
+  void go_on();
+  // While it holds: nothing that was read waits for its answer.
+  bool is_settled() const;
+  // Tells those to connect again whose protocol has words for that; whether there are any.
+  bool say_goodbye();
+  // Those that can go on in another process; the others answer what has arrived, and end.
+  std::vector<HandedOver> hand_over();
+  // Those that hand_over() has not told of: as soon as what they are being sent has been taken.
+  void cut_others();
   // After run() has ended: closes the sessions that did not end in time.
   void close_sessions();
   // Closes the session that has sent nothing for longest.
@@ -101,6 +114,7 @@ struct Loop {
   std::atomic<std::chrono::nanoseconds> beat_{std::chrono::nanoseconds::max()};  // not yet
   bool hurried_ = false;
   bool draining_ = false;
+  bool holds_ = false;
   bool in_turn_ = false;
   std::vector<std::weak_ptr<Session>> resumed_;  // by this turn
   std::atomic<bool> relief_asked_{false};

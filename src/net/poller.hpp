@@ -74,6 +74,8 @@ class Poller {
     return control(from == Want::nothing ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event);
   }
 
+  void forget(int descriptor) { control(EPOLL_CTL_DEL, descriptor, nullptr); }
+
   // Lets the context's run() end.
   void stop() {
     boost::system::error_code ignored;

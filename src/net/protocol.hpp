@@ -18,11 +18,12 @@ namespace weir::inline v0_1::net {
 struct Loop;
 
 struct Protocol {
+  std::string name{};  // by which a process that takes its connections over knows it
   // Called on the loop's thread; `resume` is what the conversation calls when its answers have come.
   std::function<std::unique_ptr<Conversation>(Loop& loop, const Peer& peer, std::function<void()> resume)>
-      converse;
+      converse{};
   // What a plain connection is sent when there are too many.
-  std::string too_many;
+  std::string too_many{};
   // What one is sent that is closed because it keeps too much memory, unless it is in the middle of a reply.
   std::string too_large{};
   // What one is sent that is closed because it has sent half a message and no more.

@@ -117,6 +117,7 @@ void Session::look_at_time(std::chrono::nanoseconds now) {
     if (now - delayed_since_ < kGuessTakes) return;
     end_delay();
   }
+  if (state_ == State::reading && loop_.holds()) return;
   if (conversation_) conversation_->look_at_time(now);
   if (state_ == State::reading && conversation_->busy()) speak();
   if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
@@ -139,17 +140,75 @@ void Session::tell_of_stall() {
 }
 
 void Session::drain() {
-  if (state_ == State::closed) return;
+  if (state_ == State::closed || cut_ || handed_over_) return;
   if (state_ == State::handshaking || state_ == State::ending || state_ == State::lingering) return close();
-  says_goodbye_ = conversation_->say_goodbye();
-  if (says_goodbye_) {
-    if (state_ == State::reading) speak();
-    return;
-  }
+  say_goodbye();
+  if (says_goodbye_) return;
   draining_ = true;
   left_to_drain_ = socket_->unread();
   if (state_ == State::delaying) end_delay();
   if (state_ == State::reading) read();
+}
+
+void Session::say_goodbye() {
+  if (!conversation_ || says_goodbye_) return;
+  says_goodbye_ = conversation_->say_goodbye();
+  if (says_goodbye_ && state_ == State::reading) speak();
+}
+
+bool Session::is_settled() const {
+  switch (state_) {
+    case State::answering:
+    case State::writing:
+    case State::yielding:
+      return false;
+    case State::reading:
+      return !conversation_->busy();
+    default:
+      return true;
+  }
+}
+
+std::optional<HandedOver> Session::hand_over() {
+  const int descriptor = socket_->plain_descriptor();
+  if (state_ != State::reading || draining_ || says_goodbye_ || descriptor < 0) return std::nullopt;
+  if (conversation_->unfinished() || conversation_->busy()) return std::nullopt;
+  std::optional<std::string> state = conversation_->hand_over();
+  if (!state) return std::nullopt;
+  watch(Want::nothing);
+  handed_over_ = true;
+  return HandedOver{shared_from_this(), descriptor, peer_, protocol_.name, *std::move(state), rest_};
+}
+
+void Session::go_on() {
+  handed_over_ = false;
+  if (state_ == State::reading) yield();
+}
+
+bool Session::take_over(std::string_view state, std::string rest) {
+  if (!conversation_->take_over(state)) return false;
+  rest_ = std::move(rest);
+  note_progress(true, owing(), loop_.clock());
+  account();
+  return true;
+}
+
+void Session::leave() {
+  if (state_ == State::closed) return;
+  conversation_->leave();
+  close();
+}
+
+void Session::cut() {
+  if (state_ == State::closed || state_ == State::ending || state_ == State::lingering || handed_over_)
+    return;
+  cut_ = draining_ = true;
+  left_to_drain_ = 0;
+  if (state_ == State::handshaking) return close();
+  if (says_goodbye_ && conversation_) conversation_->take_no_more();
+  if (state_ != State::reading && state_ != State::yielding) return;
+  state_ = State::reading;
+  conversation_->busy() && says_goodbye_ ? speak() : finish();
 }
 
 // Says why, where that can be understood, and frees what it kept before anything else happens.
@@ -157,6 +216,7 @@ void Session::close_for_memory() {
   loop_.counters.memory.closed.fetch_add(1, std::memory_order_relaxed);
   loop_.notices.tell(core::Notice::client_memory, peer_.address,
                      std::to_string(charge_.sum() >> 10) + " KiB");
+  if (handed_over_) return close();
   const bool between_replies =
       state_ == State::reading || state_ == State::answering || state_ == State::yielding;
   if (!between_replies) return close();
@@ -206,6 +266,7 @@ void Session::tell_of_refusal() {
 }
 
 void Session::read() {
+  if (loop_.holds() && !draining_) return watch(Want::nothing);
   // A client that sends without pause gets this many turns before the others.
   constexpr int kTurns = 4;
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -274,10 +335,10 @@ void Session::end_delay() {
 }
 
 void Session::write(std::string_view out) {
-  if (out.empty()) return go_on();
+  if (out.empty()) return answered();
   const Socket::Outcome sent = socket_->send(out);
   if (sent.status == Status::broken) return close();
-  if (sent.bytes == out.size()) return go_on();
+  if (sent.bytes == out.size()) return answered();
   untaken_.assign(out.substr(sent.bytes));
   written_ = 0;
   state_ = State::writing;
@@ -293,13 +354,13 @@ void Session::write_rest() {
   if (written_ < untaken_.size()) return watch(sent.want);
   std::string().swap(untaken_);
   note_progress(true, owing(), loop_.clock());
-  go_on();
+  answered();
   if (state_ == State::reading) expect_input();
 }
 
 // After the replies are written.
-void Session::go_on() {
-  if (conversation_->closing()) return finish();
+void Session::answered() {
+  if (conversation_->closing() || cut_) return finish();
   if (conversation_->waiting()) {
     state_ = State::answering;
     // A slow store is not a stall of the peer.
@@ -363,6 +424,7 @@ Arrival Session::arrival(const Socket::Outcome& got) {
 }
 
 void Session::watch(Want want) {
+  if (state_ == State::reading && loop_.holds()) want = Want::nothing;
   if (!socket_->watch(want, *this)) close();
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,16 @@
 #include "net/socket.hpp"
 
 namespace weir::inline v0_1::net {
+
+// A connection that goes on in another process.
+struct HandedOver {
+  std::shared_ptr<Session> session;
+  int descriptor = -1;  // the session's, until it leaves
+  Peer peer;
+  std::string protocol;  // Protocol::name
+  std::string state;     // of its conversation
+  std::string rest;      // what was read of a message that is not yet whole
+};
 
 class Session final : public std::enable_shared_from_this<Session>, private Poller::Watched {
  public:
@@ -57,6 +68,21 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void look_at_time(std::chrono::nanoseconds now);  // ends a delay that is over, a stall that is too long
   bool end_wait(bool with_error) { return conversation_ && conversation_->end_wait(with_error); }
   void drain();  // answers what has arrived, then closes
+  // Of one whose protocol has words for that: tells its peer to connect again, and goes on meanwhile.
+  void say_goodbye();
+  bool says_goodbye() const { return says_goodbye_; }
+
+  // While the loop holds (Loop::hold()). Whether nothing that was read waits for its answer.
+  bool is_settled() const;
+  // What another process needs to go on with it; nothing when it is not plain, or owes answers. It is as it
+  // was: then either the loop goes on, or leave() is called.
+  std::optional<HandedOver> hand_over();
+  void go_on();
+  void leave();  // closes our descriptor of a connection that goes on
+  void cut();    // ends it as soon as what it is being sent has been taken
+  // Of one that start() has made: goes on with what hand_over() has told. False: it cannot.
+  bool take_over(std::string_view state, std::string rest);
+
   void close_for_memory();
   void close();
 
@@ -76,7 +102,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void end_delay();
   void write(std::string_view out);
   void write_rest();
-  void go_on();
+  void answered();
   void expect_input();
   void yield();
   void finish();
@@ -110,6 +136,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;
   bool draining_ = false;
+  bool handed_over_ = false;  // perhaps: the socket is left alone
+  bool cut_ = false;
   bool says_goodbye_ = false;    // in place of draining
   bool ends_with_peer_ = false;  // while answering
 };

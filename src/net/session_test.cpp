@@ -405,6 +405,96 @@ TEST_F(SessionTest, draining_answers_what_had_arrived_in_every_state) {
   }
 }
 
+TEST_F(SessionTest, while_its_loop_holds_it_reads_nothing_and_goes_on_afterwards) {
+  for (const auto& [from, sent] : {std::pair{State::reading, "one\n"},
+                                   {State::answering, "one\nanswer\n"},
+                                   {State::writing, "one\nlong\n"},
+                                   {State::yielding, "one\nanswer\n"}}) {
+    SCOPED_TRACE(letter(from));
+    wire = Wire{};
+    talk = Talk{};
+    reach(from);
+    loop.hold();
+    EXPECT_EQ(loop.is_settled(), from == State::reading);
+    wire.incoming = "late\n";
+    let_go();
+    wire.ready();
+    EXPECT_EQ(wire.sent, sent);
+    EXPECT_TRUE(loop.is_settled());
+    EXPECT_EQ(wire.watching, Want::nothing);
+    loop.go_on();
+    run();
+    EXPECT_EQ(wire.sent, std::string(sent) + "late\n");
+    EXPECT_EQ(wire.watching, Want::input);
+    session->close();
+    run();
+  }
+}
+
+TEST_F(SessionTest, one_that_goes_on_elsewhere_is_left_alone) {
+  wire.plain = 5;
+  talk.state = "state";
+  start();
+  receives("one\nha");
+  loop.hold();
+  auto handed = loop.hand_over();
+  ASSERT_EQ(handed.size(), 1U);
+  EXPECT_EQ(handed[0].descriptor, 5);
+  EXPECT_EQ(handed[0].state, "state");
+  EXPECT_EQ(handed[0].rest, "ha");
+  EXPECT_EQ(handed[0].peer.id, 7U);
+  wire.incoming = "late\n";
+  wire.ready();
+  loop.cut_others();
+  loop.drain();
+  session->drain();
+  sweep_after(seconds{100});
+  EXPECT_EQ(wire.reads, 1U);
+  EXPECT_EQ(wire.sent, "one\n");
+  EXPECT_FALSE(wire.output_ended);
+  handed[0].session->leave();
+  EXPECT_TRUE(talk.left);
+  EXPECT_TRUE(wire.closed);
+  EXPECT_FALSE(wire.output_ended) << "the connection is the other's";
+}
+
+TEST_F(SessionTest, one_that_does_not_go_on_elsewhere_answers_what_has_arrived_and_ends) {
+  talk.state = "state";
+  for (const bool plain : {false, true}) {
+    wire = Wire{};
+    wire.plain = plain ? 5 : -1;
+    talk.unfinished = plain;
+    start();
+    loop.hold();
+    wire.incoming = "last\n";
+    EXPECT_TRUE(loop.hand_over().empty());
+    EXPECT_EQ(wire.sent, "last\n");
+    EXPECT_EQ(state(), State::closed);
+    run();
+  }
+}
+
+TEST_F(SessionTest, one_that_is_cut_ends_when_its_reply_is_taken) {
+  reach(State::writing);
+  loop.hold();
+  EXPECT_TRUE(loop.hand_over().empty());
+  wire.incoming = "late\n";
+  loop.cut_others();
+  EXPECT_EQ(state(), State::writing);
+  let_go();
+  EXPECT_EQ(wire.sent, "one\nlong\n");
+  EXPECT_TRUE(wire.output_ended);
+}
+
+TEST_F(SessionTest, one_that_is_taken_over_goes_on_with_half_a_message) {
+  talk.state = "state";
+  start();
+  EXPECT_FALSE(session->take_over("other", ""));
+  EXPECT_TRUE(session->take_over("state", "tw"));
+  receives("o\n");
+  EXPECT_EQ(wire.sent, "two\n");
+}
+
 TEST_F(SessionTest, a_conversation_that_takes_more_while_answers_are_outstanding_speaks_when_they_come) {
   start();
   receives("two\n");

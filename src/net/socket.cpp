@@ -57,9 +57,12 @@ class PlainSocket : public Socket {
     return true;
   }
   Want watching() const override { return watching_; }
+  int plain_descriptor() const override { return descriptor_; }
 
   void close() override {
-    ::close(descriptor_);  // which takes it out of the poller
+    // Closing does not take it out of the poller where another process has it too.
+    if (watching_ != Want::nothing) poller_.forget(descriptor_);
+    ::close(descriptor_);
     descriptor_ = -1;
   }
 
@@ -136,6 +139,8 @@ class TlsSocket final : public PlainSocket {
     if (refused_) reason_ = ERR_peek_last_error();
     return shaken;
   }
+
+  int plain_descriptor() const override { return -1; }
 
   HandshakeFailure refusal() const override {
     const char* const why = reason_ == 0 ? nullptr : ERR_reason_error_string(reason_);

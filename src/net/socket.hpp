@@ -57,6 +57,8 @@ class Socket {
   // Calls on_ready() from now on whenever this is so; false when that cannot be.
   virtual bool watch(Want want, Poller::Watched& watched) = 0;
   virtual Want watching() const = 0;
+  // Where another process could go on with it; -1: it could not.
+  virtual int plain_descriptor() const { return -1; }
   virtual void close() = 0;  // nothing else is called after it
   // The memory of this connection that is not the kernel's: what it always costs, and what it costs besides
   // at present.

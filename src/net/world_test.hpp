@@ -39,6 +39,7 @@ struct Wire {
   std::optional<Want> ending_wants;  // before it can be told that nothing more comes
   bool watchable = true;
   std::size_t kept = 0;
+  int plain = -1;  // Socket::plain_descriptor()
 
   std::string sent;
   std::size_t reads = 0;
@@ -107,6 +108,7 @@ class FakeSocket final : public Socket {
     return wire_.watchable;
   }
   Want watching() const override { return wire_.watching; }
+  int plain_descriptor() const override { return wire_.plain; }
 
   void close() override {
     wire_.closed = true;
@@ -131,6 +133,8 @@ struct Talk {
   bool closing = false;
   bool has_words = false;  // for a goodbye
   bool said_goodbye = false;
+  std::optional<std::string> state;  // for another process; nothing: it cannot go on there
+  bool left = false;
   std::chrono::nanoseconds due = std::chrono::nanoseconds::max();  // when it has something to say by itself
   std::vector<Arrival> fed;
   std::function<void()> resume;
@@ -180,6 +184,9 @@ class FakeConversation final : public Conversation {
     if (talk_.has_words) talk_.said_goodbye = talk_.busy = true;
     return talk_.has_words;
   }
+  std::optional<std::string> hand_over() const override { return talk_.state; }
+  bool take_over(std::string_view state) override { return state == talk_.state; }
+  void leave() override { talk_.left = true; }
 
  private:
   void run(std::string_view line, std::string& out) {

@@ -1,12 +1,15 @@
 -- Charges what happened outside to each of several limits, at one moment, whether there is room or not: the rules of
 -- src/core/overdraft.hpp, in Redis or Valkey. check.lua has what a state is, and why times are pairs.
 --
---   KEYS    one for each limit, all of them different
+--   KEYS    one for each limit; one that comes twice is charged twice, one charge after the other
 --   ARGV    for each limit four words, all lengths of time being in ns:
 --             charge T most need             gcra's state owes need more, but no more than most
 --             left T used 0                  gcra's state owes no less than used
 --             gcra T full need               a guarantee: charged where it has room
---             each of these before ' redis-cell': in redis-cell's format; else after 'burst n ', of the limit
+--             each of these before ' redis-cell': in redis-cell's format; after 'burst n ', of the limit, where that
+--             is not the format or the next is said
+--             'free n ' first, of all: where some are over, they are charged and no others; over is what would owe more
+--             than the limit with n units beyond its own (src/store/store.hpp, OthersFree)
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
 --             'left ALGORITHM' used limit period      of a calendar, windows.lua has the period
 --             'refund ALGORITHM' cost limit period   what was not used after all; of gcra reserve.lua has it
@@ -17,7 +20,7 @@
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
 local time = #ARGV % 4 == 0 and call('TIME') or {match(ARGV[#ARGV], '^(%d+) (%d+)$')}
 local s, n = time[1] + 0, time[2] * 1000
-local kind, burst
+local kind, burst, beyond
 
 -- include times.lua
 
@@ -25,8 +28,8 @@ local kind, burst
 
 -- include windows.lua
 
--- `owing` says what is owed then, of what is owed; nothing: it stays. A debt in another T is counted in this one first,
--- in whole units.
+-- `owing` says what is owed then, of what is owed; nothing: it stays, and whether that is because it does not fit. A debt
+-- in another T is counted in this one first, in whole units.
 local function raise(text, at, owing)
   local T, as, an, mark = ARGV[at + 1], 0, 0, ''
   if text then
@@ -48,13 +51,19 @@ local function raise(text, at, owing)
       end
     end
   end
-  as, an = owing(as, an)
-  if not as then return true end
-  as, an = add(s, n, as, an)
-  return true, with_tat(as, an, not match(kind, 'redis%-cell$') and T, mark)
+  local bs, bn, over = owing(as, an)
+  if beyond and not over then
+    local Ts, Tn = pair(T)
+    local full_s, full_n = times(burst + 0, Ts, Tn)
+    over = less(full_s, full_n, add(bs or as, bn or an, times(beyond + 0, Ts, Tn)))
+  end
+  if not bs then return true, nil, over end
+  bs, bn = add(s, n, bs, bn)
+  return true, with_tat(bs, bn, not match(kind, 'redis%-cell$') and T, mark), over
 end
 
--- Each takes the state's text, or false, and the place of its words in ARGV. Whether the text is ours, and the new one.
+-- Each takes the state's text, or false, and the place of its words in ARGV. Whether the text is ours, the new one, and
+-- with 'free' whether it is over.
 local charge = {}
 
 function charge.charge(text, at)
@@ -80,7 +89,8 @@ function charge.gcra(text, at)
   local need_s, need_n = pair(ARGV[at + 3])
   return raise(text, at, function(as, an)
     as, an = add(as, an, need_s, need_n)
-    if need_s == 0 and need_n == 0 or less(full_s, full_n, as, an) then return nil end
+    if less(full_s, full_n, as, an) then return nil, nil, true end
+    if need_s == 0 and need_n == 0 then return nil end
     return as, an
   end)
 end
@@ -92,6 +102,8 @@ local function used_after(used, units, limit)
   if not match(kind, '^charge') then return math.max(used, units) end
   return used + math.min(units, math.max(used, limit, 4294967295) - used)
 end
+
+local function is_over(used, limit) return beyond and used + beyond > limit end
 
 local function window(text, at)
   local units, limit = ARGV[at + 1] + 0, ARGV[at + 2] + 0
@@ -111,8 +123,8 @@ local function window(text, at)
     es, en = add(s, n, Ps, Pn)
   end
   local after = used_after(used, units, limit)
-  if after == used then return true end
-  return true, format('weir1f %d%09d %d', es, en, after)
+  if after == used then return true, nil, is_over(after, limit) end
+  return true, format('weir1f %d%09d %d', es, en, after), is_over(after, limit)
 end
 
 for _, word in ipairs({'fixed_window', 'fixed_window_clock'}) do
@@ -122,24 +134,45 @@ end
 local function calendar(text, at)
   local used, state = window_of(text, ARGV[at + 3])
   if not used then return nil end
-  local after = used_after(used, ARGV[at + 1] + 0, ARGV[at + 2] + 0)
-  return true, after ~= used and state(after)
+  local limit = ARGV[at + 2] + 0
+  local after = used_after(used, ARGV[at + 1] + 0, limit)
+  return true, after ~= used and state(after), is_over(after, limit)
 end
 charge['charge calendar'], charge['left calendar'], charge['refund calendar'] = calendar, calendar, calendar
 
-local answer, after = {1, time[1], time[2]}, {}
+local function ask(i, text)
+  local at = 4 * i - 3
+  beyond, kind = match(ARGV[at], '^free (%d) (.*)$')
+  local rest = kind or ARGV[at]
+  burst, kind = match(rest, '^burst (%d+) (.*)$')
+  kind = kind or rest
+  return charge[kind](text, at)
+end
+
+local answer, texts, changed, over, some_over = {1, time[1], time[2]}, {}, {}, {}, false
+local function keep(key, text)
+  if text then texts[key], changed[key] = text, true end
+end
 for i, key in ipairs(KEYS) do
-  burst, kind = match(ARGV[4 * i - 3], '^burst (%d+) (.*)$')
-  kind = kind or ARGV[4 * i - 3]
-  local text = read('GET', key)
-  local ours, changed = charge[kind](text, 4 * i - 3)
+  if texts[key] == nil then texts[key] = read('GET', key) end
+  local ours, text, its_over = ask(i, texts[key])
   if outside then return {-1, time[1], time[2]} end
   if not ours then return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind)) end
-  answer[i + 3], after[i] = text, changed or false
+  answer[i + 3], over[i], some_over = texts[key], its_over, some_over or its_over
+  if not beyond then keep(key, text) end
+end
+if beyond then
+  for i, key in ipairs(KEYS) do
+    answer[i + 3] = texts[key]
+    if over[i] or not some_over then
+      local _, text = ask(i, texts[key])
+      keep(key, text)
+    end
+  end
 end
 
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
-for i, text in ipairs(after) do
-  if text then call('SET', KEYS[i], text, 'PXAT', expiry(pair(match(text, '%d%d+')))) end
+for _, key in ipairs(KEYS) do
+  if changed[key] then call('SET', key, texts[key], 'PXAT', expiry(pair(match(texts[key], '%d%d+')))) end
 end
 return answer

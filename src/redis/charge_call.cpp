@@ -158,6 +158,7 @@ class ChargeCall final : public StoreCall {
     request->source = its.local ? Source::fallback : Source::store;
     const store::Charging charging{*request->charge, its.told};
     charging.tell(*request);
+    request->charged = its.fault == Fault::none;
     request->fault = its.fault;
     request->why = std::move(its.why);
     if (its.fault != Fault::none) request->by = static_cast<std::uint8_t>(its.by);
@@ -172,6 +173,7 @@ class ChargeCall final : public StoreCall {
 }  // namespace
 
 void charge(StoreParts& in, Request& request, nanoseconds now) {
+  if (request.charge->others_free) return charge_others_free(in, request, now);
   if (auto why = store::cannot_charge(request.checks, request.charge->outside))
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(

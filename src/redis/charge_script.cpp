@@ -17,12 +17,17 @@ constexpr std::size_t kWordsOfCharge = 4;
 // A window counts no further than this anyway.
 constexpr auto kMostCounted = static_cast<std::uint64_t>(kMostUnits);
 
+std::string free_word(const ScriptCharge& charge) {
+  return charge.beyond ? "free " + std::to_string(*charge.beyond) + " " : "";
+}
+
 void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   const core::Rule& rule = *charge.ask.rule;
   const std::string alone = charge.ask.format == ValueFormat::redis_cell ? " redis-cell" : "";
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-  const std::string of = alone.empty() ? "burst " + std::to_string(burst) + " " : "";
+  const std::string of =
+      free_word(charge) + (alone.empty() || charge.beyond ? "burst " + std::to_string(burst) + " " : "");
   if (!charge.outside) {
     to.bulk(of + "gcra" + alone);
     to.number(interval);
@@ -44,7 +49,9 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));
 }
 
-void append_window(resp::Writer& to, const ScriptCheck& ask, const Outside& outside) {
+void append_window(resp::Writer& to, const ScriptCharge& charge) {
+  const ScriptCheck& ask = charge.ask;
+  const Outside outside = charge.outside.value_or(Outside{Cost{0}});
   const core::Rule& rule = *ask.rule;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool cost = outside.form != Outside::Form::remaining;
@@ -52,7 +59,7 @@ void append_window(resp::Writer& to, const ScriptCheck& ask, const Outside& outs
   const std::string word = rule.algorithm == Algorithm::fixed_window ? " fixed_window"
                            : rule.calendar != nullptr                ? " calendar"
                                                                      : " fixed_window_clock";
-  to.bulk((refunds ? "refund" : cost ? "charge" : "left") + word);
+  to.bulk(free_word(charge) + (refunds ? "refund" : cost ? "charge" : "left") + word);
   to.number(cost ? std::min(outside.units, kMostCounted) : limit - std::min(outside.units, limit));
   to.number(limit);
   if (rule.calendar != nullptr) return to.bulk(window_word(rule, ask.utc));
@@ -76,29 +83,39 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   to.number(charges.size());
   for (const ScriptCharge& each : charges) to.bulk(each.ask.key);
   for (const ScriptCharge& each : charges)
-    each.ask.rule->algorithm == Algorithm::gcra
-        ? append_gcra(to, each)
-        : append_window(to, each.ask, each.outside.value_or(Outside{Cost{0}}));
+    each.ask.rule->algorithm == Algorithm::gcra ? append_gcra(to, each) : append_window(to, each);
   if (now) to.bulk(time_word(*now));
+}
+
+std::optional<std::string> read_states(const resp::Value& reply, std::span<const ScriptCharge> charges,
+                                       ChargedStates& into) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstBefore + charges.size()) return not_ours(reply).value();
+  into.now = *now;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const auto state = read_state(reply.items[kFirstBefore + i], charges[i].ask, *now);
+    if (!state) return not_ours(reply).value();
+    into.before[i] = *state;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> read_charge(const resp::Value& reply, std::span<const ScriptCharge> charges,
                                        std::span<Decision> decisions, std::span<Charged> told) {
-  const std::optional<nanoseconds> now = decided_at(reply);
-  if (!now || reply.items.size() != kFirstBefore + charges.size()) return not_ours(reply).value();
+  ChargedStates states;
+  if (auto why = read_states(reply, charges, states)) return why;
   for (std::size_t i = 0; i < charges.size(); ++i) {
-    const auto& [ask, outside] = charges[i];
-    const std::optional<core::TwoWords> state = read_state(reply.items[kFirstBefore + i], ask, *now);
-    if (!state) return not_ours(reply).value();
+    const ScriptCheck& ask = charges[i].ask;
     core::TwoWords after;
-    if (outside) {
-      const core::Overdrawn overdrawn = core::overdraw(*ask.rule, *state, *now, *outside);
+    if (charges[i].outside) {
+      const core::Overdrawn overdrawn =
+          core::overdraw(*ask.rule, states.before[i], states.now, *charges[i].outside);
       told[i] = overdrawn;
       after = overdrawn.next;
     } else {
-      after = core::decide(*ask.rule, *state, *now, ask.cost).next;
+      after = core::decide(*ask.rule, states.before[i], states.now, ask.cost).next;
     }
-    decisions[i] = core::decide(*ask.rule, after, *now, Cost{0}).decision();
+    decisions[i] = core::decide(*ask.rule, after, states.now, Cost{0}).decision();
   }
   return std::nullopt;
 }

@@ -20,7 +20,7 @@
 --           of a give_back and a cap a second key may be named, the limit's line (reserve.lua): while that is there
 --           nothing goes back, because those who wait or hold count on what was owed before them
 --           or 'reset weir n', 'reset redis-cell': the keys are limits to forget, all of this one call; the last n of
---           them are the lines of limits, which go too and are not counted
+--           them are the lines of limits, and when their breaches are forgotten, which go too and are not counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
 --           time, s and us; for each limit its state before
 --           of a reset: how many keys had something to forget

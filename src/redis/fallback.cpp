@@ -125,7 +125,8 @@ core::Rule Fallback::scaled(const store::Limit& limit) {
   return rule;
 }
 
-bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Verb verb) {
+bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Verb verb,
+                     store::ChargeTerms* terms) {
   std::array<const store::Limit*, store::kMostChecks> whole{};
   std::vector<store::Limit> limits;
   limits.reserve(checks.size());
@@ -136,7 +137,7 @@ bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Ver
                                                         .when_full = whole[i]->when_full,
                                                         .penalty = whole[i]->penalty});
   }
-  store::Request request{.checks = checks, .verb = verb};
+  store::Request request{.checks = checks, .verb = verb, .charge = terms};
   store::Request* const batch[] = {&request};
   embedded_.submit(batch, {now, now});
   const bool passes = request.allowed();

@@ -39,8 +39,10 @@ class Fallback {
 
   // What needs no counting; nothing when it is to be counted.
   static std::optional<Decision> uncounted(const store::Limit& limit, Cost cost);
-  // Counts all or none, or looks; fills each check's decision and hash. Returns whether nothing stops them.
-  bool count(std::span<store::Check> checks, nanoseconds now, store::Verb verb = store::Verb::check);
+  // Counts all or none, looks, or charges by `terms`, with others_free; fills each check's decision and hash.
+  // Returns whether nothing stops them.
+  bool count(std::span<store::Check> checks, nanoseconds now, store::Verb verb = store::Verb::check,
+             store::ChargeTerms* terms = nullptr);
   // Reserves here: the id in `asked` is of this process, and dies with it. Fills the rest of `asked` too.
   struct Reserved {
     bool charged = false;

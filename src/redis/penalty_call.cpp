@@ -45,7 +45,7 @@ class RestCall final : public StoreCall {
     Decision told;
     if (result.cause != Cause::none) {
       in_.tally.refused(result.cause, result.error, now);
-    } else if (const auto read = read_rest(*result.value, check_.ask(), check_.limit.penalty); !read) {
+    } else if (const auto read = read_rest(*result.value, check_.ask()); !read) {
       in_.tally.refused(Cause::other, read.error(), now);
     } else {
       in_.known.hear_clock(*result.value, asked_, now);

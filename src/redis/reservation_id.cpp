@@ -100,4 +100,8 @@ std::string line_in_redis(std::string_view prefix, std::string_view state) {
   return name(prefix, slot_of(state), "line:", state);
 }
 
+std::string breaches_in_redis(std::string_view prefix, std::string_view state) {
+  return name(prefix, slot_of(state), "breaches:", state);
+}
+
 }  // namespace weir::redis

@@ -4,8 +4,8 @@
 //   22 characters, 128 bits that nobody can guess, as store::ReservationId; then 3, the slot of its keys
 //
 // All of a limit lies in the slot of its state, on every server: PREFIX{TAG}limit#line:NAME, where NAME is
-// that of the state, and PREFIX{TAG}limit#id:ID for a reservation. No state is ever named so
-// (kept_check.hpp).
+// that of the state, PREFIX{TAG}limit#breaches:NAME where its penalty grows, and PREFIX{TAG}limit#id:ID for a
+// reservation. No state is ever named so (kept_check.hpp).
 //
 // Pure functions, any thread.
 #pragma once
@@ -29,5 +29,6 @@ std::optional<std::uint16_t> slot_of_reservation(std::string_view id);
 std::string record_in_redis(std::string_view prefix, std::string_view id, std::uint16_t slot);
 // `name` is that of the state.
 std::string line_in_redis(std::string_view prefix, std::string_view name);
+std::string breaches_in_redis(std::string_view prefix, std::string_view name);
 
 }  // namespace weir::redis

@@ -23,9 +23,12 @@
 --           moment TIME
 --           pause TIME id length stem         nobody acts for that long; KEYS[1] is read by nobody, `stem` is what the
 --                                             names of records begin with before their ids; for each limit T and burst
---           rest TIME id length stem T burst need     a pause of one limit whose state denies those units, unless it is
---                                             paused
+--           rest TIME id length stem T burst need growing most    a pause of one limit whose state denies those units,
+--                                             unless it is paused. growing, in thousandths, above 1000: of length x
+--                                             growing^n, at most `most`; KEYS[1] says until when breaches count
 --           refund TIME                       and for each limit T, burst and ns: that much was not used after all
+--           holds TIME most stem              and for each limit 'slots' or 'rate': which holds are open; nobody reads
+--                                             KEYS[1]
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -42,8 +45,9 @@
 --           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
 --           of extend: 1; s; us; ns that the hold has now, 0 when none is open
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
---           of rest: the same; 0 instead of 1 when nothing has been done
+--           of rest: the same, and ns: how long the pause is; 0 instead of 1 when nothing has been done
 --           of refund: 1; s; us; for each limit its state before, and ns: the least that is owed after it, -1: all
+--           of holds: 1; s; us; for each its id, units, ns until its moment and until its end
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
 -- states, one after the other; T is 0 where it has a slot, and where a window has counted it, whose epoch follows a
@@ -324,8 +328,8 @@ local function end_by_now(its, stem)
     local text = call('ZRANGEBYSCORE', line, 0, 0)[1]
     local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
     if epoch ~= part.epoch then return nil end
-    local pause, all = match(more, '^ (%d+) (%d+) ')
-    part.line_key, part.line_text = line, text
+    local pause, all, shift = match(more, '^ (%d+) (%d+) (%-?%d+) ')
+    part.line_key, part.line_text, part.line_shift = line, text, (shift or 0) + 0
     return {key = line, pause = pause or '0', all = (all or 0) + 0}
   end)
 end
@@ -1090,6 +1094,20 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     return floor((state.tat - 1) / state.T) + 1 + floor(need / T) > burst
   end
 
+  -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
+  local function breach(length, growing, most)
+    local forgotten = match(call('GET', KEYS[1]) or '', '^weir1n (%d+)$')
+    local n = min(max(ceil((forgotten and from_now(forgotten) or 0) / most), 0), 1000)
+    local digits = digits_of(min(n + 1, 1000) * most)
+    call('SET', KEYS[1], 'weir1n ' .. digits, 'PXAT', expiry(pair(digits)))
+    local factor, power = 1, growing
+    while n > 0 do
+      if n % 2 == 1 then factor = factor * power end
+      n, power = floor(n / 2), power * power
+    end
+    return floor(min(length * factor, most))
+  end
+
   local answer = {1, time[1], time[2]}
   for i = 1, count do
     if not read_state(i) then return no_state(i) end
@@ -1098,8 +1116,10 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   if ARGV[1] == 'rest' then
     local line = read_line(1)
     if line and is_paused(line) or not denies(states[1], ARGV[6], ARGV[7] + 0, ARGV[8] + 0) then
-      return {0, time[1], time[2], states[1].text, '0'}
+      return {0, time[1], time[2], states[1].text, '0', '0'}
     end
+    if ARGV[9] + 0 > 1000 then length = breach(length, ARGV[9] / 1000, ARGV[10] + 0) end
+    answer[6] = int(length)
   end
   for i = 1, count do
     local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]
@@ -1182,6 +1202,65 @@ if ARGV[1] == 'refund' then
       if line and from_now(line.tat) > after then line.tat = states[i].digits or '0' end
     end
     if line then write_line(line) end
+  end
+  return answer
+end
+
+if ARGV[1] == 'holds' then
+  local MOST_HOLDS = 1024  -- of each limit those that end first
+  local most, stem = ARGV[3] + 0, ARGV[4]
+  local costs, ids = {}, {}
+  local function add(id, units)
+    if not costs[id] then ids[#ids + 1] = id end
+    costs[id] = max(costs[id] or 0, units + 0)
+  end
+  for i = 1, count do
+    if ARGV[4 + i] == 'slots' then
+      if not read_slots(i, stem, 1) then return no_state(i) end
+      for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i], '-inf', '+inf', 'LIMIT', 0, MOST_HOLDS)) do
+        add(sub(member, 8), 1)
+      end
+    else
+      if not read_state(i) then return no_state(i) end
+      local line = read_line(i)
+      if line then
+        end_holds(line, true)
+        write_line(line)
+        for _, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS), MOST_HOLDS)) do
+          add(match(member, '^o(%S+) %d+ (%d+) '))
+        end
+      end
+    end
+  end
+
+  -- By the moments that they were granted.
+  local open = {}
+  for _, id in ipairs(ids) do
+    local moment = match(call('GET', stem .. id) or '', '^weir1r (%d+) %d+ %d+ 1 ')
+    if moment then open[#open + 1] = {id = id, moment = moment} end
+  end
+  table.sort(open, function(a, b)
+    return a.moment < b.moment or a.moment == b.moment and a.id < b.id
+  end)
+
+  local function moment_by_now(its, id)
+    local latest = #its.parts == 0 and max(from_now(its.moment), 0) or 0
+    for _, part in ipairs(its.parts) do
+      local kept = part.line_key and from_now(its.moment) - part.shift
+      if kept and call('ZSCORE', part.line_key, format('m%s %d %s', id, part.number, digits_of(kept))) then
+        latest = max(latest, kept + part.line_shift)
+      end
+    end
+    return latest
+  end
+  local answer = {1, time[1], time[2]}
+  for i = 1, min(most, #open) do
+    local id = open[i].id
+    local its = read_record(stem .. id)
+    local ends = end_by_now(its, stem)
+    if ends > 0 then
+      for _, word in ipairs({id, int(costs[id]), int(moment_by_now(its, id)), int(ends)}) do answer[#answer + 1] = word end
+    end
   end
   return answer
 end

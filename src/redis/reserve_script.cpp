@@ -245,15 +245,16 @@ void append_moment(std::string& out, std::string_view prefix, std::string_view r
 
 namespace {
 
-// Up to the name of what is asked, which has `words` after it. Nobody reads the first of its keys.
+// Up to the name of what is asked, which has `words` after it. Nobody reads the first of its keys, unless it
+// is said.
 void append_keys(resp::Writer& to, std::string_view prefix, std::span<const ScriptCheck> asks,
-                 std::string_view what, std::size_t words) {
+                 std::string_view what, std::size_t words, std::string_view first = {}) {
   const std::size_t keys = 1 + 2 * asks.size();
   to.array(3 + keys + 1 + words);
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
-  to.bulk(asks[0].key);
+  to.bulk(first.empty() ? std::string_view(asks[0].key) : first);
   for (const ScriptCheck& each : asks) {
     to.bulk(each.key);
     to.bulk(line_in_redis(prefix, each.key));
@@ -261,11 +262,9 @@ void append_keys(resp::Writer& to, std::string_view prefix, std::span<const Scri
   to.bulk(what);
 }
 
-// The words that a pause and a rest have in common; of each ask, T and burst follow.
-void append_pausing(resp::Writer& to, std::string_view verb, std::string_view prefix,
-                    std::span<const ScriptCheck> asks, std::string_view id, nanoseconds length,
-                    std::optional<nanoseconds> now) {
-  append_keys(to, prefix, asks, verb, 4 + 2 * asks.size() + (verb == "rest" ? 1 : 0));
+// The words that a pause and a rest have in common, after its name; of each ask, T and burst follow.
+void append_pausing(resp::Writer& to, std::string_view prefix, std::span<const ScriptCheck> asks,
+                    std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
   append_when(to, now);
   to.bulk(id);
   to.number(static_cast<std::uint64_t>(length.count()));
@@ -281,7 +280,8 @@ void append_pausing(resp::Writer& to, std::string_view verb, std::string_view pr
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                   std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_pausing(to, "pause", prefix, asks, id, length, now);
+  append_keys(to, prefix, asks, "pause", 4 + 2 * asks.size());
+  append_pausing(to, prefix, asks, id, length, now);
 }
 
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
@@ -299,10 +299,23 @@ void append_refund(std::string& out, std::string_view prefix, std::span<const Sc
 }
 
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
-                 nanoseconds length, std::optional<nanoseconds> now) {
+                 const core::PenaltyTerms& penalty, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_pausing(to, "rest", prefix, {&ask, 1}, id, length, now);
+  append_keys(to, prefix, {&ask, 1}, "rest", 9, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
+  append_pausing(to, prefix, {&ask, 1}, id, penalty.time, now);
   to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
+  to.number(penalty.growing);
+  to.number(static_cast<std::uint64_t>(penalty.most.count()));
+}
+
+void append_holds(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::size_t most, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  append_keys(to, prefix, asks, "holds", 3 + asks.size());
+  append_when(to, now);
+  to.number(std::uint64_t{most});
+  to.bulk(record_in_redis(prefix, "", slot_of(asks[0].key)));
+  for (const ScriptCheck& each : asks) to.bulk(core::counts_slots(each.rule->algorithm) ? "slots" : "rate");
 }
 
 namespace {
@@ -542,17 +555,32 @@ std::optional<std::string> read_pause(const Value& reply, std::span<const Script
   return std::nullopt;
 }
 
-tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCheck& ask,
-                                              nanoseconds length) {
+tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCheck& ask) {
   const std::optional<nanoseconds> now = decided_at(reply);
-  if (!now || reply.items.size() != kFirstOfPause + 2) return not_ours(reply);
+  if (!now || reply.items.size() != kFirstOfPause + 3) return not_ours(reply);
   const auto state = read_state(reply.items[kFirstOfPause], ask, *now);
   const auto by = number_in<std::uint64_t>(reply.items[kFirstOfPause + 1].text);
-  if (!state || !by) return not_ours(reply);
+  const auto length = number_in<std::int64_t>(reply.items[kFirstOfPause + 2].text);
+  if (!state || !by || !length) return not_ours(reply);
   const bool rests = reply.items[0].integer == 1;
   const core::TwoWords next =
-      rests ? core::overdraw(*ask.rule, *state, *now, Pause{length}, *by).next : *state;
+      rests ? core::overdraw(*ask.rule, *state, *now, Pause{nanoseconds{*length}}, *by).next : *state;
   return core::decide(*ask.rule, next, *now, ask.cost).decision();
+}
+
+tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const Value& reply) {
+  constexpr std::size_t kWords = 4;
+  const std::size_t words = reply.items.size() - std::min(reply.items.size(), kFirstOfPause);
+  if (!decided_at(reply) || words % kWords != 0) return not_ours(reply);
+  std::vector<store::OpenHold> open;
+  for (std::size_t at = kFirstOfPause; at < reply.items.size(); at += kWords) {
+    const auto cost = number_in<std::uint64_t>(reply.items[at + 1].text);
+    const auto wait = number_in<std::int64_t>(reply.items[at + 2].text);
+    const auto ends = number_in<std::int64_t>(reply.items[at + 3].text);
+    if (!cost || !wait || !ends) return not_ours(reply);
+    open.push_back({std::string(reply.items[at].text), *cost, nanoseconds{*wait}, nanoseconds{*ends}});
+  }
+  return open;
 }
 
 std::optional<std::string> read_refund(const Value& reply, std::span<const ScriptCheck> asks,

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/overdraft.hpp"
+#include "core/penalty.hpp"
 #include "redis/script.hpp"
 #include "resp/value.hpp"
 #include "store/slots.hpp"
@@ -112,12 +113,18 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
                   std::string_view id, std::chrono::nanoseconds length,
                   std::optional<std::chrono::nanoseconds> now = {});
 
-// A pause of the key of `ask`, unless it denies what is asked no more, or rests already.
+// A pause of the key of `ask`, unless it denies what is asked no more, or rests already; longer each time
+// where the penalty grows.
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
-                 std::chrono::nanoseconds length, std::optional<std::chrono::nanoseconds> now = {});
+                 const core::PenaltyTerms& penalty, std::optional<std::chrono::nanoseconds> now = {});
 // That many units of each ask's cost were not used after all; keys as of a pause.
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                    std::optional<std::chrono::nanoseconds> now = {});
+
+// Which holds of the asks' states are open, that many at most; keys as of a pause.
+void append_holds(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::size_t most, std::optional<std::chrono::nanoseconds> now = {});
+tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const resp::Value& reply);
 
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
@@ -135,8 +142,7 @@ std::optional<std::string> read_pause(const resp::Value& reply, std::span<const 
                                       std::chrono::nanoseconds length, std::span<Decision> decisions,
                                       std::span<Charged> told);
 // What the ask is told then by its rule, whether the key has been made to rest or not.
-tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask,
-                                              std::chrono::nanoseconds length);
+tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask);
 std::optional<std::string> read_refund(const resp::Value& reply, std::span<const ScriptCheck> asks,
                                        std::span<Decision> decisions, std::span<Charged> told);
 

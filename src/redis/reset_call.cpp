@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 
+#include "redis/reservation_id.hpp"
 #include "redis/script.hpp"
 #include "redis/store_calls.hpp"
 
@@ -29,16 +30,18 @@ class ResetCall final : public StoreCall {
  public:
   ResetCall(StoreParts& in, std::shared_ptr<Reset> reset) : StoreCall(in), reset_(std::move(reset)) {}
 
-  void add(std::uint64_t hash, Fallback::Hashes local, std::string name) {
-    keys_.push_back({hash, local});
+  void add(std::uint64_t hash, Fallback::Hashes local, std::string name, bool grows) {
+    keys_.push_back({hash, local, grows});
     names_.push_back(std::move(name));
   }
   void send(std::unique_ptr<Call> self, nanoseconds now) {
     asked_ = std::min(names_.size(), kMostReset);
     const std::span<const std::string> names = std::span(names_).last(asked_);
     std::vector<std::string> lines;
-    for (const std::string& name : names) {
-      if (in_.endpoint.format == ValueFormat::weir) lines.push_back(in_.line_of(name));
+    for (std::size_t i = 0; i < asked_ && in_.endpoint.format == ValueFormat::weir; ++i) {
+      lines.push_back(in_.line_of(names[i]));
+      if (keys_[keys_.size() - asked_ + i].grows)
+        lines.push_back(breaches_in_redis(in_.endpoint.prefix, names[i]));
     }
     std::string command;
     append_reset(command, names, lines, in_.endpoint.format);
@@ -78,6 +81,7 @@ class ResetCall final : public StoreCall {
   struct Key {
     std::uint64_t hash;
     Fallback::Hashes local;
+    bool grows;  // its penalty does
   };
   std::shared_ptr<Reset> reset_;
   std::vector<Key> keys_;
@@ -98,7 +102,8 @@ void reset(StoreParts& in, Request& request, nanoseconds now) {
     std::string name = key_in_redis(in.endpoint.prefix, check);
     auto& call = calls[in.slot(name)];
     if (!call) call = std::make_unique<ResetCall>(in, its);
-    call->add(hash, in.fallback.hashes_of(*check.limit, check.key), std::move(name));
+    call->add(hash, in.fallback.hashes_of(*check.limit, check.key), std::move(name),
+              check.limit->penalty.grows());
   }
   if (calls.empty()) return finish(request);
   its->open = calls.size();

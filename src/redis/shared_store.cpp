@@ -45,8 +45,30 @@ void SharedStore::submit(std::span<Request* const> batch, store::Arrival when) {
   parts_.wake();
 }
 
+namespace {
+
+class AskedCall final : public Call {
+ public:
+  explicit AskedCall(std::function<void(const Result&)> told) : told_(std::move(told)) {}
+  void answered(std::unique_ptr<Call>, const Result& result) override { told_(result); }
+
+ private:
+  std::function<void(const Result&)> told_;
+};
+
+}  // namespace
+
+void SharedStore::ask(std::string_view key, std::string command, nanoseconds patience,
+                      std::function<void(const Call::Result&)> told) {
+  const nanoseconds now = parts_.clock();
+  parts_.client.call(std::make_unique<AskedCall>(std::move(told)), parts_.slot(key), std::move(command),
+                     now + patience, now, Rank::kept);
+  parts_.wake();
+}
+
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reset) return reset(parts_, request, now);
+  if (request.verb == Verb::holds) return holds(parts_, request, now);
   if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment ||
       request.verb == Verb::extend)
     return undo(parts_, request, now);

@@ -27,9 +27,12 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/clock_function.hpp"
+#include "redis/call.hpp"
 #include "redis/store_parts.hpp"
 #include "redis/ticket.hpp"
 #include "store/embedded_store.hpp"
@@ -60,6 +63,12 @@ class SharedStore final : public store::Store {
   // called again soon.
   bool end_leases(bool all);
   bool has_leases() const { return parts_.known.has_leases(); }
+
+  // Asks what does not decide, of the node of that key: `told` is called once, on this thread, with
+  // the answer or why there is none by then.
+  void ask(std::string_view key, std::string command, nanoseconds patience,
+           std::function<void(const Call::Result&)> told);
+  const std::string& prefix() const { return parts_.endpoint.prefix; }
 
   Client& client() { return parts_.client; }
   const Client& client() const { return parts_.client; }

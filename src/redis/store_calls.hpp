@@ -6,8 +6,10 @@
 //   take_call.cpp       as much of several limits as there is
 //   reserve_call.cpp    what is charged for a later moment
 //   charge_call.cpp     what is charged afterwards
+//   others_free_call.cpp  the same, where those that are over leave the others free
 //   penalty_call.cpp    the rest after a breach
 //   undo_call.cpp       what ends a reservation: it is cancelled, or settled
+//   holds_call.cpp      which holds are open
 //   reset_call.cpp      keys that are to be forgotten
 //   give_back_call.cpp  what is given back: of requests, and of leases
 //
@@ -77,8 +79,10 @@ void check_jointly(StoreParts& in, store::Request& request, std::chrono::nanosec
 void take(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void charge_others_free(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void holds(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 
 // The request has its answer. One that is denied has it when the keys that it has breached rest; `checks` are
 // its own, null for one that the store has not decided.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "redis/charge_script.hpp"
+#include "redis/overrides_script.hpp"
 #include "redis/reservation_id.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
@@ -24,7 +25,7 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
       ids(options.random(), options.random()),
       client({endpoint,
               {std::string(check_script()), std::string(reserve_script()), std::string(charge_script()),
-               std::string(take_script())}},
+               std::string(take_script()), std::string(overrides_script())}},
              {.seed = options.random().k0,
               .silence = options.deadline,
               .read_time = [](const resp::Value& value) { return decided_at(value); },

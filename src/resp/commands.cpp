@@ -54,6 +54,8 @@ constexpr std::array kCommands = {
             "id [actual | limit=units,...]: charges a reservation what it turned out to cost"},
     Command{"WEIR.EXTEND", 3, kNoKeys, Flags::none, Role::decide, ask_extend, nullptr,
             "id ms: gives an open hold another end, that many milliseconds from now"},
+    Command{"WEIR.HOLDS", -4, kNoKeys, Flags::none, Role::operate, ask_holds, nullptr,
+            "which holds are open, the oldest first: [COUNT n] LIMIT name AS attribute=value ..."},
     Command{"WEIR.CHARGE", -3, kNoKeys, Flags::none, Role::decide, ask_charge, nullptr,
             "what happened outside: [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] "
             "key rule ..., or "

@@ -201,6 +201,8 @@ bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_moment(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_extend(Pipeline& pipeline, Arguments words, bool silent);
+// holds_command.cpp
+bool ask_holds(Pipeline& pipeline, Arguments words, bool silent);
 // charge_command.cpp
 bool ask_charge(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_refund(Pipeline& pipeline, Arguments words, bool silent);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
+#include <vector>
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -53,6 +55,25 @@ TEST(Commands, a_row_says_what_it_needs) {
   EXPECT_TRUE(find_command("ECHO")->takes(2));
   EXPECT_FALSE(find_command("ECHO")->takes(1));
   EXPECT_FALSE(find_command("ECHO")->takes(3));
+}
+
+TEST(Commands, a_row_says_who_may) {
+  for (const Command& each : listed_commands()) {
+    EXPECT_EQ(each.role == steering::Role::none, has(each.flags, Flags::before_auth)) << each.name;
+    std::string names;
+    for (const Subcommand& its : each.subcommands) {
+      names += (names.empty() ? "" : "|") + std::string(its.name);
+      EXPECT_NE(its.run, nullptr) << names;
+      const std::array<std::string_view, 2> words = {each.name, its.name};
+      EXPECT_EQ(each.needs(words), its.role) << names;
+    }
+    EXPECT_TRUE(names.empty() || each.summary.starts_with(names + ": ")) << each.name << " " << names;
+  }
+  const std::vector<std::string_view> kill = {"client", "Kill"};
+  EXPECT_EQ(find_command("CLIENT")->needs(kill), steering::Role::operate);
+  const std::vector<std::string_view> unknown = {"client", "none"};
+  EXPECT_EQ(find_command("CLIENT")->needs(unknown), steering::Role::decide);
+  EXPECT_EQ(find_command("CLIENT")->needs(std::span(unknown).first(1)), steering::Role::decide);
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ bool is_name(std::string_view name) {
 }
 
 using service::Logins;
-using Reply = std::function<void(Caller&, Writer&)>;
+using OnLogin = std::function<void(Caller&, Writer&)>;
 
 // A right password is answered at once, unless too many wrong ones come from the same address: nobody can
 // lock out a client elsewhere that knows it. A wrong one is answered late.
-void tell(const Logins::Told& told, Caller& caller, Writer& to, const Reply& reply) {
+void tell(const Logins::Ruling& told, Caller& caller, Writer& to, const OnLogin& reply) {
   switch (told.outcome) {
     case Logins::Outcome::in:
       caller.take(told.login);
@@ -49,7 +49,7 @@ void tell(const Logins::Told& told, Caller& caller, Writer& to, const Reply& rep
 // A password that is compared with its hash is answered later, and nothing else of the connection runs
 // before.
 void log_in(RunningCommand& call, std::optional<std::string_view> user, std::string_view secret,
-            Reply reply) {
+            OnLogin reply) {
   Caller& caller = call.caller;
   const Logins::Shown shown{.user = user ? std::optional(std::string(*user)) : std::nullopt,
                             .secret = std::string(secret),
@@ -58,22 +58,22 @@ void log_in(RunningCommand& call, std::optional<std::string_view> user, std::str
   Writer to = call.reply();
   if (const auto told = logins.judge(shown)) return tell(*told, caller, to, reply);
   if (!call.deferred.possible()) return call.fail("ERR no password can be compared here");
-  call.deferred.ask<Logins::Told>(
+  call.deferred.ask<Logins::Ruling>(
       call.silent(),
-      [&logins, shown](const std::function<void(Logins::Told)>& told) { logins.check(shown, told); },
-      [&caller, reply = std::move(reply)](Writer& late, const Logins::Told& told) {
+      [&logins, shown](const std::function<void(Logins::Ruling)>& told) { logins.check(shown, told); },
+      [&caller, reply = std::move(reply)](Writer& late, const Logins::Ruling& told) {
         tell(told, caller, late, reply);
       });
 }
 
 // What HELLO sets, once it is known that its caller may.
-struct Greeting {
+struct HelloTerms {
   int protocol;
   std::string name;
   std::chrono::milliseconds store_deadline;
 };
 
-void greet(const Greeting& greeting, Caller& caller, Writer& to) {
+void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
   if (!caller.authenticated()) {
     return to.error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
@@ -133,7 +133,7 @@ void run_quit(RunningCommand& call) {
 void run_reset_connection(RunningCommand& call) {
   call.transaction.discard();
   Caller& caller = call.caller;
-  caller.take(call.service.logins.at_first(caller.peer.certificate));
+  caller.take(call.service.logins.at_first(caller.peer.certificate, false));
   caller.name.clear();
   caller.protocol = 2;
   caller.replies = Replies::on;
@@ -170,7 +170,7 @@ void run_hello(RunningCommand& call) {
       return call.fail("ERR Syntax error in HELLO option '" + option.substr(0, 32) + "'");
     }
   }
-  const Greeting greeting{protocol, std::string(name), call.service.options().store_deadline};
+  const HelloTerms greeting{protocol, std::string(name), call.service.options().store_deadline};
   if (shown && call.service.logins.takes_passwords())
     return log_in(call, shown->first, shown->second,
                   [greeting](Caller& who, Writer& to) { greet(greeting, who, to); });

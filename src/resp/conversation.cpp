@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/packed.hpp"
+
 namespace weir::inline v0_1::resp {
 
 Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer peer,
@@ -11,8 +13,9 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
       pipeline_(loop, caller_.peer.id + 1, resume),
       deferred_(clients, std::move(resume)) {
   caller_.actor.address = caller_.peer.address;
+  pipeline_.asking().come_from(address_of(caller_.peer));
   caller_.actor.protocol = "resp";
-  caller_.take(service.logins.at_first(caller_.peer.certificate));
+  caller_.take(service.logins.at_first(caller_.peer.certificate, false));
 }
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {
@@ -228,6 +231,40 @@ void Conversation::describe(net::ClientInfo& client) const {
   client.command = last_ != nullptr ? lower(last_->name) : "NULL";
   client.waits = pipeline_.asking().acquiring();
   if (transaction_.open()) client.queued = static_cast<std::int64_t>(transaction_.queued());
+}
+
+std::optional<std::string> Conversation::hand_over() const {
+  if (caller_.closing || caller_.guessed) return std::nullopt;
+  core::Packing out;
+  out.number(static_cast<std::uint64_t>(caller_.most));
+  out.number(static_cast<std::uint64_t>(caller_.login.role));
+  out.text(caller_.login.user);
+  out.text(caller_.login.by);
+  out.text(caller_.name);
+  out.number(static_cast<std::uint64_t>(caller_.protocol));
+  out.number(static_cast<std::uint64_t>(caller_.replies));
+  pipeline_.asking().pack_holds(out);
+  return out.take();
+}
+
+bool Conversation::take_over(std::string_view state) {
+  core::Unpacking in(state);
+  constexpr auto kMost = static_cast<std::uint64_t>(steering::Role::admin);
+  const std::uint64_t most = in.number();
+  const std::uint64_t role = in.number();
+  if (most > kMost || role > kMost) return false;
+  caller_.most = static_cast<steering::Role>(most);
+  service::Login login{.role = static_cast<steering::Role>(role)};
+  login.user = in.text();
+  login.by = in.text();
+  caller_.take(std::move(login));
+  caller_.name = in.text();
+  caller_.protocol = in.number() == 3 ? 3 : 2;
+  const std::uint64_t replies = in.number();
+  if (replies > static_cast<std::uint64_t>(Replies::skip_this)) return false;
+  caller_.replies = static_cast<Replies>(replies);
+  pipeline_.asking().take_over_holds(in);
+  return in.is_whole();
 }
 
 }  // namespace weir::resp

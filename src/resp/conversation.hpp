@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,9 @@ class Conversation final : public net::Conversation {
     return asked_ + transaction_.kept() + parser_.kept() + pipeline_.asking().kept_for_holds();
   }
   void describe(net::ClientInfo& client) const override;
+  std::optional<std::string> hand_over() const override;
+  void leave() override { pipeline_.asking().leave(); }
+  bool take_over(std::string_view state) override;
 
  private:
   bool goes_on(const std::string& out) const {

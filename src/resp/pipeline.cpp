@@ -7,6 +7,7 @@
 
 #include "core/utc_text.hpp"
 #include "limits/explain.hpp"
+#include "limits/scalars.hpp"
 #include "resp/limits_words.hpp"
 
 namespace weir::inline v0_1::resp {
@@ -55,8 +56,9 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       to.bulk(name);
       to.integer(value);
     };
-    const bool rests = each.penalty.count() > 0;
-    to.array(18 + (rests ? 2 : 0) + (each.refunds ? 2 : 0) + (each.steered ? 8 : 0));
+    const core::PenaltyTerms& penalty = each.penalty;
+    to.array(18 + (penalty ? 2 : 0) + (penalty.grows() ? 4 : 0) + (each.refunds ? 2 : 0) +
+             (each.steered ? 8 : 0));
     text("limit", each.limit);
     text("window", each.window);
     text("key", each.key);
@@ -67,7 +69,11 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
     number("remaining", each.decision ? each.decision->remaining : -1);
     number("retry_after_ms",
            each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
-    if (rests) number("penalty_ms", ceil_to_ms(each.penalty));
+    if (penalty) number("penalty_ms", ceil_to_ms(penalty.time));
+    if (penalty.grows()) {
+      text("penalty_growing", limits::thousandths(penalty.growing));
+      number("penalty_most_ms", ceil_to_ms(penalty.most));
+    }
     if (each.refunds) text("refunds", "true");
     if (!each.steered) continue;
     number("override", static_cast<std::int64_t>(each.steered->number));
@@ -137,6 +143,9 @@ void Pipeline::write(Writer& to, Question& question) {
       break;
     case ReplyForm::refunded:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.charge->told.charged));
+      break;
+    case ReplyForm::holds:
+      if (!question.silent) write_holds(to, question);
       break;
     case ReplyForm::settled:
       loop_.asker.service().counters.drop(question.reservation->dropped);

@@ -29,6 +29,7 @@ enum class ReplyForm : std::uint8_t {
   cancelled,    // the units that went back
   charged,      // WEIR.CHARGE's four integers, and of which limit they are
   refunded,     // how many units were given back
+  holds,        // WEIR.HOLDS' rows
   settled,      // the milliseconds until one more unit would be admitted, or that a hold has
 };
 
@@ -80,6 +81,7 @@ class Pipeline {
   void write_fields(Writer& to, const service::Question& question, const limits::Set* set);
   void write_explanation(Writer& to, const service::Question& question);
   void write_charged(Writer& to, const service::Question& question);
+  static void write_holds(Writer& to, const service::Question& question);  // holds_command.cpp
 
   RespLoop& loop_;
   service::Asking asking_;

@@ -205,6 +205,7 @@ void Batch::tell(const service::Question& question) {
   const Form form = form_of(question.form);
   if (form == Form::held) return tell_held(question);
   if (form == Form::settled) return tell_settled(question);
+  if (form == Form::jointly) return tell_parts(question);
   const bool by_file = form == Form::by_file || form == Form::whether;
   const bool asked = by_file || form == Form::by_tree;
   telling_.by_fallback =
@@ -225,6 +226,15 @@ void Batch::tell(const service::Question& question) {
     tell_tree(question, message);
   }
   if ((question.form & kLast) != 0) tell_descriptor(message);
+}
+
+void Batch::tell_parts(const service::Question& question) {
+  for (std::size_t i = 0; i < question.checks.size(); ++i) {
+    service::Question& part = *question.more->parts[i];
+    part.source = question.source;
+    part.fault = question.fault;
+    part.checks[0].decision = question.checks[i].decision;
+  }
 }
 
 void Batch::tell_held(const service::Question& question) {

@@ -67,6 +67,7 @@ class Batch {
   void take_back(grpc::GrpcCall& call, Wrong wrong, std::size_t questions, std::size_t tree_limits);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
   void tell(const service::Question& question);
+  static void tell_parts(const service::Question& question);
   void tell_held(const service::Question& question);
   void tell_settled(const service::Question& question);
   void reply_reserved(grpc::GrpcCall& call, bool over, std::string_view id);

@@ -95,10 +95,7 @@ void Conversation::look_at_time(nanoseconds now) {
     go_away(now);
     ends_at_ = now + loop_.options.grace;
   }
-  if (connection_.leaving() && now - told_to_leave_at_ >= kUnderstands) {
-    connection_.take_no_more();
-    more_ = true;
-  }
+  if (connection_.leaving() && now - told_to_leave_at_ >= kUnderstands) take_no_more();
   if (now >= ends_at_) over_ = more_ = true;
   if (health_.look()) more_ = true;
 }
@@ -107,6 +104,11 @@ bool Conversation::say_goodbye() {
   health_.end();
   go_away(service_.now());
   return true;
+}
+
+void Conversation::take_no_more() {
+  connection_.take_no_more();
+  more_ = true;
 }
 
 void Conversation::go_away(nanoseconds now) {

@@ -34,6 +34,7 @@ class Conversation final : public net::Conversation, private grpc::Services {
   bool trusted() const override { return true; }
   void look_at_time(std::chrono::nanoseconds now) override;
   bool say_goodbye() override;
+  void take_no_more() override;
   bool unfinished() const override { return connection_.owed(); }
   bool late() const override { return false; }
   std::size_t kept() const override;

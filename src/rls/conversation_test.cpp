@@ -1,8 +1,11 @@
 #include "rls/conversation.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
@@ -102,6 +105,22 @@ rls:
     return service.limits->reload().empty();
   }
 
+  static constexpr std::string_view kTrees = R"(domain: tree
+descriptors:
+  - { key: one, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: many, rate_limit: { unit: day, requests_per_unit: 9 } }
+)";
+  bool read_trees() {
+    const std::string path = testing::TempDir() + "weir-rls-conversation-" + std::to_string(getpid());
+    std::filesystem::create_directories(path);
+    std::ofstream(path + "/tree.yaml") << kTrees;
+    service.descriptors = std::make_unique<service::DescriptorsInForce>(
+        service::DescriptorsInForce::Options{.path = path, .wall_clock = service.options().wall_clock});
+    const bool read = service.descriptors->reload().empty();
+    std::filesystem::remove_all(path);
+    return read;
+  }
+
   struct Talk {
     Talk(RlsConversationTest& test, RlsLoop& loop)
         : of(test), conversation(test.service, loop, {7, "test"}, [this] { ++resumed; }) {}
@@ -141,7 +160,7 @@ rls:
   store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
   service::Service service{{.clock = [this] { return now; }, .wall_clock = [] { return 1'700'000'000s; }},
                            embedded.table()};
-  const bool has_limits = read_limits();  // before the loops, which look for them
+  const bool has_limits = read_limits() && read_trees();  // before the loops, which look for them
   RlsOptions options;
   RlsCounts counts;
   RlsLoop near{service, embedded, false, options, counts};
@@ -195,6 +214,37 @@ TEST_F(RlsConversationTest, what_is_open_when_the_connection_goes_is_cancelled) 
     talk.go_on();
   }
   EXPECT_EQ(late.cancelled, 2);
+}
+
+TEST_F(RlsConversationTest, descriptors_of_which_one_may_leave_the_others_free_are_one_question) {
+  options.others_free = true;
+  Talk talk(*this, far);
+  const std::string both = message("tree", {{"one", "a"}, {"other", "a"}, {"many", "a"}});
+  const std::int32_t first = talk.send(both);
+  const std::int32_t second = talk.send(both);
+  const std::int32_t alone = talk.send(message("tree", {{"other", "a"}, {"many", "a"}}));
+  talk.go_on();
+  ASSERT_EQ(late.kept.size(), 3U);
+  EXPECT_EQ(late.kept[0]->checks.size(), 2U);
+  EXPECT_TRUE(late.kept[0]->charge->others_free);
+  EXPECT_FALSE(late.kept[2]->charge->others_free) << "nothing is to be left free";
+  for (std::size_t i = 0; i < 3; ++i) late.answer(i);
+  talk.go_on();
+  EXPECT_EQ(talk.told(first), "OK: OK 1 4 in 85400s, OK, OK 9 4 left 8 in 85400s");
+  EXPECT_EQ(talk.told(second), "OVER: OVER 1 4 in 85400s, OK, OK 9 4 left 8 in 85400s");
+  EXPECT_EQ(talk.told(alone), "OK: OK, OK 9 4 left 7 in 85400s");
+
+  const std::int32_t down = talk.send(both);
+  talk.go_on();
+  late.answer(3, Fault::store_down);
+  talk.go_on();
+  EXPECT_EQ(talk.told(down), "14 nobody could decide");
+  {
+    Talk gone(*this, far);
+    gone.send(both);
+    gone.go_on();
+  }
+  EXPECT_EQ(late.cancelled, 1);
 }
 
 // A message of Reserve, or with an id of Commit.

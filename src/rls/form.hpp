@@ -12,6 +12,7 @@ enum class Form : std::uint8_t {
   by_file,    // what the store says
   whether,    // the same, where it was asked whether one more unit would fit
   by_tree,    // the same
+  jointly,    // the same, of several descriptors: questions that follow tell it
   held,       // Kuadrant's Reserve
   settled,    // its Commit, of a hold
 };

@@ -23,4 +23,11 @@ std::optional<std::chrono::nanoseconds> Holds::next() const {
   return ends_.begin()->first;
 }
 
+void Holds::pack(core::Packing& to) const {
+  for (const auto& [ends, id] : ends_) {
+    to.number(static_cast<std::uint64_t>(ends.count()));
+    to.text(id);
+  }
+}
+
 }  // namespace weir::rls

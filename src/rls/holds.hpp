@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/clock_function.hpp"
+#include "core/packed.hpp"
 #include "service/hold_ender.hpp"
 #include "store/store.hpp"
 
@@ -35,6 +36,8 @@ class Holds {
   // Ends those whose time is over, some at a time.
   void end_due(std::chrono::nanoseconds now);
   std::optional<std::chrono::nanoseconds> next() const;
+  // For another process of this machine, which then ends them.
+  void pack(core::Packing& to) const;
 
  private:
   service::HoldEnder ender_;

@@ -85,7 +85,8 @@ std::string_view sentence_of(Wrong wrong) {
     case Wrong::windows:
       return "a window cannot be held: Reserve and Commit need limits of gcra";
     case Wrong::limits:
-      return "more than 16 limits are to be held";
+      return "more than 16 limits are to be held, or are met by descriptors of which one leaves the others "
+             "free";
     case Wrong::utf8:
       return "a text of a descriptor is not UTF-8";
     case Wrong::key_size:

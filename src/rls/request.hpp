@@ -39,7 +39,7 @@ enum class Wrong : std::uint8_t {
   unit,
   key_twice,
   attribute,  // a limit of the limits file cannot take it
-  limits,     // of what is to be held
+  limits,     // of what is decided jointly, or is to be held
 };
 constexpr Wrong kFirstBad = Wrong::utf8;
 constexpr std::size_t kWrongs = static_cast<std::size_t>(Wrong::limits) + 1;

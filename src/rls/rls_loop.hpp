@@ -40,6 +40,7 @@ struct RlsOptions {
   bool metadata = false;            // what was asked, for Envoy's other filters
   bool shadow = false;              // the overall code is OK, whatever those of the descriptors are
   bool quota = false;               // all limits of the trees are in quota mode
+  bool others_free = false;         // by the trees, where a descriptor is over, no other is charged
   // After that long a connection is told to go elsewhere, one earlier or later than another by a tenth; then
   // it has the grace.
   std::chrono::nanoseconds max_age = std::chrono::hours{24};

@@ -6,6 +6,7 @@
 
 #include "rls/form.hpp"
 #include "service/told.hpp"
+#include "store/charging.hpp"
 
 namespace weir::inline v0_1::rls {
 namespace {
@@ -43,16 +44,9 @@ nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
 
 void decide_charge(const Question& question) {
   if (question.checks.empty()) return;
-  const Charged& told = question.charge->told;
-  const store::Check& check = question.checks[question.by];
-  Decision& decision = question.checks[question.by].decision;
-  decision = {.verdict = told.overdraft > 0 ? Verdict::denied : Verdict::allowed,
-              .limit = check.limit->rule.quota.burst(),
-              .remaining = static_cast<std::int64_t>(told.remaining),
-              .retry_after = std::nullopt,
-              .reset_after = told.reset_after,
-              .source = question.source};
-  if (!decision.allowed()) decision.retry_after = told.wait;
+  store::Check& check = question.checks[question.by];
+  check.decision = store::decision_of(question.charge->told, check.limit->rule);
+  check.decision.source = question.source;
 }
 
 void DescriptorTelling::clear() {

@@ -32,6 +32,16 @@ void drop_replaced(RlsLoop& loop, std::size_t count) {
   }
 }
 
+bool is_refund(RlsLoop& loop, const AskedDescriptor& descriptor) {
+  return descriptor.gives_back && loop.request.hits(descriptor) != 0 &&
+         loop.asker.service().options().allow_refunds;
+}
+
+// Whether it is charged only where it is over, once another descriptor is. What is given back is given back.
+bool leaves_others_free(RlsLoop& loop, std::size_t i) {
+  return counts(loop.matches[i]) && !is_refund(loop, loop.request.descriptors()[i]);
+}
+
 // The key and what is the match's own are the next message's when this one waits to be asked.
 void keep(Question& question, const DescriptorMatch& match) {
   store::Check& check = question.room(1)[0];
@@ -57,9 +67,8 @@ Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
   if (denies_nobody(loop.asks))
     return {std::clamp(loop.units(descriptor), std::uint64_t{1}, limits::kMostUnits), true, false};
   Hits hits{std::min(loop.request.hits(descriptor), limits::kMostUnits), descriptor.hits.has_value(), false};
-  if (!descriptor.gives_back || hits.units == 0) return hits;
-  hits.given_back = loop.asker.service().options().allow_refunds;
-  if (!hits.given_back) {
+  hits.given_back = is_refund(loop, descriptor);
+  if (descriptor.gives_back && hits.units != 0 && !hits.given_back) {
     RlsCounts::count(loop.counts.ignored_refunds);
     hits = {0, true, false};
   }
@@ -82,6 +91,39 @@ void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, c
     question.checks[0].cost = Cost{match.outcome == Outcome::zero ? 2U : 1U};
   }
   question.patience = patience;
+}
+
+// One question for all descriptors that leave each other free, where there are two or more; it comes first.
+Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patience, Wrong& wrong) {
+  if (!loop.options.others_free || loop.asks != Asks::may_pass) return nullptr;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < loop.request.descriptors().size(); ++i)
+    count += leaves_others_free(loop, i) ? 1 : 0;
+  if (count > store::kMostChecks) wrong = Wrong::limits;
+  if (count < 2 || wrong != Wrong::nothing) return nullptr;
+  const nanoseconds overdraft = loop.asker.service().options().max_overdraft;
+  Question& joint = asking.add_charge({Outside::Form::cost, 1, overdraft}, byte_of(Form::jointly));
+  joint.charge->others_free.emplace();
+  joint.more->parts.clear();
+  joint.room(count);
+  joint.patience = patience;
+  return &joint;
+}
+
+void add_part(service::Asking& asking, Question& joint, const DescriptorMatch& match, const Hits& hits) {
+  const std::size_t i = joint.more->parts.size();
+  Question& part = asking.add_part(joint, byte_of(Form::by_tree));
+  keep(part, match);
+  part.checks[0].cost = Cost{hits.units};
+  store::Check& check = joint.checks[i];
+  check.limit = part.checks[0].limit;
+  check.key = part.checks[0].key;
+  check.cost = part.checks[0].cost;
+  const auto bit = static_cast<std::uint16_t>(1U << i);
+  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own)
+    joint.charge->others_free->if_it_fits |= bit;
+  // A limit of 0 counts as one of 1.
+  if (match.outcome == Outcome::zero) joint.charge->others_free->leaves_one |= bit;
 }
 
 TreeLimit told_of(const DescriptorMatch& match, std::uint64_t hits) {
@@ -112,6 +154,9 @@ Wrong ask_by_tree(RlsLoop& loop, service::Asking& asking, const limits::Descript
     some_replace = some_replace || !loop.matches[i].replaces.empty();
   }
   if (some_replace) drop_replaced(loop, descriptors.size());
+  Wrong wrong = Wrong::nothing;
+  Question* const joint = begin_joint(loop, asking, patience, wrong);
+  if (wrong != Wrong::nothing) return wrong;
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const DescriptorMatch& match = loop.matches[i];
     if (!counts(match)) {
@@ -120,7 +165,10 @@ Wrong ask_by_tree(RlsLoop& loop, service::Asking& asking, const limits::Descript
       continue;
     }
     const Hits hits = hits_of(loop, descriptors[i]);
-    ask(loop, asking, match, hits, patience);
+    if (joint != nullptr && !hits.given_back)
+      add_part(asking, *joint, match, hits);
+    else
+      ask(loop, asking, match, hits, patience);
     loop.asker[loop.asker.size() - 1].form |= kLast;
     told.push_back(told_of(match, hits.given_back ? 0 : hits.units));
   }

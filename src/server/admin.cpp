@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "http/problem.hpp"
+#include "server/listeners.hpp"
 
 namespace weir::inline v0_1::server {
 namespace {
@@ -58,7 +59,8 @@ Admin::Admin(const Settings& settings, service::Service& service, Links links)
       api_{.forward = links_.forward, .names = settings.admin_names},
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       each_second_(*loop_.timers),
-      dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
+      dispatcher_({&loop_}, kMostConnections + kLeaving, connections_),
+      settings_(settings) {
   connections_.memory.most = kMostMemory;
   shared_.post = [this](std::function<void()> call) { boost::asio::post(loop_.context, std::move(call)); };
   for (const ListenAddress& wanted : settings.admin) {
@@ -67,6 +69,9 @@ Admin::Admin(const Settings& settings, service::Service& service, Links links)
     open("admin", wanted, show(http::admin_pages(service_, links_.readiness), true, wanted.most));
   }
   if (settings.ratelimit) open_ratelimit(*settings.ratelimit);
+}
+
+void Admin::start() {
   for (const Open& each : open_) {
     each.listener->start(
         [this, &protocol = each.shown->protocol](net::Accepted accepted) {
@@ -83,9 +88,15 @@ Admin::Admin(const Settings& settings, service::Service& service, Links links)
 
 Admin::~Admin() {
   loop_.context.stop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   for (const Open& each : open_) each.listener->stop();
   loop_.close_sessions();
+}
+
+std::vector<net::Listener*> Admin::all() const {
+  std::vector<net::Listener*> all;
+  for (const Open& each : open_) all.push_back(each.listener.get());
+  return all;
 }
 
 const Admin::Shown& Admin::show(http::AdminPages pages, bool has_api, steering::Role most) {
@@ -105,10 +116,7 @@ const Admin::Shown& Admin::show(http::AdminPages pages, bool has_api, steering::
 
 void Admin::open(const std::string& flag, const ListenAddress& wanted, const Shown& shown) {
   const bool by_path = !wanted.unix_socket.empty();
-  open_.push_back(
-      {by_path ? net::listen_unix(loop_.context, flag, wanted.unix_socket)
-               : net::listen_tcp(loop_.context, flag, net::resolve(flag, wanted.tcp.host, wanted.tcp.port)),
-       &shown});
+  open_.push_back({open_listener(loop_.context, settings_, flag, wanted), &shown});
   addresses_.push_back(flag + (by_path ? " unix:" : " http://") + open_.back().listener->address());
 }
 

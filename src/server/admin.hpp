@@ -25,8 +25,8 @@ namespace weir::inline v0_1::server {
 
 class Admin {
  public:
-  // Opens the listeners of the settings and answers at once. Throws std::runtime_error with one line that
-  // says what and where; beyond this machine it wants a token, a password, or --insecure.
+  // Opens the listeners of the settings; nobody is answered before start(). Throws std::runtime_error with
+  // one line that says what and where; beyond this machine it wants a token, a password, or --insecure.
   // `links.why_ill` says why envoyproxy/ratelimit's health check fails; empty: it does not. Any thread.
   // `forward` answers what only a loop that decides can; `each_second` is called so.
   struct Links {
@@ -37,11 +37,14 @@ class Admin {
   };
   Admin(const Settings& settings, service::Service& service, Links links);
   ~Admin();
+  void start();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
 
   // "admin http://127.0.0.1:6392" or "admin unix:/path"; of the other pages "health http://0.0.0.0:8080".
   const std::vector<std::string>& addresses() const { return addresses_; }
+  std::vector<net::Listener*> all() const;  // in the order of the settings
+  boost::asio::io_context& context() { return loop_.context; }
   std::uint64_t connections() const { return connections_.now.load(std::memory_order_relaxed); }
 
  private:
@@ -70,6 +73,7 @@ class Admin {
   Every each_second_;
   net::Dispatcher dispatcher_;
   std::vector<Open> open_;
+  const Settings& settings_;
   std::vector<std::string> addresses_;
   std::thread thread_;
 };

@@ -4,10 +4,12 @@
 #include <openssl/x509_vfy.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "core/number.hpp"
 #include "net/tls.hpp"
 
 namespace weir::inline v0_1::server {
@@ -70,11 +72,42 @@ void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoin
                secret);
 }
 
+int given(const Settings& settings, const std::string& flag, const std::string& address) {
+  const auto found = std::find_if(settings.given.begin(), settings.given.end(), [&](const GivenSocket& each) {
+    return each.flag == flag && each.address == address;
+  });
+  return found == settings.given.end() ? -1 : found->descriptor;
+}
+
 }  // namespace
+
+std::unique_ptr<net::Listener> open_listener(asio::io_context& context, const Settings& settings,
+                                             const std::string& flag, const ListenAddress& wanted) {
+  if (!wanted.unix_socket.empty()) {
+    const int its = given(settings, flag, wanted.unix_socket);
+    return its >= 0 ? net::listen_on(context, flag, its)
+                    : net::listen_unix(context, flag, wanted.unix_socket, settings.local ? 0600U : 0660U);
+  }
+  const auto endpoint = net::resolve(flag, wanted.tcp.host, wanted.tcp.port);
+  const int its = given(settings, flag, net::to_text(endpoint));
+  return its >= 0 ? net::listen_on(context, flag, its) : net::listen_tcp(context, flag, endpoint);
+}
+
+ListenAddress read_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (text.starts_with('/') || colon == std::string::npos) return {.tcp = {}, .unix_socket = text};
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const auto port = core::parse_integer(text.substr(colon + 1)).value_or(0);
+  return {.tcp = {host, static_cast<std::uint16_t>(port)}, .unix_socket = {}};
+}
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, const Speak& resp,
                      const Speak& http, const Speak& rls, core::Notices& notices)
-    : settings_(settings), notices_(notices), tls_(read_tls()) {
+    : settings_(settings),
+      notices_(notices),
+      tls_(read_tls()),
+      plain_{resp(steering::Role::admin), http(steering::Role::admin), rls(steering::Role::admin)} {
   const bool password = !settings.password.empty() || !settings.users.empty();
   auto* const tls = tls_ ? &tls_->tls : nullptr;
   open_all(context, settings.resp, "", {"resp", password, tls, resp});
@@ -101,17 +134,26 @@ void Listeners::open_all(asio::io_context& context, const std::vector<ListenAddr
 }
 
 std::string Listeners::open(asio::io_context& context, const ListenAddress& wanted, const Spoken& spoken) {
-  Open& open = open_.emplace_back(Open{nullptr, std::make_unique<net::Protocol>(spoken.speak(wanted.most))});
-  if (!wanted.unix_socket.empty()) {
-    open.listener =
-        net::listen_unix(context, spoken.flag, wanted.unix_socket, settings_.local ? 0600U : 0660U);
-  } else {
-    const auto endpoint = net::resolve(spoken.flag, wanted.tcp.host, wanted.tcp.port);
-    check_reach(spoken.flag, endpoint, spoken.asks_who, settings_);
-    open.listener = net::listen_tcp(context, spoken.flag, endpoint);
-    open.protocol->tls = spoken.tls;
-  }
+  const bool by_path = !wanted.unix_socket.empty();
+  if (!by_path)
+    check_reach(spoken.flag, net::resolve(spoken.flag, wanted.tcp.host, wanted.tcp.port), spoken.asks_who,
+                settings_);
+  Open& open = open_.emplace_back(Open{open_listener(context, settings_, spoken.flag, wanted),
+                                       std::make_unique<net::Protocol>(spoken.speak(wanted.most))});
+  if (!by_path) open.protocol->tls = spoken.tls;
   return open.listener->address();
+}
+
+std::vector<net::Listener*> Listeners::all() const {
+  std::vector<net::Listener*> all;
+  for (const Open& each : open_) all.push_back(each.listener.get());
+  return all;
+}
+
+const net::Protocol* Listeners::plain(std::string_view name) const {
+  const auto found = std::find_if(plain_.begin(), plain_.end(),
+                                  [name](const net::Protocol& each) { return each.name == name; });
+  return found == plain_.end() ? nullptr : &*found;
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {

@@ -1,12 +1,14 @@
 // What the server listens on, by the settings.
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/notices.hpp"
@@ -15,6 +17,14 @@
 #include "server/settings.hpp"
 
 namespace weir::inline v0_1::server {
+
+// That of the settings, if this process was given it, or a new one. Throws as net::resolve() and listen_tcp()
+// do.
+std::unique_ptr<net::Listener> open_listener(boost::asio::io_context& context, const Settings& settings,
+                                             const std::string& flag, const ListenAddress& wanted);
+
+// Of net::Listener::address().
+ListenAddress read_address(const std::string& text);
 
 class Listeners {
  public:
@@ -30,6 +40,10 @@ class Listeners {
   // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path"; of gRPC
   // "grpc://127.0.0.1:8081" or "grpc unix:/path".
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // In the order of the settings: RESP, HTTP, gRPC.
+  std::vector<net::Listener*> all() const;
+  // Of a plain connection, by Protocol::name; null: there is none.
+  const net::Protocol* plain(std::string_view name) const;
   void start(net::Dispatcher& dispatcher);
   void stop();
 
@@ -63,6 +77,7 @@ class Listeners {
   const Settings& settings_;
   core::Notices& notices_;
   Tls tls_;
+  std::array<net::Protocol, 3> plain_;  // of connections that are taken over, which say what they may
   std::vector<Open> open_;
   std::vector<std::string> addresses_;
 };

@@ -89,6 +89,15 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   metrics.add({Section::memory, Type::gauge, "reservation_memory_limit", "The most that they may keep",
                [&reservations] { return Value{std::uint64_t{reservations.memory().bound()}}; }, false,
                "weir_reservation_bytes_max"});
+  const store::PenaltyBook& book = reservations.penalties();
+  metrics.add({Section::keyspace, Type::counter, "penalties_not_kept",
+               "Penalties of which the next does not grow, because --penalty-memory was full",
+               [&book] { return Value{book.not_kept()}; }, false, "weir_penalties_not_kept_total"});
+  metrics.add({Section::memory, Type::gauge, "penalty_memory", "Bytes that growing penalties keep",
+               [&book] { return Value{std::uint64_t{book.bytes()}}; }, false, "weir_penalty_book_bytes"});
+  metrics.add({Section::memory, Type::gauge, "penalty_memory_limit", "The most that they may keep",
+               [&book] { return Value{std::uint64_t{book.most_bytes()}}; }, false,
+               "weir_penalty_book_bytes_max"});
 }
 
 void add_waiting_rows(service::Metrics& metrics, const waiting::House& house) {

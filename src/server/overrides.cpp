@@ -27,9 +27,15 @@ service::Overrides::Links links_of(service::Service& service) {
 
 }  // namespace
 
-std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service) {
+std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service,
+                                                   steering::SharedKeeper::Ask ask) {
   if (!service.limits) return nullptr;
-  if (settings.snapshot.empty() || settings.store)
+  if (settings.store)
+    return std::make_unique<service::Overrides>(
+        *service.limits,
+        std::make_unique<steering::SharedKeeper>(std::move(ask), service.options().wall_clock),
+        steering::OverrideBook(), links_of(service));
+  if (settings.snapshot.empty())
     return std::make_unique<service::Overrides>(*service.limits, std::make_unique<steering::MemoryKeeper>(),
                                                 steering::OverrideBook(), links_of(service));
   const std::string path = settings.snapshot + ".overrides";
@@ -49,14 +55,18 @@ std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, ser
 }
 
 OverridesThread::OverridesThread(service::Service& service, net::Timers& timers)
-    : service_(service), ends_(timers) {
+    : service_(service), looks_again_(timers) {
   service_.steer = [this](std::function<void()> work) { thread_.run(std::move(work)); };
-  ends_.start(std::chrono::seconds{1}, [this] {
-    if (looks_.exchange(true)) return;
-    thread_.run([this] {
-      looks_ = false;
-      service_.overrides->end_due();
-    });
+  look();
+  looks_again_.start(std::chrono::milliseconds{500}, [this] { look(); });
+}
+
+// One at a time: a store that does not answer makes it take longer.
+void OverridesThread::look() {
+  if (looks_.exchange(true)) return;
+  thread_.run([this] {
+    service_.overrides->look();
+    looks_ = false;
   });
 }
 

@@ -13,14 +13,18 @@
 #include "server/settings.hpp"
 #include "service/overrides.hpp"
 #include "service/service.hpp"
+#include "steering/shared_keeper.hpp"
 
 namespace weir::inline v0_1::server {
 
 // Those that the server begins with; null without a limits file. Throws std::runtime_error when what they lie
 // in cannot be used.
-std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service);
+// `ask` is how a shared store is asked, when there is one: it must be callable once the server runs.
+std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service,
+                                                   steering::SharedKeeper::Ask ask);
 
-// The thread, while the server runs; and each second it forgets those that have ended.
+// The thread, while the server runs; and twice a second it looks for what has ended, and with a store for
+// what other servers have set.
 class OverridesThread {
  public:
   OverridesThread(service::Service& service, net::Timers& timers);
@@ -28,13 +32,15 @@ class OverridesThread {
   OverridesThread(const OverridesThread&) = delete;
   OverridesThread& operator=(const OverridesThread&) = delete;
 
-  void stop() { ends_.stop(); }  // on the thread of the timers
+  void stop() { looks_again_.stop(); }  // on the thread of the timers
 
  private:
+  void look();
+
   service::Service& service_;
   std::atomic<bool> looks_{false};
   InTurn thread_;
-  Every ends_;
+  Every looks_again_;
 };
 
 }  // namespace weir::server

@@ -10,16 +10,19 @@
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/packed.hpp"
 #include "core/random.hpp"
 #include "grpc/connection.hpp"
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
+#include "redis/overrides_script.hpp"
 #include "server/admin.hpp"
 #include "server/aside.hpp"
 #include "server/audit_log.hpp"
@@ -38,6 +41,9 @@
 #include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
+#include "server/takeover_facts.hpp"
+#include "server/takeover_giver.hpp"
+#include "server/takeover_taker.hpp"
 #include "server/watch.hpp"
 #include "server/worker.hpp"
 #include "server/xds_source.hpp"
@@ -74,6 +80,9 @@ constexpr const char* kSignal = "SIGHUP";
 constexpr const char* kChanged = "new files";
 constexpr std::chrono::seconds kLookAtCertificates{10};
 
+// How long a takeover waits for answers that are due, beside those of a store.
+constexpr std::chrono::milliseconds kOverdueAnswers{30};
+
 // What the program itself keeps resident, connections apart: --memory is to be what the operator sees.
 constexpr std::size_t kProgramBytes = 8_MiB;
 
@@ -82,7 +91,7 @@ std::size_t table_bytes(std::size_t memory) {
                                                             : store::Table::kLeastBytes;
 }
 
-service::ServiceOptions options_from(const Settings& settings) {
+service::ServiceOptions options_from(const Settings& settings, const std::optional<TakeoverTaker>& taker) {
   service::ServiceOptions options{
       .user = settings.user,
       .password = settings.password,
@@ -104,6 +113,7 @@ service::ServiceOptions options_from(const Settings& settings) {
       .snapshots = !settings.snapshot.empty(),
       .allow_shutdown = settings.allow_shutdown,
       .commit = settings.commit};
+  if (taker) options.wall_ahead = taker->wall_ahead();
   if (settings.virtual_now) {
     const auto time = std::make_shared<core::VirtualTime>(*settings.virtual_now);
     options.clock = [time] { return time->now(); };
@@ -124,12 +134,16 @@ std::string host_name() {
 class Server::Impl {
  public:
   explicit Impl(const Settings& settings)
-      : settings_(settings),
-        snapshot_(open_snapshot(settings_)),
+      : taker_(TakeoverTaker::begin(settings, names_of(handed_parts()))),
+        settings_(taker_ ? taker_->settings(settings) : settings),
+        snapshot_(taker_ ? take_over_snapshot(settings_, taker_->lock()) : open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
-                  snapshot_.file ? snapshot_.file->seed() : core::random_key(), settings_.reservation_memory),
+                  taker_           ? taker_->seed()
+                  : snapshot_.file ? snapshot_.file->seed()
+                                   : core::random_key(),
+                  settings_.reservation_memory, core::random_key, settings_.penalty_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
-        service_(options_from(settings_), embedded_.table()) {
+        service_(options_from(settings_, taker_), embedded_.table()) {
     give_memory_back(settings_.threads);
     service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
       audit_.record(std::move(change), std::move(done));
@@ -148,14 +162,14 @@ class Server::Impl {
     service_.limits = open_limits(settings_, service_);
     service_.users = open_users(settings_, service_);
     if (service_.users) service_.logins.use(*service_.users);
-    service_.overrides = open_overrides(settings_, service_);
+    service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
     service_.descriptors = open_descriptors(settings_, service_);
     if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
       xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
       service_.descriptors = std::move(xds);
     }
     tell_changes(service_);
-    if (settings_.ratelimit) settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
+    settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
@@ -184,6 +198,7 @@ class Server::Impl {
       };
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ = std::make_unique<Admin>(settings_, service_, admin_links());
+    if (admin_ && !taker_) admin_->start();
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ = std::make_unique<Listeners>(
@@ -193,7 +208,7 @@ class Server::Impl {
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
-    shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
+    shutdown_ = std::make_unique<Shutdown>(main_context(), settings_.drain_grace, shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
     watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
     if (settings_.local)
@@ -206,6 +221,7 @@ class Server::Impl {
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
     manager_ = std::make_unique<ServiceManager>(main_timers(), std::move(contexts));
+    if (!settings_.takeover.empty()) take_charge();
   }
 
   std::vector<std::string> addresses() const {
@@ -220,6 +236,7 @@ class Server::Impl {
     watch_->start();
     if (local_watch_) local_watch_->start();
     listeners_->start(*dispatcher_);
+    if (admin_ && taker_) admin_->start();  // it has been another's until now
     manager_->ready();
     aside_ = std::make_unique<Aside>();
     certificates_seen_ = stamps_of_certificates(settings_);
@@ -244,11 +261,14 @@ class Server::Impl {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
     };
     stage_.store(Stage::serving, std::memory_order_release);
+    if (giver_) giver_->start(in_charge(snapshots));
+    if (taker_) taker_->tell(service_.now());
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers_.size(); ++i)
       threads.emplace_back([&worker = *workers_[i]] { worker.run(); });
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
+    giver_.reset();
     limits_watch_.reset();
     descriptors_watch_.reset();
     users_watch_.reset();
@@ -271,6 +291,68 @@ class Server::Impl {
     Listeners::Tls ours;
     std::vector<boost::asio::ssl::context> of_the_store;  // one for each loop
   };
+
+  // What the process that takes over from this one goes on with, beside the table and the connections.
+  TakeoverParts handed_parts() {
+    return {{"rls-holds",
+             [this] {
+               core::Packing out;
+               for (const auto& worker : workers_) worker->rls_holds().pack(out);
+               return out.take();
+             },
+             [this](std::string_view bytes) {
+               core::Unpacking in(bytes);
+               for (std::size_t i = 0; in.good() && !in.is_whole(); ++i) {
+                 const std::chrono::nanoseconds ends{static_cast<std::int64_t>(in.number())};
+                 workers_[i % workers_.size()]->rls_holds().add(std::string(in.text()), ends);
+               }
+               return in.is_whole();
+             }}};
+  }
+
+  void take_charge() {
+    if (!taker_) {
+      giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
+      return;
+    }
+    taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
+                       *dispatcher_, settings_.threads});
+    try {
+      giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
+    } catch (const std::exception& error) {
+      spdlog::error("{}; nobody can take over from this process", error.what());
+    }
+  }
+
+  std::vector<net::Listener*> all_listeners() const {
+    std::vector<net::Listener*> all = listeners_->all();
+    const auto shown = admin_ ? admin_->all() : std::vector<net::Listener*>();
+    all.insert(all.end(), shown.begin(), shown.end());
+    return all;
+  }
+
+  InCharge in_charge(SnapshotWriter& snapshots) {
+    InCharge its{.facts = facts_of(settings_, names_of(handed_parts())),
+                 .wall_ahead = service_.wall_ahead(),
+                 .patience = kOverdueAnswers + (settings_.store ? 2 * settings_.store_options.deadline
+                                                                : std::chrono::nanoseconds{0}),
+                 .snapshot_lock = snapshot_.lock ? snapshot_.lock->descriptor() : -1,
+                 .embedded = &embedded_,
+                 .parts = handed_parts(),
+                 .leave_snapshots = [&snapshots](bool yes) { snapshots.leave_alone(yes); },
+                 .end = [this] { service_.shut_down(false); }};
+    for (const auto& worker : workers_) its.workers.push_back(worker.get());
+    const std::size_t of_main = listeners_->all().size();
+    for (net::Listener* each : all_listeners()) {
+      TakeoverListener& told = its.facts.listeners[its.listeners.size()];
+      told.address = each->address();
+      for (const GivenSocket& given : settings_.given)
+        if (given.flag == told.flag && given.address == told.address) told.wanted = given.wanted;
+      told.owns_file = each->owns_file();
+      its.listeners.push_back({each, its.listeners.size() < of_main ? &main_context() : &admin_->context()});
+    }
+    return its;
+  }
 
   void reload() {
     manager_->reloading();
@@ -323,6 +405,31 @@ class Server::Impl {
     for (std::size_t i = 0; i < read.of_the_store.size(); ++i)
       workers_[i]->use(std::move(read.of_the_store[i]));
     spdlog::info("{}: certificates and keys read again", why);
+  }
+
+  // Any thread but that of the first loop, whose answer it waits for.
+  steering::SharedKeeper::Ask asks_store_for_overrides() {
+    return [this](const std::vector<std::string>& words) {
+      using Told = tl::expected<steering::SharedKeeper::Answer, std::string>;
+      const std::string key = redis::overrides_key(settings_.store->prefix);
+      const auto answer = std::make_shared<std::promise<Told>>();
+      auto told = answer->get_future();
+      workers_.front()->ask_store(
+          key, redis::overrides_command(key, words), steering::SharedKeeper::kPatience,
+          [answer](const redis::Call::Result& result) { answer->set_value(read(result)); });
+      constexpr auto kLoopIsBusy = std::chrono::seconds{2};
+      if (told.wait_for(steering::SharedKeeper::kPatience + kLoopIsBusy) == std::future_status::ready)
+        return told.get();
+      return Told(tl::unexpected(std::string("the event loop does not answer")));
+    };
+  }
+  static tl::expected<steering::SharedKeeper::Answer, std::string> read(const redis::Call::Result& result) {
+    if (result.cause != redis::Cause::none) return tl::unexpected(std::string(result.error));
+    steering::SharedKeeper::Answer words;
+    for (const resp::Value& each : result.value->items)
+      words.push_back(each.type == resp::Value::Type::integer ? std::to_string(each.integer)
+                                                              : std::string(each.text));
+    return words;
   }
 
   // Those who wait go by what is in force when they are asked about again, or by their moment.
@@ -456,9 +563,10 @@ class Server::Impl {
     return "the store: " + (store.why.empty() ? std::string(name_of(store.state)) : store.why);
   }
 
-  // The health check of envoyproxy/ratelimit. Any thread.
+  // What gRPC's health and the health check of envoyproxy/ratelimit tell. Any thread.
   std::string why_not_healthy() const {
     if (stage_.load(std::memory_order_acquire) == Stage::draining) return "draining";
+    if (!settings_.ratelimit) return {};
     const auto made = service_.descriptors ? service_.descriptors->current() : nullptr;
     if (settings_.ratelimit->needs_domain && (!made || made->domains() == 0))
       return "no domain is configured";
@@ -467,7 +575,8 @@ class Server::Impl {
   }
 
   net::Protocol resp(steering::Role most) {
-    return {.converse =
+    return {.name = "resp",
+            .converse =
                 [this, most](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
                   return workers_[loop.number]->converse(peer, std::move(resume), most);
                 },
@@ -478,7 +587,8 @@ class Server::Impl {
   }
 
   net::Protocol http(steering::Role most) {
-    return {.converse =
+    return {.name = "http",
+            .converse =
                 [this, most](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
                   return workers_[loop.number]->converse_http(peer, std::move(resume), most);
                 },
@@ -490,7 +600,8 @@ class Server::Impl {
   }
 
   net::Protocol rls() {
-    return {.converse =
+    return {.name = "rls",
+            .converse =
                 [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
                   return workers_[loop.number]->converse_rls(peer, std::move(resume));
                 },
@@ -503,10 +614,15 @@ class Server::Impl {
     const auto all = [this](void (Worker::*what)()) {
       for (const auto& worker : workers_) (*worker.*what)();
     };
-    return {.begin =
+    return {.leave =
                 [this] {
+                  if (giver_ && !giver_->end()) save_at_end_ = false;
                   stage_.store(Stage::draining, std::memory_order_release);
+                  service_.leaving.store(true, std::memory_order_relaxed);
                   manager_->stopping();
+                },
+            .drain =
+                [this] {
                   reload_->stop();
                   if (look_at_certificates_) look_at_certificates_->stop();
                   watch_->stop();
@@ -526,6 +642,7 @@ class Server::Impl {
             .make_end = [all] { all(&Worker::make_end); }};
   }
 
+  std::optional<TakeoverTaker> taker_;  // of the process before this one, if there is one
   Settings settings_;
   Snapshot snapshot_;
   store::EmbeddedStore embedded_;
@@ -569,6 +686,7 @@ class Server::Impl {
   std::unique_ptr<Aside> aside_;
   std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;
+  std::unique_ptr<TakeoverGiver> giver_;  // while it runs, with --takeover
 };
 
 Server::Server(const Settings& settings) : impl_(std::make_unique<Impl>(settings)) {}

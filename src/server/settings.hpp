@@ -30,6 +30,14 @@ struct ListenAddress {
   steering::Role most = steering::Role::admin;  // that anybody has there
 };
 
+// A listening socket that this process was given: by systemd, or by the process that it takes over from.
+struct GivenSocket {
+  std::string flag;    // resp, unix-socket, http, rls, admin
+  std::string wanted;  // as it was asked for when it was opened: its port may have been 0
+  std::string address;
+  int descriptor;
+};
+
 // Where Envoy's rate limits come from, when an xDS server has them.
 struct XdsSettings {
   HostPort server;
@@ -69,6 +77,8 @@ struct Settings {
   std::vector<ListenAddress> admin;      // metrics and health
   std::vector<std::string> admin_names;  // hosts by which its pages may ask, in lower case
   std::optional<RatelimitPages> ratelimit;
+  std::vector<GivenSocket> given;  // of those above; the others are opened
+  std::string takeover;            // where the process in charge listens for the next one; empty: nowhere
   bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
@@ -76,10 +86,12 @@ struct Settings {
   std::size_t max_connections = 10'000;
   std::size_t max_waiters = 10'000;  // that wait for a moment
   std::size_t reservation_memory = 64_MiB;
+  std::size_t penalty_memory = 8_MiB;
   std::size_t client_memory = 128_MiB;  // all that connections may make the server keep
   // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
+  std::chrono::milliseconds drain_grace{0};  // from when it says that it leaves until it stops accepting
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
   bool allow_refunds = false;   // of limits that do not say so, too

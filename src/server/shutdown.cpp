@@ -7,9 +7,11 @@ namespace weir::inline v0_1::server {
 
 using boost::system::error_code;
 
-Shutdown::Shutdown(boost::asio::io_context& context, Steps steps)
-    : steps_(std::move(steps)),
+Shutdown::Shutdown(boost::asio::io_context& context, std::chrono::milliseconds grace, Steps steps)
+    : grace_(grace),
+      steps_(std::move(steps)),
       signals_(context),
+      grace_ends_(net::asio_timer(context, [this] { drain(); })),
       longest_(net::asio_timer(context, [this] { steps_.make_end(); })),
       next_look_(net::asio_timer(context, [this] { watch(); })) {
   // All that end a program unless it says what else they mean, and that people, terminals and limits send.
@@ -19,15 +21,23 @@ Shutdown::Shutdown(boost::asio::io_context& context, Steps steps)
 void Shutdown::start() {
   signals_.async_wait([this](const error_code& error, int) {
     if (error) return;
-    if (begun_) return steps_.make_end();
+    if (stage_ == Stage::draining) return steps_.make_end();
     start();
-    begin();
+    stage_ == Stage::serving ? begin() : drain();
   });
 }
 
 void Shutdown::begin() {
-  if (std::exchange(begun_, true)) return;
-  steps_.begin();
+  if (stage_ != Stage::serving) return;
+  stage_ = Stage::leaving;
+  steps_.leave();
+  grace_.count() > 0 ? grace_ends_->set(grace_) : drain();
+}
+
+void Shutdown::drain() {
+  stage_ = Stage::draining;
+  grace_ends_->stop();
+  steps_.drain();
   longest_->set(kDrainAtMost);
   watch();
 }

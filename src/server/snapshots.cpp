@@ -57,6 +57,20 @@ Snapshot open_snapshot(const Settings& settings) {
   return snapshot;
 }
 
+Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock) {
+  Snapshot snapshot;
+  if (settings.snapshot.empty()) return snapshot;
+  if (lock) {
+    auto its = store::SnapshotLock::handed_over(lock.release(), settings.snapshot);
+    if (its) snapshot.lock.emplace(*std::move(its));
+  }
+  if (snapshot.lock) return snapshot;
+  auto own = store::SnapshotLock::take(settings.snapshot);
+  if (!own) throw std::runtime_error(own.error());
+  snapshot.lock.emplace(std::move(*own));
+  return snapshot;
+}
+
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now) {
   const auto restored = file.restore_into(embedded.table(), now, &embedded.reservations());
@@ -90,7 +104,12 @@ void SnapshotWriter::stop() {
 bool SnapshotWriter::save() {
   if (settings_.snapshot.empty()) return true;
   const detail::Held lock(saving_);
-  return save_alone();
+  return left_alone_ || save_alone();
+}
+
+void SnapshotWriter::leave_alone(bool yes) {
+  const detail::Held lock(saving_);
+  left_alone_ = yes;
 }
 
 bool SnapshotWriter::save_alone() {

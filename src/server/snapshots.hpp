@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/repeated.hpp"
+#include "net/owned_descriptor.hpp"
 #include "server/settings.hpp"
 #include "service/counters.hpp"
 #include "store/embedded_store.hpp"
@@ -31,6 +32,9 @@ Snapshot open_snapshot(const Settings& settings);
 // Renames a damaged file, out of the way of the next, which would overwrite it, and of those that were
 // damaged before. Its new name.
 std::string put_aside(const std::string& path);
+// Of one that goes on from another process: the file is not read. `lock` is what that has handed over, if
+// anything.
+Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock);
 // Restores its entries and its reservations, and logs how many, and how many had no room.
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);
@@ -42,8 +46,11 @@ class SnapshotWriter {
   SnapshotWriter(const Settings& settings, store::EmbeddedStore& embedded, service::Counters& counters);
   ~SnapshotWriter();
 
-  void stop();       // waits for a snapshot under way
-  bool save();       // now, on the caller's thread; true when there is nothing to do
+  void stop();  // waits for a snapshot under way
+  bool save();  // now, on the caller's thread; true when there is nothing to do
+  // Whether the file is left alone from now on, as another process is to save to it. Waits for a snapshot
+  // that is being written.
+  void leave_alone(bool yes);
   void save_soon();  // on the writer's thread; returns at once
   // When the last snapshot that was written was; before the first one, when this began.
   std::chrono::system_clock::time_point last_saved() const {
@@ -64,6 +71,7 @@ class SnapshotWriter {
   bool asked_ WEIR_GUARDED_BY(mutex_) = false;
   core::Repeated failures_;
   detail::Mutex saving_;  // one at a time, so that no older table is moved over a newer one
+  bool left_alone_ WEIR_GUARDED_BY(saving_) = false;
   std::atomic<std::chrono::system_clock::time_point> last_saved_{std::chrono::system_clock::now()};
   std::thread thread_;
 };

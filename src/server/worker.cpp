@@ -152,11 +152,33 @@ void Worker::look_for_bans() {
   });
 }
 
+void Worker::ask_store(std::string key, std::string command, std::chrono::nanoseconds patience,
+                       std::function<void(const redis::Call::Result&)> told) {
+  boost::asio::post(loop_.context, [this, key = std::move(key), command = std::move(command), patience,
+                                    told = std::move(told)]() mutable {
+    shared_->ask(key, std::move(command), patience, std::move(told));
+  });
+}
+
 void Worker::drain(std::chrono::nanoseconds until) {
   boost::asio::post(loop_.context, [this, until] {
     acquiring_.end_all_after(until);
     loop_.drain();
   });
+}
+
+void Worker::hold() {
+  loop_.hold();
+  acquiring_.end_all_after(service_.now());
+  next_end_->stop();
+}
+
+bool Worker::is_settled() const { return loop_.is_settled() && resp_.ender.empty(); }
+
+void Worker::go_on() {
+  acquiring_.end_all_after(std::chrono::nanoseconds::max());
+  wake_for_holds();
+  loop_.go_on();
 }
 
 void Worker::let_end() {

@@ -1,7 +1,8 @@
 // One thread of the server: its event loop, the store that it asks, and what its conversations share.
 //
 // Made by the main thread. run() and what it calls belong to the worker's own thread; use(),
-// look_for_bans(), drain(), let_end() and make_end() may be called by any. What is handed in must outlive it.
+// look_for_bans(), ask_store(), drain(), let_end() and make_end() may be called by any. What is handed in
+// must outlive it.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "http/exchange.hpp"
 #include "http/forwards.hpp"
@@ -74,10 +76,18 @@ class Worker {
   void use(boost::asio::ssl::context store_tls);
   // Somebody who waits for a moment may have been banned since.
   void look_for_bans();
+  // Asks the store, where there is one, what does not decide: `told` is called once, by the worker's thread.
+  void ask_store(std::string key, std::string command, std::chrono::nanoseconds patience,
+                 std::function<void(const redis::Call::Result&)> told);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
   void drain(std::chrono::nanoseconds until);
-  void let_end();   // when the connections have gone
-  void make_end();  // with what is under way
+  // Of a takeover, on its thread: reads nothing more, and ends the waits for a moment; until go_on().
+  void hold();
+  bool is_settled() const;  // while it holds: nothing that was read waits for its answer
+  void go_on();
+  rls::Holds& rls_holds() { return rls_.holds; }  // while it holds, or before it runs: any thread
+  void let_end();                                 // when the connections have gone
+  void make_end();                                // with what is under way
 
  private:
   store::Store& store();

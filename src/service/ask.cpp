@@ -77,6 +77,23 @@ bool reset_by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& 
   return true;
 }
 
+// Of the states of its limit those that keep a list of open holds.
+bool holds(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (basis.set == nullptr) return refuse_without_file(refusal);
+  if (!reset_by_file(ask, basis, into, refusal)) return false;
+  std::vector<store::Check>& states = into.more->checks;
+  std::erase_if(states, [](const store::Check& state) { return !store::lists_holds(*state.limit); });
+  if (states.empty())
+    return refuse(refusal, What::limit,
+                  "limit '" + std::string(ask.limit) +
+                      "' has no list of holds: it has neither in_flight nor a hold with a rate of gcra's");
+  take(into, states);
+  into.reserve(std::nullopt, nanoseconds{0});
+  into.reservation->bound = false;
+  into.reservation->most = std::min(ask.most, store::OpenHold::kMost);
+  return true;
+}
+
 What why_unmatched(const limits::Description& asked, const limits::Set& set, const limits::Matched& matched) {
   if (matched.lacks_required) return What::required;
   const auto& classes = set.file().classes;
@@ -235,6 +252,8 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
       if (ask.as != nullptr && !by_file(ask, basis, into, refusal)) return false;
       take_units(*ask.units, into);
       return true;
+    case Verb::holds:
+      return holds(ask, basis, into, refusal);
     case Verb::moment:
     case Verb::cancel:
     case Verb::settle:

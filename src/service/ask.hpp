@@ -29,7 +29,9 @@ struct Ask {
   const limits::Description* as = nullptr;   // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
   std::string_view id{};                     // of moment, cancel, settle and extend
-  std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
+  // Of a reset and of charge by the file: that limit alone; empty: all. Of holds: whose.
+  std::string_view limit{};
+  std::size_t most = 100;            // of holds
   const limits::Time* at = nullptr;  // by which the file's dates go; null: now
   // Of a check by the file: where a limit has a hold it is a reserve, which acts now.
   bool holds = false;

@@ -27,9 +27,16 @@ Asking::~Asking() {
   }
 }
 
+void Asking::take_over_holds(core::Unpacking& from) {
+  holds_ = std::make_unique<BoundHolds>(*asker_.ender());
+  holds_->take_over(from);
+  if (holds_->size() == 0) holds_.reset();
+}
+
 // Of one that is about a reservation.
 void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->client = client_;
+  question.reservation->address = address_;
   if (question.reservation->bound) {
     if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
     holds_->expect();
@@ -82,6 +89,14 @@ void Asking::add_answered(std::uint8_t form) {
   question.silent = question.by_file = question.explains = false;
   question.state = State::answered;
   some_answered_ = true;
+}
+
+Question& Asking::add_part(Question& whole, std::uint8_t form) {
+  Question& question = add_bare(Verb::check, form);
+  question.state = State::answered;
+  some_answered_ = true;
+  whole.more_of().parts.push_back(&question);
+  return question;
 }
 
 bool Asking::end_wait(bool with_error) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ class Asking {
   Asking& operator=(const Asking&) = delete;
 
   Asker& asker() { return asker_; }
+  // Where its client is, for people.
+  void come_from(std::string address) { address_ = std::move(address); }
 
   // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
   // reads the clock.
@@ -82,11 +85,13 @@ class Asking {
     *question.charge = {.outside = outside, .client = client_};
     return question;
   }
+  // A part of that one, which has its answer when the other has.
+  Question& add_part(Question& whole, std::uint8_t form);
   // One that is reserved for now and held, whose checks the caller fills.
   Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
     Question& question = add_bare(store::Verb::reserve, form);
     question.reservation = &question.more_of().reservation;
-    *question.reservation = {.hold = hold, .client = client_};
+    *question.reservation = {.hold = hold, .address = address_, .client = client_};
     return question;
   }
   // One that was added needs no store: none of its checks is left.
@@ -115,6 +120,13 @@ class Asking {
   bool answered() const { return !pending_.empty() && open_ == 0; }
   std::size_t kept() const;  // bytes, while it waits
   std::size_t kept_for_holds() const { return holds_ ? holds_->kept() : 0; }
+
+  // The bound holds of a connection that goes on in another process.
+  void pack_holds(core::Packing& to) const { holds_ ? holds_->pack(to) : to.number(0); }
+  void take_over_holds(core::Unpacking& from);
+  void leave() {
+    if (holds_) holds_->leave();
+  }
 
   // The set by which a question goes.
   const limits::Set* set_of(const Question& question) const {
@@ -180,6 +192,7 @@ class Asking {
 
   Asker& asker_;
   std::uint64_t client_;
+  std::string address_;
   Keep keep_;
   std::function<void()> resume_;
   store::Arrival when_{};

@@ -30,6 +30,34 @@ void BoundHolds::drop(std::string_view id) {
   holds_.erase(held);
 }
 
+void BoundHolds::pack(core::Packing& to) const {
+  to.number(holds_.size());
+  for (const Held& each : holds_) {
+    to.text(each.hold.id);
+    to.number(each.hold.may_wait ? 1 : 0);
+    to.number(static_cast<std::uint64_t>(each.time.count()));
+    to.number(static_cast<std::uint64_t>(each.ends.count()));
+  }
+}
+
+// Both processes go by the clock of one machine.
+void BoundHolds::take_over(core::Unpacking& from) {
+  for (std::uint64_t left = from.count(); left > 0 && from.good(); --left) {
+    Held held;
+    held.hold.id = from.text();
+    held.hold.may_wait = from.number() != 0;
+    held.time = nanoseconds{static_cast<std::int64_t>(from.number())};
+    held.ends = nanoseconds{static_cast<std::int64_t>(from.number())};
+    holds_.push_back(std::move(held));
+    by_id_.emplace(holds_.back().hold.id, std::prev(holds_.end()));
+  }
+}
+
+void BoundHolds::leave() {
+  by_id_.clear();
+  holds_.clear();
+}
+
 void BoundHolds::look_at_oldest(nanoseconds now) {
   if (holds_.empty()) return;
   holds_.splice(holds_.end(), holds_, holds_.begin());

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/packed.hpp"
 #include "service/hold_ender.hpp"
 
 namespace weir::inline v0_1::service {
@@ -39,6 +40,11 @@ class BoundHolds {
   // is yet to come.
   void add(std::string_view id, bool may_wait, std::chrono::nanoseconds time, std::chrono::nanoseconds now);
   void drop(std::string_view id);
+
+  // For another process, which goes on with them; then leave(), and nothing ends with this.
+  void pack(core::Packing& to) const;
+  void take_over(core::Unpacking& from);
+  void leave();
 
   std::size_t size() const { return holds_.size(); }
   std::size_t kept() const { return holds_.size() * kBytes; }

@@ -15,7 +15,7 @@
 
 namespace weir::inline v0_1::service {
 
-// Who is taken for one: an IPv4 address, or the /64 of IPv6 that one client has.
+// What is taken for one client: an IPv4 address, or the /64 of IPv6 that one client has.
 std::string guesses_of(std::string_view address);
 
 class Guesses {

@@ -43,8 +43,8 @@ void Logins::use(const UsersInForce& users) {
   checks_ = std::make_unique<PasswordChecks>();
 }
 
-Login Logins::at_first(std::string_view certificate) const {
-  if (!required()) return {.role = Role::admin};
+Login Logins::at_first(std::string_view certificate, bool has_bearer) const {
+  if (!takes_passwords() && (!has_bearer || !token_.required())) return {.role = Role::admin};
   Login login;
   if (users_ == nullptr) return login;
   login.version = users_->version();
@@ -65,7 +65,7 @@ bool Logins::look_again(Login& login, std::string_view certificate) const {
   const auto users = users_->current();
   const User* const user = users->by_name(login.user);
   const bool holds = user != nullptr && !user->ended(wall_clock_()) && still_says(*user, login.by);
-  login = holds ? login_of(*user, login.by, version) : at_first(certificate);
+  login = holds ? login_of(*user, login.by, version) : at_first(certificate, false);
   return true;
 }
 
@@ -75,31 +75,31 @@ Login Logins::login_of(const User& user, const std::string& by, std::uint64_t ve
   return login;
 }
 
-Logins::Told Logins::wrong(const std::string& address) {
+Logins::Ruling Logins::wrong(const std::string& address) {
   guesses_.came_from(address);
   counters_.count(&Counters::auth_failures);
   notices_.tell(core::Notice::wrong_password, address);
   return {.outcome = Outcome::wrong};
 }
 
-Logins::Told Logins::refuse(Outcome why) {
+Logins::Ruling Logins::refuse(Outcome why) {
   counters_.count(&Counters::auth_refused);
   return {.outcome = why};
 }
 
-std::optional<Logins::Told> Logins::judge(const Shown& shown) {
+std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
   if (!shown.known && !guesses_.may_come_from(shown.address)) return refuse(Outcome::guessed);
   if (shown.only_token && token_.required() && token_.match({}, shown.secret))
-    return Told{.outcome = Outcome::in, .login = {.role = Role::admin}};
+    return Ruling{.outcome = Outcome::in, .login = {.role = Role::admin}};
   if (!shown.only_token && password_.required() &&
       password_.match(shown.user ? *shown.user : kDefaultUser, shown.secret))
-    return Told{.outcome = Outcome::in, .login = {.user = user_, .role = Role::admin}};
+    return Ruling{.outcome = Outcome::in, .login = {.user = user_, .role = Role::admin}};
   if (users_ == nullptr || shown.secret.size() > steering::PasswordHash::kMostPassword)
     return wrong(shown.address);
   const std::uint64_t version = users_->version();
   const auto users = users_->current();
   const auto lets_in = [&](const User* user, const std::string& by) {
-    return Told{.outcome = Outcome::in, .login = login_of(*user, by, version)};
+    return Ruling{.outcome = Outcome::in, .login = login_of(*user, by, version)};
   };
   const User* const of_token = users->by_token(core::sha256(shown.secret));
   if (of_token != nullptr && !of_token->ended(wall_clock_()) &&
@@ -117,7 +117,7 @@ const User* Logins::password_user(const Users& users, const Shown& shown) const 
   return user != nullptr && user->hash && !user->ended(wall_clock_()) ? user : nullptr;
 }
 
-void Logins::check(const Shown& shown, const std::function<void(Told)>& told) {
+void Logins::check(const Shown& shown, const std::function<void(Ruling)>& told) {
   const std::uint64_t version = users_->version();
   const auto users = users_->current();
   const User* const user = password_user(*users, shown);

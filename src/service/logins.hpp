@@ -54,14 +54,16 @@ class Logins {
   // Nothing more is compared, and nobody is told any more.
   void stop() { checks_.reset(); }
 
-  // Somebody may nothing who has shown nothing.
-  bool required() const { return password_.required() || token_.required() || users_ != nullptr; }
+  // Over HTTP somebody may nothing who has shown nothing. Over RESP that needs no more than
+  // takes_passwords().
+  bool required() const { return takes_passwords() || token_.required(); }
   bool takes_passwords() const { return password_.required() || users_ != nullptr; }
   bool takes_tokens() const { return token_.required() || users_ != nullptr; }
   bool by_file() const { return users_ != nullptr; }
 
-  // Of one who shows nothing but, perhaps, a certificate: its common name.
-  Login at_first(std::string_view certificate) const;
+  // Of one who shows nothing but, perhaps, a certificate: its common name. `has_bearer`: over HTTP, where the
+  // token of the settings counts.
+  Login at_first(std::string_view certificate, bool has_bearer) const;
   // Who they are now: the file may say something else, or nothing, by now. False: as before.
   bool look_again(Login& login, std::string_view certificate) const;
 
@@ -78,22 +80,22 @@ class Logins {
     guessed,  // it was not compared, for too many wrong ones come from there; the connection ends
     crowded,  // nor this, for too many are being compared; the same
   };
-  struct Told {
+  struct Ruling {
     Outcome outcome = Outcome::wrong;
     Login login{};
   };
   // Nothing: it takes a thread that check() has.
-  std::optional<Told> judge(const Shown& shown);
+  std::optional<Ruling> judge(const Shown& shown);
   // `told` is called once, by any thread, at once or later.
-  void check(const Shown& shown, const std::function<void(Told)>& told);
+  void check(const Shown& shown, const std::function<void(Ruling)>& told);
 
  private:
   using UsersFile = std::shared_ptr<const steering::Users>;
 
   static Login login_of(const steering::User& user, const std::string& by, std::uint64_t version);
   const steering::User* password_user(const steering::Users& users, const Shown& shown) const;
-  Told wrong(const std::string& address);
-  Told refuse(Outcome why);
+  Ruling wrong(const std::string& address);
+  Ruling refuse(Outcome why);
   core::Sha256 keyed(const steering::User* user, const Shown& shown) const;
   bool remembers(const steering::User& user, const core::Sha256& what);
   void remember(const steering::User& user, const core::Sha256& what);

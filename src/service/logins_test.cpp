@@ -42,17 +42,17 @@ class LoginsTest : public testing::Test {
     EXPECT_EQ(users.reload(), std::vector<std::string>{});
     logins->use(users);
   }
-  Logins::Told ask(Logins::Shown shown, int* hashes = nullptr) {
+  Logins::Ruling ask(Logins::Shown shown, int* hashes = nullptr) {
     shown.address = "10.0.0.1";
     if (auto told = logins->judge(shown)) return *told;
     if (hashes != nullptr) ++*hashes;
-    std::promise<Logins::Told> told;
-    logins->check(shown, [&](Logins::Told what) { told.set_value(std::move(what)); });
+    std::promise<Logins::Ruling> told;
+    logins->check(shown, [&](Logins::Ruling what) { told.set_value(std::move(what)); });
     return told.get_future().get();
   }
   // "ann operate", or why not.
   std::string who(const Logins::Shown& shown) {
-    const Logins::Told told = ask(shown);
+    const Logins::Ruling told = ask(shown);
     if (told.outcome == Outcome::in) return told.login.user + " " + std::string(name_of(told.login.role));
     return told.outcome == Outcome::wrong     ? "wrong"
            : told.outcome == Outcome::guessed ? "guessed"
@@ -75,12 +75,13 @@ TEST_F(LoginsTest, without_a_file_or_a_password_everybody_is_admin) {
   logins = std::make_unique<Logins>(Logins::Settings{.user = "default", .clock = [this] { return now; }},
                                     counters, notices);
   EXPECT_FALSE(logins->required());
-  EXPECT_EQ(logins->at_first("").role, Role::admin);
+  EXPECT_EQ(logins->at_first("", true).role, Role::admin);
   logins = std::make_unique<Logins>(
       Logins::Settings{.user = "default", .http_token = "t", .clock = [this] { return now; }}, counters,
       notices);
   EXPECT_TRUE(logins->required());
-  EXPECT_EQ(logins->at_first("").role, Role::none);
+  EXPECT_EQ(logins->at_first("", true).role, Role::none);
+  EXPECT_EQ(logins->at_first("", false).role, Role::admin) << "the token is of HTTP alone";
 }
 
 TEST_F(LoginsTest, somebody_is_who_their_password_token_or_certificate_says) {
@@ -101,8 +102,8 @@ TEST_F(LoginsTest, somebody_is_who_their_password_token_or_certificate_says) {
   EXPECT_EQ(who({.secret = "http"}), "wrong") << "RESP has no bearer";
   EXPECT_EQ(who({.secret = "pw", .only_token = true}), "wrong");
   EXPECT_EQ(who({.user = "ann", .secret = std::string(4096, 'x')}), "wrong");
-  EXPECT_EQ(logins->at_first("ann.example").user, "ann");
-  EXPECT_EQ(logins->at_first("bob").role, Role::none);
+  EXPECT_EQ(logins->at_first("ann.example", true).user, "ann");
+  EXPECT_EQ(logins->at_first("bob", true).role, Role::none);
   EXPECT_EQ(counters.auth_failures, 7U);
 }
 
@@ -137,7 +138,7 @@ TEST_F(LoginsTest, many_at_once_with_one_password_cost_one_hash) {
   std::promise<void> all;
   for (int i = 0; i < 10'000; ++i) {
     const Logins::Shown shown{.user = "ann", .secret = "pw", .address = "10.0.0.1"};
-    const auto told = [&](const Logins::Told& what) {
+    const auto told = [&](const Logins::Ruling& what) {
       if (what.outcome == Outcome::in && ++in == 10'000) all.set_value();
     };
     if (const auto known = logins->judge(shown)) {
@@ -154,8 +155,8 @@ TEST_F(LoginsTest, a_role_that_changes_or_goes_is_in_force_at_the_next_look) {
   const std::string token = token_of("tok");
   use("users:\n  ann: {role: operate, token: \"" + token + "\", certificate: c}\n");
   Login login = ask({.secret = "tok"}).login;
-  Login by_certificate = logins->at_first("c");
-  Login nobody = logins->at_first("d");
+  Login by_certificate = logins->at_first("c", true);
+  Login nobody = logins->at_first("d", true);
   EXPECT_EQ(login.role, Role::operate);
   write("users:\n  ann: {role: decide, token: \"" + token +
         "\", certificate: c}\n  dan: {role: admin, certificate: d}\n");
@@ -197,7 +198,7 @@ TEST_F(LoginsTest, the_time_of_somebody_ends) {
   wall += 1ns;
   logins->look_again(login, "c");
   EXPECT_EQ(login.role, Role::none);
-  EXPECT_EQ(logins->at_first("c").role, Role::none);
+  EXPECT_EQ(logins->at_first("c", true).role, Role::none);
   EXPECT_EQ(who({.secret = "tok", .only_token = true}), "wrong");
   EXPECT_EQ(who({.user = "ann", .secret = "pw"}), "wrong") << "though it is remembered";
 }
@@ -212,7 +213,7 @@ TEST_F(LoginsTest, wrong_ones_of_an_address_are_bounded) {
   EXPECT_EQ(counters.auth_refused, 2U);
 }
 
-TEST_F(LoginsTest, a_file_that_others_may_read_is_warned_of_and_what_is_no_file_is_refused) {
+TEST_F(LoginsTest, a_file_that_others_may_read_is_warned_of_and_a_pipe_is_refused) {
   use("users: {}\n");
   EXPECT_EQ(log, std::vector<std::string>{"users: '" + path_ + "' is in force: 0 users"});
   chmod(path_.c_str(), 0640);

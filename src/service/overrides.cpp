@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <unordered_set>
 #include <utility>
 
 #include "core/duration.hpp"
@@ -56,13 +57,17 @@ std::string_view verb_of(Steer what) {
   return "SHADOW";
 }
 
+// An unban ends what is set meanwhile, and gives up on somebody who sets it again and again.
+constexpr int kMostTimes = 4;
+
 bool has_rates(Steer what) { return what == Steer::raise || what == Steer::lower; }
 bool is_shadow(Steer what) { return what == Steer::shadow_on || what == Steer::shadow_off; }
 
-// With its number, end, reason and user.
-limits::Steered::Ptr finished(limits::SteeredOverride compiled, const OperatorOverride& which) {
+// With its number, end, reason and user. The end is by another clock, which is so far ahead.
+limits::Steered::Ptr finished(limits::SteeredOverride compiled, const OperatorOverride& which,
+                              std::chrono::nanoseconds ahead) {
   compiled.number = which.number;
-  compiled.until = which.until;
+  compiled.until = which.until - ahead;
   compiled.reason = which.reason;
   compiled.user = which.user;
   return std::make_shared<const limits::SteeredOverride>(std::move(compiled));
@@ -89,6 +94,11 @@ Overrides::~Overrides() { limits_.on_renewal(nullptr); }
 // All of them for the file that is in force now.
 void Overrides::renew() {
   const detail::Held lock(changing_);
+  renew_alone();
+}
+
+void Overrides::renew_alone() {
+  ahead_ = keeper_->ahead();
   const std::shared_ptr<const limits::Set> set = limits_.current();
   std::vector<Ptr> all;
   {
@@ -101,7 +111,7 @@ void Overrides::renew() {
     const auto limit = limits.find(each->limit_id);
     if (limit == limits.end()) continue;
     auto made = limits::compile_steer(*set, *limit->second, {each->what, each->when, each->rates});
-    if (made) awake.push_back(finished(*std::move(made), *each));
+    if (made) awake.push_back(finished(*std::move(made), *each, ahead_));
   }
   if (const std::size_t sleeping = all.size() - awake.size(); sleeping > 0)
     links_.log(true, std::to_string(sleeping) +
@@ -156,7 +166,7 @@ tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedO
                   {}, Why::full);
   if (has_rates(made.what)) {
     compiled->until = made.until;
-    if (auto why = limits::refuses_to_steer(*steered_, *compiled, made.set_at))
+    if (auto why = limits::refuses_to_steer(*steered_, *compiled, limits_.now()))
       return refuse(*std::move(why));
   }
   return *std::move(compiled);
@@ -165,7 +175,7 @@ tl::expected<limits::SteeredOverride, NotSteered> Overrides::judge(const WantedO
 tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& wanted,
                                                       const steering::Actor& by) {
   const detail::Held lock(changing_);
-  end_due_alone();
+  refresh();
   OperatorOverride made;
   made.user = by.user;
   auto judged = judge(wanted, made);
@@ -176,7 +186,7 @@ tl::expected<ToldOverride, NotSteered> Overrides::set(const WantedOverride& want
     return tl::unexpected(
         NotSteered{Why::not_kept, "not stored: " + number.error() + "; nothing has changed"});
   made.number = *number;
-  const Compiled compiled = finished(*std::move(judged), made);
+  const Compiled compiled = finished(*std::move(judged), made, ahead_);
   steering::OperatorChange change{.by = by,
                                   .verb = std::string(verb_of(made.what)),
                                   .limit = made.limit,
@@ -196,25 +206,27 @@ tl::expected<std::size_t, NotSteered> Overrides::unban(const std::string& limit,
                                                        const std::string& reason, const steering::Actor& by) {
   if (auto why = refuses_reason(reason)) return tl::unexpected(*std::move(why));
   const detail::Held lock(changing_);
-  end_due_alone();
-  Ptr found;
-  {
-    const detail::Held inner(mutex_);
-    const limits::Set::CompiledLimit* const known = steered_->set().find(limit);
-    if (known == nullptr)
-      return tl::unexpected(NotSteered{Why::words, steered_->set().unknown(limit), "limit"});
-    found = book_.find(steering::words_of(Steer::ban, known->said->id, when));
+  refresh();
+  const limits::Set& set = steered_unchanging().set();
+  const limits::Set::CompiledLimit* const known = set.find(limit);
+  if (known == nullptr) return tl::unexpected(NotSteered{Why::words, set.unknown(limit), "limit"});
+  const std::string words = steering::words_of(Steer::ban, known->said->id, when);
+  std::size_t ended = 0;
+  // Another server may have set it again just now.
+  for (int times = 0; times < kMostTimes; ++times, refresh()) {
+    const Ptr found = book_unchanging().find(words);
+    if (!found) break;
+    if (auto why = end(found, "UNBAN", reason, by)) return tl::unexpected(*std::move(why));
+    ended = 1;
   }
-  if (!found) return std::size_t{0};
-  if (auto why = end(found, "UNBAN", reason, by)) return tl::unexpected(*std::move(why));
-  return std::size_t{1};
+  return ended;
 }
 
 tl::expected<bool, NotSteered> Overrides::lift(std::uint64_t number, const std::string& reason,
                                                const steering::Actor& by) {
   if (auto why = refuses_reason(reason)) return tl::unexpected(*std::move(why));
   const detail::Held lock(changing_);
-  end_due_alone();
+  refresh();
   const Ptr found = book_unchanging().find(number);
   if (!found) return false;
   if (auto why = end(found, "LIFT", reason, by)) return tl::unexpected(*std::move(why));
@@ -244,9 +256,9 @@ std::optional<NotSteered> Overrides::write(steering::OperatorChange change, cons
     is_recorded(change);
     return NotSteered{Why::not_kept, "not stored: " + *why + "; nothing has changed"};
   }
-  put_in_force(made, compiled, ended);
-  for (const Ptr& each : ended) tell(*each, false);
-  if (made != nullptr) tell(*made, true);
+  std::vector<Made> all;
+  if (made != nullptr) all.push_back({*made, compiled});
+  put_in_force(all, ended);
   return std::nullopt;
 }
 
@@ -256,44 +268,82 @@ bool Overrides::is_recorded(const steering::OperatorChange& change) const {
   return written->get_future().get();
 }
 
-void Overrides::put_in_force(const OperatorOverride* made, const Compiled& compiled,
-                             const std::vector<Ptr>& ended) {
-  const detail::Held lock(mutex_);
-  std::vector<Compiled> less;
-  const auto drop = [&](std::uint64_t number) {
-    if (auto gone = compiled_.extract(number)) less.push_back(std::move(gone.mapped()));
-  };
-  for (const Ptr& each : ended) {
-    drop(each->number);
-    book_.end(each->number);
+void Overrides::put_in_force(const std::vector<Made>& made, const std::vector<Ptr>& ended) {
+  {
+    const detail::Held lock(mutex_);
+    std::vector<Compiled> more;
+    std::vector<Compiled> less;
+    const auto drop = [&](std::uint64_t number) WEIR_REQUIRES(mutex_) {
+      if (auto gone = compiled_.extract(number)) less.push_back(std::move(gone.mapped()));
+    };
+    for (const Ptr& each : ended) {
+      drop(each->number);
+      book_.end(each->number);
+    }
+    for (const Made& each : made) {
+      if (const Ptr before = book_.find(steering::words_of(each.it.what, each.it.limit_id, each.it.when)))
+        drop(before->number);
+      book_.set(each.it);
+      if (!each.compiled) continue;
+      more.push_back(each.compiled);
+      compiled_.emplace(each.it.number, each.compiled);
+    }
+    if (!more.empty() || !less.empty()) {
+      steered_ = steered_->with(more, less);
+      limits_.ruling.publish(steered_);
+    }
   }
-  std::vector<Compiled> more;
-  if (made != nullptr) {
-    if (const Ptr before = book_.find(steering::words_of(made->what, made->limit_id, made->when)))
-      drop(before->number);
-    book_.set(*made);
-    more.push_back(compiled);
-    compiled_.emplace(made->number, compiled);
+  for (const Ptr& each : ended) tell(*each, false);
+  for (const Made& each : made) tell(each.it, true);
+}
+
+void Overrides::look() {
+  const detail::Held lock(changing_);
+  refresh();
+}
+
+void Overrides::refresh() {
+  if (auto changes = keeper_->changes()) adopt(*std::move(changes));
+  if (keeper_->ahead() != ahead_) renew_alone();
+  end_due();
+}
+
+void Overrides::adopt(steering::Keeper::Changes changes) {
+  const steering::OverrideBook& book = book_unchanging();
+  std::vector<Ptr> ended;
+  for (const std::uint64_t number : changes.ended)
+    if (Ptr found = book.find(number)) ended.push_back(std::move(found));
+  if (changes.whole) {
+    std::unordered_set<std::uint64_t> there;
+    for (const OperatorOverride& each : changes.set) there.insert(each.number);
+    for (const auto& [number, each] : book.all())
+      if (!there.contains(number)) ended.push_back(each);
   }
-  if (more.empty() && less.empty()) return;
-  steered_ = steered_->with(more, less);
-  limits_.ruling.publish(steered_);
+  const limits::Set& set = *limits_.current();
+  const auto limits = by_id(set);
+  std::vector<Made> made;
+  std::unordered_set<std::uint64_t> twice;
+  for (OperatorOverride& each : changes.set) {
+    if (book.find(each.number) || !twice.insert(each.number).second) continue;
+    Compiled compiled;
+    if (const auto limit = limits.find(each.limit_id); limit != limits.end()) {
+      auto steer = limits::compile_steer(set, *limit->second, {each.what, each.when, each.rates});
+      if (steer) compiled = finished(*std::move(steer), each, ahead_);
+    }
+    made.push_back({std::move(each), std::move(compiled)});
+  }
+  if (!made.empty() || !ended.empty()) put_in_force(made, ended);
 }
 
 void Overrides::end_due() {
-  const detail::Held lock(changing_);
-  end_due_alone();
-}
-
-void Overrides::end_due_alone() {
   std::vector<Ptr> ended;
   {
     const detail::Held lock(mutex_);
     ended = book_.ended(now());
   }
   if (ended.empty()) return;
-  put_in_force(nullptr, nullptr, ended);
-  for (const Ptr& each : ended) tell(*each, false);
+  put_in_force({}, ended);
+  keeper_->forget(ended);
 }
 
 void Overrides::tell_of_memory() {

@@ -90,8 +90,9 @@ class Overrides {
   // False: there is none of that number.
   tl::expected<bool, NotSteered> lift(std::uint64_t number, const std::string& reason,
                                       const steering::Actor& by);
-  // Forgets those whose end has come. Another thread may change something meanwhile, and is waited for.
-  void end_due();
+  // Forgets those whose end has come, and looks for what other servers have set and ended. To be called about
+  // twice a second.
+  void look();
 
   // These wait for nothing but each other.
   std::optional<ToldOverride> find(std::uint64_t number) const;
@@ -117,20 +118,32 @@ class Overrides {
   const steering::OverrideBook& book_unchanging() const WEIR_REQUIRES(changing_) WEIR_NOT_ANALYSED {
     return book_;
   }
+  const limits::Steered& steered_unchanging() const WEIR_REQUIRES(changing_) WEIR_NOT_ANALYSED {
+    return *steered_;
+  }
   bool is_recorded(const steering::OperatorChange& change) const;
-  void put_in_force(const steering::OperatorOverride* made, const Compiled& compiled,
-                    const std::vector<Ptr>& ended) WEIR_REQUIRES(changing_);
-  void end_due_alone() WEIR_REQUIRES(changing_);
+  struct Made {
+    steering::OperatorOverride it;
+    Compiled compiled;  // null: it sleeps
+  };
+  void put_in_force(const std::vector<Made>& made, const std::vector<Ptr>& ended) WEIR_REQUIRES(changing_);
+  void refresh() WEIR_REQUIRES(changing_);
+  void end_due() WEIR_REQUIRES(changing_);
+  void adopt(steering::Keeper::Changes changes) WEIR_REQUIRES(changing_);
   void tell_of_memory() WEIR_REQUIRES(changing_);
   void renew();
+  void renew_alone() WEIR_REQUIRES(changing_);
   ToldOverride told(const Ptr& which) const WEIR_REQUIRES(mutex_);
   void tell(const steering::OperatorOverride& which, bool begins) const;
-  limits::Time now() const { return limits_.now(); }
+  // By the clock that they end by.
+  limits::Time now() const { return limits_.now() + keeper_->ahead(); }
 
   LimitsInForce& limits_;
   const std::unique_ptr<steering::Keeper> keeper_;
   const Links links_;
   mutable detail::Mutex changing_;  // one change at a time
+  // What `until` is ahead of the clock by which requests are decided, in what is in force.
+  std::chrono::nanoseconds ahead_ WEIR_GUARDED_BY(changing_){0};
   bool has_told_of_memory_ WEIR_GUARDED_BY(changing_) = false;
   mutable detail::Mutex mutex_;  // taken after the other, and never for long
   steering::OverrideBook book_ WEIR_GUARDED_BY(mutex_);

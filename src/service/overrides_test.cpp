@@ -146,7 +146,7 @@ TEST(Overrides, end_by_the_wall_clock_however_it_steps) {
   world.wall += 60s - 1ns;
   EXPECT_TRUE(world.banned("a"));
   world.wall -= 24h;
-  world.overrides->end_due();
+  world.overrides->look();
   EXPECT_TRUE(world.banned("a"));
   world.wall += 24h + 1ns;
   EXPECT_FALSE(world.banned("a"));
@@ -155,7 +155,7 @@ TEST(Overrides, end_by_the_wall_clock_however_it_steps) {
   world.wall -= 1ns;  // back over its end, before anybody has looked
   EXPECT_TRUE(world.banned("a"));
   world.wall += 1ns;
-  world.overrides->end_due();
+  world.overrides->look();
   EXPECT_EQ(world.told.back(), "ban_ended user user=a");
   world.wall -= 24h;
   EXPECT_FALSE(world.banned("a"));

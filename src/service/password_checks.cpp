@@ -71,17 +71,17 @@ void PasswordChecks::run_next() {
   mutex_.unlock();
   const bool right = work();
   mutex_.lock();
-  const std::vector<Asker> askers = end(what);
+  const std::vector<Claimant> askers = end(what);
   mutex_.unlock();
-  for (const Asker& each : askers) each.done(right);
+  for (const Claimant& each : askers) each.done(right);
   mutex_.lock();
 }
 
-std::vector<PasswordChecks::Asker> PasswordChecks::end(const core::Sha256& what) {
-  std::vector<Asker> askers = std::move(checks_.at(what).askers);
+std::vector<PasswordChecks::Claimant> PasswordChecks::end(const core::Sha256& what) {
+  std::vector<Claimant> askers = std::move(checks_.at(what).askers);
   checks_.erase(what);
   asking_ -= askers.size();
-  for (const Asker& each : askers) {
+  for (const Claimant& each : askers) {
     const auto theirs = from_.find(each.from);
     if (--theirs->second.asking == 0 && theirs->second.waiting.empty()) from_.erase(theirs);
   }

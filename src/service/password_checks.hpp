@@ -42,13 +42,13 @@ class PasswordChecks {
   bool ask(const core::Sha256& what, const std::string& from, Work work, OnDone done);
 
  private:
-  struct Asker {
+  struct Claimant {
     std::string from;
     OnDone done;
   };
-  struct Check {
+  struct Comparison {
     Work work;  // empty while it runs
-    std::vector<Asker> askers;
+    std::vector<Claimant> askers;
   };
   struct From {
     std::deque<core::Sha256> waiting;
@@ -57,11 +57,11 @@ class PasswordChecks {
 
   void loop();
   void run_next() WEIR_REQUIRES(mutex_);
-  std::vector<Asker> end(const core::Sha256& what) WEIR_REQUIRES(mutex_);
+  std::vector<Claimant> end(const core::Sha256& what) WEIR_REQUIRES(mutex_);
 
   detail::Mutex mutex_;
   detail::Signal changed_;
-  std::map<core::Sha256, Check> checks_ WEIR_GUARDED_BY(mutex_);
+  std::map<core::Sha256, Comparison> checks_ WEIR_GUARDED_BY(mutex_);
   std::map<std::string, From> from_ WEIR_GUARDED_BY(mutex_);
   std::deque<std::string> turns_ WEIR_GUARDED_BY(mutex_);  // addresses of which some wait, the next first
   std::size_t waiting_ WEIR_GUARDED_BY(mutex_) = 0;

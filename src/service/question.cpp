@@ -41,8 +41,9 @@ std::size_t Question::kept() const {
   for (const auto& [digest, value] : more->matched.long_values)
     long_values += digest.capacity() + value.capacity();
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
-         more->checks.capacity() * sizeof(store::Check) + more->limits.capacity() * sizeof(store::Limit) +
-         long_values + (more->keeps_asked ? more->asked.bytes() : 0);
+         more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
+         more->limits.capacity() * sizeof(store::Limit) + long_values +
+         (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

@@ -38,6 +38,7 @@ struct alignas(64) Question final : store::Request {
     store::ChargeTerms charge;
     store::TakeTerms take;
     limits::KeptDescription asked;  // of one that may wait in line while the limits change
+    std::vector<Question*> parts;   // that have the answers of its checks, one each; they follow it
     bool keeps_asked = false;       // it has something
     bool says_wait = false;         // of a reservation: somebody has said how long it may wait
     bool ended = false;             // an operator has ended its wait, and that is told as an error

@@ -6,11 +6,13 @@
 // Not for: deciding (that is store::Store).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -70,6 +72,8 @@ struct ServiceOptions {
 
   core::ClockFunction clock = store::steady_now;  // by which everything is decided
   core::ClockFunction wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  // Of a process that this one takes over from: its Service::wall_ahead().
+  std::optional<std::chrono::nanoseconds> wall_ahead{};
   std::shared_ptr<core::VirtualTime> virtual_time{};  // which both of them tell; null: they are real
 };
 
@@ -125,6 +129,7 @@ class Service {
   std::function<void(const steering::OperatorEvent&)> tell = [](const steering::OperatorEvent&) {};
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
+  std::atomic<bool> leaving{false};  // it will stop accepting before long
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
   std::function<void()> save_soon = [] {};
   // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
@@ -153,7 +158,7 @@ class Service {
   ServiceOptions options_;
   const store::Table& table_;
   std::chrono::nanoseconds started_ = now();
-  const std::chrono::nanoseconds wall_ahead_ = wall_now() - started_;
+  const std::chrono::nanoseconds wall_ahead_ = options_.wall_ahead.value_or(wall_now() - started_);
 };
 
 }  // namespace weir::service

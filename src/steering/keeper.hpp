@@ -4,6 +4,7 @@
 // (override_book.hpp).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,19 @@ class Keeper {
   // kept; then nothing has changed.
   virtual std::optional<std::string> keep(const OverrideBook& book, const OperatorOverride* made,
                                           const std::vector<OverrideBook::Ptr>& ended) = 0;
+
+  // How far the clock by which they end is ahead of this machine's. Any thread.
+  virtual std::chrono::nanoseconds ahead() const { return std::chrono::nanoseconds{0}; }
+  // Those whose end has come need not be kept any longer.
+  virtual void forget(const std::vector<OverrideBook::Ptr>& /*ended*/) {}
+  // Where others set and end some too: what has come and gone since the last call.
+  struct Changes {
+    bool whole = false;  // `set` are all that there are
+    std::vector<OperatorOverride> set{};
+    std::vector<std::uint64_t> ended{};  // their numbers
+  };
+  // Nothing: it does not answer.
+  virtual std::optional<Changes> changes() { return Changes{}; }
 };
 
 // Nowhere but in the book.

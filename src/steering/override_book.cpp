@@ -14,10 +14,7 @@ std::optional<std::string> OverrideBook::refuses(limits::Steer what, std::string
 void OverrideBook::set(OperatorOverride made) {
   skip_to(made.number);
   std::string words = words_of(made.what, made.limit_id, made.when);
-  if (const Ptr before = find(words)) {
-    if (before->number > made.number) return;
-    end(before->number);
-  }
+  if (const Ptr before = find(words)) end(before->number);
   const std::uint64_t number = made.number;
   by_words_[std::move(words)] = number;
   of_limit_[made.limit_id].insert(number);

@@ -33,7 +33,8 @@ class OverrideBook {
   std::optional<std::string> refuses(limits::Steer what, std::string_view limit_id,
                                      const Selector& when) const;
 
-  // It takes the place of what has the same words, unless that has a greater number.
+  // It takes the place of what has the same words, whichever has the greater number: of two that took their
+  // numbers at once the one that was kept later stays.
   void set(OperatorOverride made);
   Ptr end(std::uint64_t number);  // null: there is none
   // Those whose end has come.

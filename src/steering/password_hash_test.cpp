@@ -40,7 +40,7 @@ TEST(PasswordHash, a_password_is_compared_whole_or_not_at_all) {
   EXPECT_FALSE(made.matches(longest + "y"));
 }
 
-TEST(PasswordHash, what_is_none_or_costs_too_much_is_refused_and_not_shown) {
+TEST(PasswordHash, other_texts_and_those_that_cost_too_much_are_refused_and_not_shown) {
   for (const std::string text :
        {"hunter2", "scrypt$", "scrypt$14$8$5$00112233445566778899aabbccddeeff$", "scrypt$14$8$5$xx$yy",
         "scrypt$14$8$00112233445566778899aabbccddeeff$00112233445566778899aabbccddeeff",

@@ -97,7 +97,7 @@ bool AllOrNoneCheck::round() {
       taking_->granted = find_units(checks_, *taking_, [this] { return decide(now_); });
       charged_ = taking_->granted != 0;
     } else {
-      charged_ = reserving_ != nullptr ? reserve() : decide(now_);
+      charged_ = reserving_ != nullptr ? reserve() : decide(now_) || charging_ != nullptr;
     }
     if (!charged_) {
       tell_uncharged();
@@ -170,12 +170,23 @@ nanoseconds AllOrNoneCheck::Key::no_earlier(nanoseconds now) const {
 // Whether nothing stops the request at that time.
 bool AllOrNoneCheck::decide(nanoseconds at) {
   find_keys();
+  if (charging_ != nullptr && charging_->terms.others_free) find_those_over(at);
   bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     charge(i, keys_[key_of_[i]], at);
     all = all && (checks_[i].shadow || checks_[i].decision.allowed());
   }
   return all;
+}
+
+void AllOrNoneCheck::find_those_over(nanoseconds at) {
+  charging_->over = 0;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    const core::Rule& rule = checks_[i].limit->rule;
+    const bool late = !key.known || core::counted_by_another_quota(rule, key.state);
+    charging_->find_whether_over(i, rule, key.state, late ? key.no_earlier(at) : at, checks_[i]);
+  }
 }
 
 // Whether nothing stops it at a moment that is soon enough; it is charged as of that.

@@ -116,6 +116,7 @@ class AllOrNoneCheck {
   bool lacks_schedules() const;
   void find_keys();
   bool decide(nanoseconds at);
+  void find_those_over(nanoseconds at);
   bool look_at_all();
   bool reserve();
   std::optional<std::uint8_t> full_window() const;

@@ -1,8 +1,11 @@
 #include "store/charging.hpp"
 
 #include "core/reservation.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::store {
+
+using std::chrono::nanoseconds;
 
 namespace {
 
@@ -12,7 +15,48 @@ bool is_longer(const Charged& a, const Charged& b) {
 
 }  // namespace
 
+Decision decision_of(const Charged& told, const core::Rule& rule) {
+  const bool over = told.overdraft > 0;
+  return {.verdict = over ? Verdict::denied : Verdict::allowed,
+          .limit = rule.quota.burst(),
+          .remaining = static_cast<std::int64_t>(told.remaining),
+          .retry_after = over ? std::optional(told.wait) : std::nullopt,
+          .reset_after = told.reset_after,
+          .source = told.source};
+}
+
+core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                                nanoseconds now, Cost cost, bool lost) {
+  if (cost.units != 0 && has(terms.others_free->if_it_fits, which))
+    return core::decide(rule, state, now, cost);
+  Outside outside = terms.outside;
+  outside.units = cost.units;
+  core::Overdrawn each = core::overdraw(rule, state, now, outside);
+  if (lost) lose(each, state);
+  told[which] = each;
+  const Verdict verdict = each.overdraft > 0 ? Verdict::denied : Verdict::allowed;
+  return {verdict,
+          rule.quota.burst(),
+          each.remaining,
+          static_cast<std::uint64_t>(each.wait.count()),
+          static_cast<std::uint64_t>(each.reset_after.count()),
+          each.next,
+          each.changes};
+}
+
+Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                                     nanoseconds now, const Check& check) {
+  const Decision found = charge_for(which, rule, state, now, check.cost, false).decision();
+  if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
+  return found;
+}
+
 void Charging::tell(Request& request) const {
+  if (terms.others_free) {
+    request.charged = true;
+    request.by = deciding(request.checks);
+    return;
+  }
   std::uint64_t dropped = 0;
   const Charged* longest = nullptr;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
@@ -43,6 +87,16 @@ std::optional<std::string> cannot_charge(std::span<const Check> checks, const Ou
            ": gcra and fixed windows can";
   }
   return std::nullopt;
+}
+
+std::optional<std::string> cannot_charge(std::span<const Check> checks, const ChargeTerms& terms) {
+  const auto is_plain = [](const Check& each) {
+    return each.is_plain() && each.limit->rule.kept.count() == 0;
+  };
+  if (terms.others_free &&
+      (terms.outside.form != Outside::Form::cost || !std::all_of(checks.begin(), checks.end(), is_plain)))
+    return "only costs can leave others free, and no shadow, guarantee or class";
+  return cannot_charge(checks, terms.outside);
 }
 
 }  // namespace weir::store

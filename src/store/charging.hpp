@@ -37,20 +37,27 @@ struct Charging {
   std::array<Charged, kMostChecks> told{};         // by check; nothing of a guarantee
   std::array<std::uint64_t, kMostChecks> moved{};  // by check; how far a pause moves those who wait, ns
   std::array<std::uint64_t, kMostChecks> least{};  // by check; the least that a refund may leave the tat at
+  std::uint16_t over{};                            // one bit for each check, of OthersFree
 
+  // Of OthersFree, for each check before the first is charged; what it would be told.
+  Decision find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                             std::chrono::nanoseconds now, const Check& check);
+  // Of OthersFree, once that is found: what charge() charges.
+  bool charges(std::size_t which) const { return over == 0 || has(over, which); }
+  // Of OthersFree: whether what is told says that it is over.
+  bool is_over(std::size_t which, const Decision& told_of) const {
+    return !told_of.allowed() || (has(terms.others_free->leaves_one, which) && told_of.remaining == 0);
+  }
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
+    if (terms.others_free)
+      return charge_for(which, rule, state, now, charges(which) ? check.cost : Cost{0}, lost);
     const Outside outside = outside_of(terms, check);
     core::Overdrawn each = outside.form == Outside::Form::refund
                                ? core::refund(rule, state, now, outside.units, least[which])
                                : core::overdraw(rule, state, now, outside, moved[which]);
-    if (lost) {
-      const std::uint64_t dropped = each.charged + each.dropped;
-      each = {};
-      each.next = state;
-      each.dropped = dropped;
-    }
+    if (lost) lose(each, state);
     told[which] = each;
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
@@ -61,9 +68,26 @@ struct Charging {
   bool keeps() const { return pauses(terms.outside); }
   // The request has its answer.
   void tell(Request& request) const;
+
+  // Of OthersFree: charges that much, whether it is over or not.
+  core::Step charge_for(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                        std::chrono::nanoseconds now, Cost cost, bool lost);
+
+ private:
+  static bool has(std::uint16_t bits, std::size_t which) { return (bits >> which & 1U) != 0; }
+  static void lose(core::Overdrawn& each, core::TwoWords state) {
+    const std::uint64_t dropped = each.charged + each.dropped;
+    each = {};
+    each.next = state;
+    each.dropped = dropped;
+  }
 };
+
+// What a charge came to, as of one that asked for its cost: denied when more is owed than the limit admits.
+Decision decision_of(const Charged& told, const core::Rule& rule);
 
 // Why no store charges such checks; nothing when it does.
 std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside);
+std::optional<std::string> cannot_charge(std::span<const Check> checks, const ChargeTerms& terms);
 
 }  // namespace weir::store

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "core/step.hpp"
@@ -58,6 +59,11 @@ inline std::string cannot_be_reserved(Algorithm algorithm) {
 inline bool has_slots(std::span<const Check> checks) {
   return std::any_of(checks.begin(), checks.end(),
                      [](const Check& each) { return core::counts_slots(each.limit->rule.algorithm); });
+}
+// Of its states it is known which holds are open.
+inline bool lists_holds(const Limit& limit) {
+  const Algorithm algorithm = limit.rule.algorithm;
+  return core::counts_slots(algorithm) || (core::can_reserve(algorithm) && limit.holding.settles);
 }
 // One that costs nothing looks.
 inline bool takes_slot(const Check& check) {

@@ -25,13 +25,13 @@ std::string why_not(std::span<const Check> checks) {
   return "two checks of a request have the same limit and key";
 }
 
-bool is_for_the_table(std::span<const Check> checks, bool with_slots = false) {
+bool is_for_the_table(std::span<const Check> checks, bool with_slots = false, bool may_repeat = false) {
   if (checks.empty() || checks.size() > kMostChecks) return false;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Algorithm algorithm = checks[i].limit->rule.algorithm;
     if (!core::kept_in_two_words(algorithm) && !(with_slots && core::counts_slots(algorithm))) return false;
     if (!is_inside_well(checks, i)) return false;
-    for (std::size_t j = 0; j < i; ++j) {
+    for (std::size_t j = 0; j < i && !may_repeat; ++j) {
       // Different keys may have one hash, very rarely: those are charged one after the other.
       if (checks[i].hash == checks[j].hash && checks[i].key == checks[j].key) return false;
     }
@@ -102,6 +102,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return reservations_.settle(request, when.now);
       case Verb::extend:
         return reservations_.extend(request, when.now);
+      case Verb::holds:
+        return reservations_.holds(request, when.now);
       case Verb::acquire:
         return refuse(request, "nobody waits in a table");
     }
@@ -115,7 +117,7 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
   new (&check.decision)
       Decision(table_.check(Table::place_of(check.hash), limit, check.cost, when.arrived, when.now));
   request.charged = check.decision.allowed();
-  if (!request.charged && limit.penalty.count() != 0) [[unlikely]]
+  if (!request.charged && limit.penalty) [[unlikely]]
     reservations_.penalise(request, when.now);
 }
 
@@ -163,7 +165,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   const core::Rule& rule = first.limit->rule;
   ChargeTerms& terms = *request.charge;
   if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm) &&
-      !pauses(terms.outside) && terms.outside.form != Outside::Form::refund) {
+      !pauses(terms.outside) && terms.outside.form != Outside::Form::refund && !terms.others_free) {
     const auto told =
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {
@@ -172,8 +174,9 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
       return;
     }
   }
-  if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
-  if (auto why = cannot_charge(request.checks, terms.outside)) return refuse(request, *std::move(why));
+  if (!is_for_the_table(request.checks, false, terms.others_free.has_value()))
+    return refuse(request, why_not(request.checks));
+  if (auto why = cannot_charge(request.checks, terms)) return refuse(request, *std::move(why));
   if (pauses(terms.outside)) return reservations_.pause(request, when.now);
   if (terms.outside.form == Outside::Form::refund) return reservations_.refund(request, when.now);
   Charging charging{terms};

@@ -27,8 +27,9 @@ class EmbeddedStore final : public Store {
   explicit EmbeddedStore(std::size_t bytes, WhenFull when_full = WhenFull::deny,
                          core::HashKey seed = core::random_key(),
                          std::size_t reservation_memory = Reservations::kMemory,
-                         const core::Random& random = core::random_key)
-      : table_(bytes, when_full, seed), reservations_(table_, reservation_memory, random) {}
+                         const core::Random& random = core::random_key,
+                         std::size_t penalty_memory = PenaltyBook::kMemory)
+      : table_(bytes, when_full, seed), reservations_(table_, reservation_memory, random, penalty_memory) {}
 
   void submit(std::span<Request* const> batch, Arrival when) override;
   void cancel(Request&) override {}

@@ -25,7 +25,7 @@ inline bool may_breach(const Request& request) {
 
 // Of such a request, a check of that limit.
 inline bool may_be_breached(const Limit& limit, bool shadow, const Decision& decision) {
-  return limit.penalty.count() != 0 && !shadow && decision.verdict == Verdict::denied;
+  return limit.penalty && !shadow && decision.verdict == Verdict::denied;
 }
 
 // What a request is told whose keys have come to rest: what its checks say now, or how long open holds deny

@@ -114,8 +114,9 @@ struct Reservations::Draft {
   std::vector<std::uint64_t> made{};  // the hashes of schedules that were made for it
 };
 
-Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random)
-    : table_(table), memory_(memory), ids_(random(), random()) {
+Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random,
+                           std::size_t penalty_memory)
+    : table_(table), memory_(memory), penalties_(penalty_memory), ids_(random(), random()) {
   table.set_schedules(this);
 }
 
@@ -743,12 +744,13 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     schedule.keep_until_drained(part.own.end);
     if (moment > now) schedule.add_moment(part.own, moment, now);
     if (!moves_up) schedule.keep_moment(moment);
-    if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
+    if (reservation.hold.count() != 0 && part.settles && !part.shadow)
+      schedule.hold(part.own, until, now, id);
   }
   put_back(
       id,
       {moment, until, std::move(asked.parts), std::move(asked.share), pauses_.load(std::memory_order_relaxed),
-       until, reservation.hold.count() != 0, reservation.bound, longest, moves_up},
+       until, reservation.hold.count() != 0, reservation.bound, longest, moves_up, reservation.address},
       now);
   reservation.id = id.text();
 }
@@ -831,6 +833,24 @@ void Reservations::extend(Request& request, nanoseconds now) {
   asked.wait = end - now;
 }
 
+// With the moment that it was granted. Under no lock.
+std::optional<std::pair<nanoseconds, OpenHold>> Reservations::describe_hold(ReservationId id,
+                                                                            std::uint64_t cost,
+                                                                            nanoseconds now) {
+  const auto record = copy_record(id, now);
+  if (!record || !record->held) return std::nullopt;
+  const Locked locked(*this, record->parts);
+  if (!is_there(id, *record)) return std::nullopt;
+  const nanoseconds ends = record->until + moved(*record);
+  if (ends <= now) return std::nullopt;
+  OpenHold told{id.text(), cost, moment_of(*record, now).value_or(now) - now, ends - now};
+  Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
+  const auto found = shelf.records.find(id);
+  if (found != shelf.records.end()) told.address = found->second.address;
+  return std::pair(record->moment, std::move(told));
+}
+
 // Before a pause moves anybody: those whose time is over do not move. Under no lock.
 void Reservations::look_for_ended(nanoseconds now) {
   if (open_.load(std::memory_order_relaxed) == 0) return;
@@ -891,7 +911,8 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   for (const Check& check : request.checks) {
     if (!may_be(check) || !is_breached(check, now)) continue;
     Check alone{.limit = check.limit, .key = check.key, .hash = check.hash};
-    ChargeTerms terms{.outside = Pause{check.limit->penalty},
+    const nanoseconds rest = penalties_.breach(schedule_key(check.hash), check.limit->penalty, now);
+    ChargeTerms terms{.outside = Pause{rest},
                       .client = request.reservation != nullptr ? request.reservation->client : 0};
     Charging charging{terms};
     pause({&alone, 1}, terms, charging, now);
@@ -1130,6 +1151,7 @@ void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanos
 }
 
 bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
+  penalties_.forget(schedule_key(hash));
   Stripe& stripe = stripe_of(hash);
   const Held lock(stripe.mutex);
   if (const auto found = stripe.schedules.find(schedule_key(hash)); found != stripe.schedules.end()) {

@@ -22,12 +22,14 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "core/random.hpp"
 #include "store/all_or_none_check.hpp"
+#include "store/penalty_book.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
 #include "store/schedule.hpp"
@@ -45,7 +47,7 @@ class Reservations final : public ScheduledKeys {
 
   static constexpr std::size_t kMemory = std::size_t{64} << 20;
   // About the bytes that what is kept of one takes, beside its schedules' own.
-  static constexpr std::size_t kRecordBytes = 224;
+  static constexpr std::size_t kRecordBytes = 288;
   static constexpr std::size_t kPartBytes = 160;
 
   // What is told of it, as far as it has been cleared away.
@@ -63,7 +65,8 @@ class Reservations final : public ScheduledKeys {
 
   // The table knows it from then on, and must outlive it.
   explicit Reservations(Table& table, std::size_t memory = kMemory,
-                        const core::Random& random = core::random_key);
+                        const core::Random& random = core::random_key,
+                        std::size_t penalty_memory = PenaltyBook::kMemory);
   ~Reservations();
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
@@ -78,6 +81,8 @@ class Reservations final : public ScheduledKeys {
   void settle(Request& request, nanoseconds now);
   void moment(Request& request, nanoseconds now);
   void extend(Request& request, nanoseconds now);
+  // Its checks have their hashes. Costs up to OpenHold::kMost a check.
+  void holds(Request& request, nanoseconds now);
   // Of a charge that pauses: its checks are as for reserve(), and it has no guarantees.
   void pause(Request& request, nanoseconds now);
   // Of a request that has been denied: those of its keys that it has breached rest, and what it is told of
@@ -95,7 +100,8 @@ class Reservations final : public ScheduledKeys {
   // for somebody or a hold is open: each counts on what was owed before it.
   void give_back(const Check& charged, nanoseconds charged_at, nanoseconds now);
 
-  // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled.
+  // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled, and how
+  // often it was breached is forgotten.
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
@@ -108,14 +114,16 @@ class Reservations final : public ScheduledKeys {
   // The open holds that have slots, by Limit::id. Costs as many as there are.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
+  const PenaltyBook& penalties() const { return penalties_; }
 
   // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
   // each key that somebody has reserved it holds the state, too, as of one moment; a reservation that is
   // cancelled or settled meanwhile is left out, and its units are lost rather than given back twice.
   void copy(nanoseconds now, const std::function<bool(std::string_view)>& put);
   // Before anybody asks. `then` is when copy() had its `now`, on this clock. The states take the place of the
-  // table's. False when the bytes are not what copy() writes.
-  bool restore(std::string_view bytes, nanoseconds then, nanoseconds now);
+  // table's. Those that are bound end, unless their connections go on here. False when the bytes are not what
+  // copy() writes.
+  bool restore(std::string_view bytes, nanoseconds then, nanoseconds now, bool connections_go_on = false);
 
  private:
   static constexpr std::size_t kStripes = 64;
@@ -146,6 +154,7 @@ class Reservations final : public ScheduledKeys {
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
     bool moves_up = false;   // settlements may have moved it, too
+    std::string address{};   // as ReservationTerms has it; no snapshot does
   };
   struct Shelf {
     SpinLock mutex;
@@ -244,6 +253,10 @@ class Reservations final : public ScheduledKeys {
   void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
   bool is_there(ReservationId id, const Record& record);
+  using HoldsFound = std::vector<std::pair<ReservationId, std::uint64_t>>;
+  void find_holds(const Check& check, nanoseconds now, HoldsFound& into);
+  std::optional<std::pair<nanoseconds, OpenHold>> describe_hold(ReservationId id, std::uint64_t cost,
+                                                                nanoseconds now);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
   void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
@@ -255,6 +268,7 @@ class Reservations final : public ScheduledKeys {
 
   Table& table_;
   ReservationMemory memory_;
+  PenaltyBook penalties_;
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
   std::function<void(std::uint64_t)> moved_up_ = [](std::uint64_t) {};

@@ -6,7 +6,7 @@
 // key's hash, the schedule's epoch, the key's state and the schedule, and the number of its keys with slots,
 // and of each the hash and the epoch; then for each shelf the number of its records, and of each record the
 // id, its moment, until when it can be settled, whether it is held, whether that is bound, how long it may be
-// extended, and its parts.
+// extended, and its parts; then to the end, of each key whose breaches count, its hash and until when.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -285,12 +285,18 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
     }
     if (!put(out.take())) return;
   }
+  penalties_.copy(now, [&out](std::uint64_t key, nanoseconds forgotten) {
+    out.number(key);
+    out.time(forgotten);
+  });
+  put(out.take());
 }
 
-bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
+bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now,
+                           bool connections_go_on) {
   Reading in(bytes, then);
   // By the key's hash and the schedule's former epoch.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, const Schedule*> known;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Schedule*> known;
   std::set<std::pair<std::uint64_t, std::uint64_t>> with_slots;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
@@ -343,6 +349,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         const auto found = known.find({part.hash, part.epoch});
         if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();
+        found->second->name_hold(part.own, id);
         moved = std::max(moved, found->second->moved_by_pauses(part.own));
         return false;
       });
@@ -359,9 +366,16 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         part.epoch = slots.epoch();
         slots.take(id, record.due);
       }
-      if (record.bound) bound.push_back(id);
+      if (record.bound && !connections_go_on) bound.push_back(id);
       put_back(id, std::move(record), now);
     }
+  }
+  while (in.good() && !in.at_end()) {
+    std::uint64_t key = 0;
+    nanoseconds forgotten{0};
+    in.number(key);
+    in.time(forgotten);
+    if (in.good()) penalties_.keep(key, forgotten, now);
   }
   for (const ReservationId id : bound) end(id, now);
   return in.good() && in.at_end();

@@ -172,6 +172,27 @@ TEST(ReservationsCopy, gives_nothing_back_that_it_has_not_seen_charged) {
   EXPECT_EQ(other.cancel(kept), 1U);
 }
 
+TEST(ReservationsCopy, how_often_a_key_was_breached_is_not_forgotten) {
+  const Limit limit{.rule = core::Rule::parse("1/s burst 1").value(),
+                    .penalty = {.time = 10s, .growing = 2000, .most = 60s}};
+  const auto breach = [&limit](World& world) {
+    Check check{.limit = &limit, .key = "k", .cost = Cost{1}};
+    for (int i = 0; i < 2; ++i) world.ask(Verb::check, {&check, 1}, nullptr);
+    return check.decision.retry_after.value_or(0ns);
+  };
+  World one;
+  EXPECT_EQ(breach(one), 10s);
+  one.now += 10s;
+  EXPECT_EQ(breach(one), 20s);
+  one.now += 20s;
+  World other;
+  other.now = 5s;  // on its clock one second has passed since
+  ASSERT_TRUE(other.store.reservations().restore(one.copy(), other.now - 1s, other.now));
+  EXPECT_EQ(breach(other), 40s);
+  other.now += 240s;
+  EXPECT_EQ(breach(other), 10s) << "all of them are over";
+}
+
 // One that was settled before its moment is still to come, though its id is dead.
 TEST(ReservationsCopy, knows_of_moments_that_nobody_can_cancel) {
   const Limit limit{.rule = core::Rule::parse("1/s burst 2").value()};

@@ -351,10 +351,23 @@ void Schedule::take_last(core::TwoWords& state, nanoseconds now) {
   }
 }
 
-void Schedule::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
+void Schedule::hold(OwnUnits& own, nanoseconds until, nanoseconds now, ReservationId id) {
   drop_ended(now, 2);
   own.held = true;
-  keep({own.number, until, own.count, own.paused});
+  keep({own.number, until, own.count, own.paused, id});
+}
+
+void Schedule::name_hold(const OwnUnits& own, ReservationId id) {
+  if (const auto found = find_hold(own)) holds_[*found].id = id;
+}
+
+void Schedule::find_holds(std::size_t most, nanoseconds now,
+                          std::vector<std::pair<ReservationId, std::uint64_t>>& into) {
+  drop_ended(now, holds_.size());
+  for (auto at = by_until_.begin(); !by_until_.is_end(at) && most > 0; at = by_until_.next(at), --most) {
+    const Hold& hold = holds_[holds_.find_from({.number = by_until_[at].second})];
+    into.emplace_back(hold.id, hold.units);
+  }
 }
 
 bool Schedule::keep(const Hold& hold) {

@@ -38,6 +38,7 @@
 #include "core/pause.hpp"
 #include "core/reservation.hpp"
 #include "store/moments_ahead.hpp"
+#include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
 #include "store/schedule_moves.hpp"
 #include "store/schedule_shifts.hpp"
@@ -86,7 +87,7 @@ class Schedule {
   // About the bytes that what is kept takes, for ReservationMemory.
   static constexpr std::size_t kBytes = 800;
   static constexpr std::size_t kHoleBytes = 256;
-  static constexpr std::size_t kHoldBytes = 192;
+  static constexpr std::size_t kHoldBytes = 208;
   static constexpr std::size_t kMomentBytes = MomentsAhead::kBytes;
   // A pause moves as many holes; more are lost.
   static constexpr std::size_t kMostMovedHoles = 1024;
@@ -173,8 +174,13 @@ class Schedule {
   bool has_holes(nanoseconds now);
   std::size_t holes() const { return passing_.size() + lasting_.size(); }
 
-  // Its units may be settled until then.
-  void hold(OwnUnits& own, nanoseconds until, nanoseconds now);
+  // Its units may be settled until then, by that id.
+  void hold(OwnUnits& own, nanoseconds until, nanoseconds now, ReservationId id = {});
+  // The id of one that a snapshot has brought, which does not have it.
+  void name_hold(const OwnUnits& own, ReservationId id);
+  // Appends those that end first, each with its units.
+  void find_holds(std::size_t most, nanoseconds now,
+                  std::vector<std::pair<ReservationId, std::uint64_t>>& into);
   // How long until `units` more fit beside those that are held; below 0: they never do. When more than
   // kLooked holds would have to end first: until that many have.
   nanoseconds until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now);
@@ -216,6 +222,7 @@ class Schedule {
     nanoseconds until{0};
     std::uint64_t units = 0;
     std::uint64_t paused = 0;  // OwnUnits::paused
+    ReservationId id{};
 
     friend bool operator<(const Hold& a, const Hold& b) { return a.number < b.number; }
   };

@@ -98,6 +98,12 @@ class KeySlots {
       into.emplace_back(open_[at].second, open_[at].first);
   }
 
+  // Appends those that end first.
+  void find_holds(std::size_t most, std::vector<std::pair<ReservationId, std::uint64_t>>& into) const {
+    for (auto at = Open::begin(); !open_.is_end(at) && most > 0; at = open_.next(at), --most)
+      into.emplace_back(open_[at].second, 1);
+  }
+
   // Costs as many as have to end before one more is open.
   FreeSlots find_free(std::int64_t most, nanoseconds now) const {
     FreeSlots found{.open = static_cast<std::int64_t>(open_.size()), .lacking = {}, .last = {}};

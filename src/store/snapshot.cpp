@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,12 +28,14 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 
 struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
-  std::uint32_t version = 6;
+  std::uint32_t version = kSnapshotFormat;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
   Stamp stamp;
 };
 static_assert(sizeof(Header) == 64);
+// One whose reservations know no breaches; they are not missed.
+constexpr std::uint32_t kOldestVersion = 6;
 
 struct Record {
   std::uint64_t place;
@@ -110,6 +114,12 @@ bool read_all(Disk& disk, int file, void* data, std::size_t size) {
     size -= static_cast<std::size_t>(n);
   }
   return true;
+}
+
+// Of a record that is ahead by more than has passed.
+TableEntry entry_of(const Record& record, std::uint64_t passed) {
+  const auto bucket = static_cast<std::uint32_t>(record.place & ((1U << kBucketBits) - 1));
+  return {record.place >> kBucketBits, bucket, record.ahead - passed, record.word};
 }
 
 // False with errno set when the disk refuses.
@@ -206,9 +216,11 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     return tl::unexpected(system_failure(path, "cannot read"));
   const Header expected;
   if (header.magic != expected.magic) return damaged("it does not begin as a snapshot does");
-  if (header.version != expected.version || header.record_bytes != expected.record_bytes) {
+  const bool known = header.version >= kOldestVersion && header.version <= expected.version;
+  if (!known || header.record_bytes != expected.record_bytes) {
     return tl::unexpected(failure(path, "is of version " + std::to_string(header.version) +
-                                            "; this program reads " + std::to_string(expected.version)));
+                                            "; this program reads " + std::to_string(kOldestVersion) +
+                                            " and " + std::to_string(expected.version)));
   }
   Trailer trailer{};
   if (!disk.seek(descriptor, size - sizeof trailer) ||
@@ -259,23 +271,28 @@ SnapshotFile::~SnapshotFile() {
   if (descriptor_ >= 0) disk_.close(descriptor_);
 }
 
-// Every entry that has not been paid by now.
+// Up to that many records at a time.
 template <class Visit>
-bool SnapshotFile::each_entry(const Visit& visit) const {
+bool SnapshotFile::each_piece(std::size_t most, const Visit& visit) const {
   if (!disk_.seek(descriptor_, sizeof(Header))) return false;
-  std::vector<Record> records(kPiece / sizeof(Record));
-  const auto passed = static_cast<std::uint64_t>(passed_.count());
+  std::vector<Record> records(std::min<std::uint64_t>(most, records_));
   for (std::uint64_t left = records_; left > 0;) {
     const auto n = std::min<std::uint64_t>(left, records.size());
     if (!read_all(disk_, descriptor_, records.data(), n * sizeof(Record))) return false;
     left -= n;
-    for (const Record& r : std::span(records).first(n)) {
-      if (r.ahead <= passed) continue;
-      const auto bucket = static_cast<std::uint32_t>(r.place & ((1U << kBucketBits) - 1));
-      visit(TableEntry{r.place >> kBucketBits, bucket, r.ahead - passed, r.word});
-    }
+    visit(std::span<const Record>(records).first(n));
   }
   return true;
+}
+
+// Every entry that has not been paid by now.
+template <class Visit>
+bool SnapshotFile::each_entry(const Visit& visit) const {
+  const auto passed = static_cast<std::uint64_t>(passed_.count());
+  return each_piece(kPiece / sizeof(Record), [&](std::span<const Record> records) {
+    for (const Record& r : records)
+      if (r.ahead > passed) visit(entry_of(r, passed));
+  });
 }
 
 tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now,
@@ -314,8 +331,48 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Tab
   std::sort(last.begin(), last.end(),
             [](const TableEntry& a, const TableEntry& b) { return a.ahead > b.ahead; });
   for (const TableEntry& entry : last) restore(entry);
-  // After the table, in which a key's entry is of another moment than what is known of its reservations.
-  if (reservations != nullptr && !reserved_.empty() && !reservations->restore(reserved_, now - passed_, now))
+  return restore_reservations(restored, now, reservations, false);
+}
+
+// In place there is room for each. Those of a leaf lie together, so that threads seldom meet.
+tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::take_over_into(Table& table, nanoseconds now,
+                                                                               Reservations& reservations,
+                                                                               unsigned threads) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+  constexpr std::size_t kAhead = 8;
+  const auto passed = static_cast<std::uint64_t>(passed_.count());
+  std::atomic<std::uint64_t> kept{0};
+  std::atomic<std::uint64_t> dropped{0};
+  const auto restore = [&](std::span<const Record> records) {
+    Restored some;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (i + kAhead < records.size()) table.prefetch(entry_of(records[i + kAhead], 0));
+      const Record& each = records[i];
+      if (each.ahead <= passed) continue;
+      ++(table.restore_in_place(entry_of(each, passed), now) ? some.keys : some.dropped);
+    }
+    kept += some.keys;
+    dropped += some.dropped;
+  };
+  const bool whole = each_piece(kAtOnce, [&](std::span<const Record> records) {
+    std::vector<std::thread> others;
+    const std::size_t share = records.size() / threads;
+    for (unsigned i = 1; i < threads && share > 0; ++i) {
+      others.emplace_back(restore, records.first(share));
+      records = records.subspan(share);
+    }
+    restore(records);
+    for (std::thread& each : others) each.join();
+  });
+  if (!whole) return tl::unexpected(system_failure(path_, "cannot read"));
+  return restore_reservations({kept, dropped}, now, &reservations, true);
+}
+
+// After the table, in which a key's entry is of another moment than what is known of its reservations.
+tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_reservations(
+    Restored restored, nanoseconds now, Reservations* reservations, bool connections_go_on) {
+  if (reservations != nullptr && !reserved_.empty() &&
+      !reservations->restore(reserved_, now - passed_, now, connections_go_on))
     return tl::unexpected(failure(path_, "damaged: its reservations cannot be read"));
   reserved_.clear();
   return restored;

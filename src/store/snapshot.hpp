@@ -31,6 +31,9 @@
 
 namespace weir::inline v0_1::store {
 
+// The version of what is written and read.
+constexpr std::uint32_t kSnapshotFormat = 7;
+
 // Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
                                                        const SystemClocks& clocks = {},
@@ -61,12 +64,21 @@ class SnapshotFile {
   };
   tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now,
                                                    Reservations* reservations = nullptr);
+  // The same of a process that goes on here: its table was no larger, and those that it has reserved for stay
+  // connected. By that many threads.
+  tl::expected<Restored, std::string> take_over_into(Table& table, std::chrono::nanoseconds now,
+                                                     Reservations& reservations, unsigned threads);
 
  private:
   SnapshotFile(std::string path, Disk& disk, int descriptor)
       : path_(std::move(path)), disk_(disk), descriptor_(descriptor) {}
   template <class Visit>
+  bool each_piece(std::size_t records, const Visit& visit) const;
+  template <class Visit>
   bool each_entry(const Visit& visit) const;
+  tl::expected<Restored, std::string> restore_reservations(Restored restored, std::chrono::nanoseconds now,
+                                                           Reservations* reservations,
+                                                           bool connections_go_on);
 
   std::string path_;
   Disk& disk_;

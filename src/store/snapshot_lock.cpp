@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,16 @@ tl::expected<SnapshotLock, std::string> SnapshotLock::take(const std::string& pa
   if (flock(file, LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return failure("cannot lock '" + name + "': " + std::strerror(errno));
   return failure("another process saves to it; each needs a file of its own");
+}
+
+// A lock of flock() is that of the open file, which both processes have.
+std::optional<SnapshotLock> SnapshotLock::handed_over(int descriptor, const std::string& path) {
+  SnapshotLock lock(descriptor);
+  struct stat its{};
+  struct stat there{};
+  if (fstat(descriptor, &its) != 0 || stat((path + ".lock").c_str(), &there) != 0) return std::nullopt;
+  if (its.st_dev != there.st_dev || its.st_ino != there.st_ino) return std::nullopt;
+  return lock;
 }
 
 SnapshotLock::~SnapshotLock() {

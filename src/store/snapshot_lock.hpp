@@ -5,6 +5,7 @@
 // stays and means nothing. Move-only; one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -15,6 +16,10 @@ class SnapshotLock {
  public:
   // Fails, with a sentence that names the file, when another process has it. Does not wait.
   static tl::expected<SnapshotLock, std::string> take(const std::string& path);
+
+  // What another process has handed over; nothing when it is not of that path.
+  static std::optional<SnapshotLock> handed_over(int descriptor, const std::string& path);
+  int descriptor() const { return descriptor_; }
 
   SnapshotLock(SnapshotLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   SnapshotLock& operator=(SnapshotLock&& other) = delete;

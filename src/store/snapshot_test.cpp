@@ -171,7 +171,7 @@ TEST_F(Snapshot, what_is_wrong_and_what_it_says) {
   std::string newer = good;
   newer[8] = 9;
   write(newer);
-  EXPECT_EQ(error(), "snapshot '" + path_ + "': is of version 9; this program reads 6");
+  EXPECT_EQ(error(), "snapshot '" + path_ + "': is of version 9; this program reads 6 and 7");
   std::filesystem::remove(path_);
   EXPECT_EQ(error(), "snapshot '" + path_ + "': cannot open: No such file or directory");
   std::filesystem::create_directory(path_);
@@ -223,6 +223,28 @@ TEST_F(Snapshot, of_a_table_that_is_full_fits_into_one_as_large) {
     EXPECT_EQ(restored->dropped, 0U) << size;
     EXPECT_EQ(restored->keys, keys.size()) << size;
     for (const nanoseconds owed : debts(other, keys, steady_now())) ASSERT_GT(owed, 0s);
+  }
+}
+
+TEST_F(Snapshot, of_a_process_that_goes_on_fits_whole_by_any_number_of_threads) {
+  core::Chance chance;
+  for (const std::size_t size : {1_MiB, 7_MiB, 16_MiB}) {
+    Table table(size, WhenFull::deny);
+    const std::vector<std::string> keys = flood(table, ~0U, steady_now(), chance);
+    ASSERT_TRUE(save_snapshot(table, path_));
+    for (const unsigned threads : {1U, 3U}) {
+      for (const std::size_t room : {size, size * 2}) {
+        auto file = SnapshotFile::open(path_);
+        ASSERT_TRUE(file);
+        Table other(room, WhenFull::deny, file->seed());
+        Reservations reservations(other);
+        const auto restored = file->take_over_into(other, steady_now(), reservations, threads);
+        ASSERT_TRUE(restored);
+        EXPECT_EQ(restored->dropped, 0U) << size << ' ' << threads << ' ' << room;
+        EXPECT_EQ(restored->keys, keys.size()) << size << ' ' << threads << ' ' << room;
+        for (const nanoseconds owed : debts(other, keys, steady_now())) ASSERT_GT(owed, 0s);
+      }
+    }
   }
 }
 

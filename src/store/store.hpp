@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/overdraft.hpp"
+#include "core/penalty.hpp"
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
 #include "weir/memory.hpp"
@@ -66,8 +67,8 @@ struct Limit {
   // may take it.
   std::chrono::nanoseconds lowest_kept{0};
   // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
-  // 24 h; 0: denials change nothing.
-  std::chrono::nanoseconds penalty{0};
+  // 24 h; none: denials change nothing.
+  core::PenaltyTerms penalty{};
 };
 
 // One limit that a request must meet, and what came of it.
@@ -108,6 +109,7 @@ enum class Verb : std::uint8_t {
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
   extend,   // give an open hold another end; no checks
+  holds,    // which holds are open of the checks' keys; nothing changes
   // reserve, and the answer comes when the moment has: the one verb that cancel() takes back. Only for
   // waiting/acquiring_store.hpp, which asks another store; for that store itself it is Fault::unsuitable.
   acquire,
@@ -123,6 +125,17 @@ struct Actual {
   std::uint64_t units = 0;
 };
 
+// One that is open. Times are from now.
+struct OpenHold {
+  std::string id;
+  std::uint64_t cost = 1;            // what it was charged; of slots alone: 1
+  std::chrono::nanoseconds wait{0};  // until its moment; 0: that has come
+  std::chrono::nanoseconds ends{0};
+  std::string address{};  // whose it is; empty where nobody knows
+
+  static constexpr std::size_t kMost = 1024;
+};
+
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
 struct ReservationTerms {
@@ -131,7 +144,8 @@ struct ReservationTerms {
   // How long after its moment it can still be settled. Of extend: from now, or from its moment if that is
   // later.
   std::chrono::nanoseconds hold{0};
-  bool bound = false;  // a restart ends the hold
+  bool bound = false;     // a restart ends the hold
+  std::string address{};  // where it is asked from, for people
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
@@ -148,6 +162,10 @@ struct ReservationTerms {
   std::vector<Actual> actuals{};
   std::chrono::nanoseconds overdraft =
       Outside{}.overdraft;  // what is owed beyond the burst drains within that
+  // Asked by holds: that many, up to OpenHold::kMost. Answered: those with the earliest moments, in the order
+  // of these, of the OpenHold::kMost of each key that end first.
+  std::size_t most = 100;
+  std::vector<OpenHold> open{};
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
@@ -165,15 +183,31 @@ struct ReservationTerms {
   std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe
 };
 
+// Of a charge with Form::cost: where some of its checks are over, they are charged and no others; where none
+// is, all are. A check is over when more would be owed than its limit admits; one that costs nothing, when
+// more is owed already. That is found out of all before the first is charged, so two may have the same limit
+// and key; then they are charged in their order. None is a shadow, is inside another, or keeps anything free.
+//
+// Each decision tells how its limit stands after its own charge and those before it: denied when more is owed
+// than it admits. No denial is a breach.
+struct OthersFree {
+  // One bit for each check: it is charged and decided as by Verb::check, so that nothing is charged where it
+  // does not fit.
+  std::uint16_t if_it_fits = 0;
+  // The same: it is over as soon as nothing would be left.
+  std::uint16_t leaves_one = 0;
+};
+
 // What happened outside, and what came of telling it.
 struct ChargeTerms {
   // Asked. With Form::remaining `units` are left at each limit; with Form::cost and Form::refund each check
   // has its own.
   Outside outside{};
   std::uint64_t client = 0;  // of a pause: as in ReservationTerms
+  std::optional<OthersFree> others_free{};
 
   // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
-  // refund, of the one that gave back least.
+  // refund, of the one that gave back least. With others_free the decisions are the answer instead.
   Charged told{};  // what is dropped is of all of them
 };
 
@@ -202,7 +236,7 @@ struct Request {
   };
 
   // Filled by the asker. No two checks of a request have the same limit (its id) and key: that is
-  // Fault::unsuitable.
+  // Fault::unsuitable, but with OthersFree.
   std::span<Check> checks{};
   Verb verb = Verb::check;
   // Filled by the store, as are those at the end; here they take no room of their own.

@@ -465,7 +465,8 @@ bool Table::restore(const Entry& entry, nanoseconds now) {
 
 bool Table::restore_in_place(const Entry& entry, nanoseconds now) {
   while (!put_back(entry, false, now)) {
-    if (!segments_.split_at(entry.tag)) return restore(entry, now);
+    // Another thread may have split it, and made room, meanwhile.
+    if (!segments_.split_at(entry.tag)) return put_back(entry, false, now) || restore(entry, now);
   }
   return true;
 }

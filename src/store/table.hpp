@@ -95,6 +95,7 @@ class Table {
 
   // Asks the processor to fetch what a check of the key will touch.
   void prefetch(Place place) const { segments_.prefetch(place); }
+  void prefetch(const Entry& entry) const { segments_.prefetch(Segments::place(entry.tag, entry.bucket)); }
 
   // Decides and, if allowed, charges. A `now` that another thread has overtaken is as good as any: a check is
   // never decided earlier than what was forgotten in its place, and one by another quota than the key's debt

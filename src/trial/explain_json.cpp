@@ -26,7 +26,11 @@ void write(JsonWriter& json, const ExplainedCheck& check) {
   json.member("override_line", line_or_null(check.override_line));
   json.member("reason", or_null(check.reason));
   json.member("missing", or_null(check.missing));
-  json.member("penalty_ms", std::chrono::ceil<std::chrono::milliseconds>(check.penalty).count());
+  json.member("penalty_ms", std::chrono::ceil<std::chrono::milliseconds>(check.penalty.time).count());
+  if (check.penalty.grows()) {
+    json.member("penalty_growing", check.penalty.growing / double{core::PenaltyTerms::kWhole});
+    json.member("penalty_most_ms", std::chrono::ceil<std::chrono::milliseconds>(check.penalty.most).count());
+  }
   json.member("refunds", check.refunds);
   json.member("verdict", verdict_of(check));
   if (check.decision) {

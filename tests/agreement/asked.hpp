@@ -28,7 +28,8 @@ struct Asked {
   std::size_t id = 0;
   std::optional<std::uint64_t> actual{};
   std::vector<store::Actual> actuals{};
-  Outside outside = Cost{1};          // of a charge
+  Outside outside = Cost{1};  // of a charge
+  std::optional<store::OthersFree> others_free{};
   std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
 };
 
@@ -56,6 +57,9 @@ inline std::string text_of(const Asked& asked) {
     text += " " + std::string(kForms.at(static_cast<std::size_t>(asked.outside.form))) + " " +
             std::to_string(asked.outside.units) + " for " + std::to_string(asked.outside.length.count()) +
             " overdraft " + std::to_string(asked.outside.overdraft.count());
+  if (asked.others_free)
+    text += " others free, if it fits " + std::to_string(asked.others_free->if_it_fits) + " leaves one " +
+            std::to_string(asked.others_free->leaves_one);
   for (const store::Actual& each : asked.actuals) text += " " + each.name + "=" + std::to_string(each.units);
   for (const Check& each : asked.checks)
     text += ", " + std::to_string(each.cost.units) + " of " + std::string(each.limit->name) +
@@ -69,7 +73,8 @@ inline std::string text_of(const store::Limit& limit) {
          std::to_string(quota.emission_interval().count()) + " kept " +
          std::to_string(limit.rule.kept.count()) + ", by the lowest class " +
          std::to_string(limit.lowest_kept.count()) + " at most " + std::to_string(limit.holding.at_most) +
-         " penalty " + std::to_string(limit.penalty.count()) +
+         " penalty " + std::to_string(limit.penalty.time.count()) + " x " +
+         std::to_string(limit.penalty.growing) + " to " + std::to_string(limit.penalty.most.count()) +
          (limit.holding.settles ? "" : " never settled");
 }
 
@@ -90,7 +95,7 @@ class Subject {
 
   Answer ask(const Asked& asked, std::size_t process) {
     std::vector<Check> checks = asked.checks;
-    store::ChargeTerms charging{.outside = asked.outside};
+    store::ChargeTerms charging{.outside = asked.outside, .others_free = asked.others_free};
     store::TakeTerms taking;
     taking.least = asked.least;
     taking.most = asked.most;
@@ -124,6 +129,8 @@ class Subject {
     }
     if (asked.verb == Verb::take) answer.text += " units " + std::to_string(taking.granted);
     answer.units = taking.granted;
+    if (asked.others_free)
+      for (const Check& each : checks) answer.text += " " + told(each.decision);
     if (is_of_id(asked.verb) || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
     answer.granted = request.charged;
     answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();

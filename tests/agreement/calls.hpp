@@ -21,9 +21,11 @@ class Calls {
 
   struct Limit {
     bool slots;
-    std::int64_t most;  // the burst, or how many may be open
-    Ns interval;        // for each unit
-    Ns penalty;         // 0: none
+    std::int64_t most;                    // the burst, or how many may be open
+    Ns interval;                          // for each unit
+    Ns penalty;                           // 0: none
+    std::int64_t growing = 1, whole = 1;  // each further breach's is growing / whole times as long
+    Ns most_penalty = 0;
   };
   struct Ask {
     std::size_t limit;
@@ -269,6 +271,7 @@ class Calls {
     Ns tat = 0;
     Ns interval = 1;  // what the debt is counted in
     Ns pause = 0;
+    Ns breaches_forgotten = 0;
     std::int64_t burst =
         0;         // by which a pause has left the debt, until it changes after the pause; 0: none has
     Ns tail = -1;  // the tat as those left it who wait, hold or pause; -1: nobody knows
@@ -423,9 +426,24 @@ class Calls {
       if (penalty == 0 || lines_[each.limit].pause > now || decide({each}, now).kind != Kind::denied)
         continue;
       any = true;
-      charge({each.limit, penalty}, Form::pause, now, 0);
+      charge({each.limit, grown(each.limit, now)}, Form::pause, now, 0);
     }
     return any ? decide(asks, now) : told;
+  }
+  // Its next penalty, and one more breach that counts: each `most_penalty` takes one back.
+  Ns grown(std::size_t i, Ns now) {
+    const Limit& limit = limits_[i];
+    if (limit.growing == limit.whole) return limit.penalty;
+    Ns& forgotten = lines_[i].breaches_forgotten;
+    Ns left = now;
+    __int128 length = limit.penalty, of = 1;
+    for (; left < forgotten; left += limit.most_penalty) {
+      if (length / of >= limit.most_penalty) continue;
+      length *= limit.growing;
+      of *= limit.whole;
+    }
+    forgotten = left + limit.most_penalty;
+    return static_cast<Ns>(std::min<__int128>(length / of, limit.most_penalty));
   }
 
   // Of a pause the cost is its length.

@@ -44,7 +44,9 @@ class Called {
     }
     limit.id = 1 + i + (to.slots ? 100 : 0);
     limit.name = std::array{"first", "second", "third"}[i];
-    limit.penalty = nanoseconds{to.penalty};
+    limit.penalty = {.time = nanoseconds{to.penalty},
+                     .growing = static_cast<std::uint32_t>(1000 * to.growing / to.whole),
+                     .most = nanoseconds{to.most_penalty}};
   }
   void next_key(int number) {
     key_ = std::to_string(number);
@@ -156,8 +158,13 @@ class CallsTrace {
   static Calls::Limit some_limit(core::Chance& chance, bool slots, bool pauses) {
     if (slots) return {true, 1 + chance.up_to(3), 1, 0};
     const std::int64_t interval = (1 + chance.up_to(4)) * 3'701;
-    return {false, 1 + chance.up_to(5), interval,
-            pauses && chance.up_to(2) == 0 ? 1 + chance.up_to(50'000) : 0};
+    Calls::Limit made{false, 1 + chance.up_to(5), interval,
+                      pauses && chance.up_to(2) == 0 ? 1 + chance.up_to(50'000) : 0};
+    if (made.penalty == 0 || chance.up_to(1) == 0) return made;
+    made.growing = 2 + chance.up_to(1);
+    made.whole = 1 + chance.up_to(made.growing - 2);
+    made.most_penalty = made.penalty * (1 + chance.up_to(9));
+    return made;
   }
   static std::vector<Calls::Limit> some_limits(core::Chance& chance, bool pauses) {
     std::vector<Calls::Limit> limits{some_limit(chance, chance.up_to(9) == 0, pauses)};
@@ -171,7 +178,8 @@ class CallsTrace {
   void change(std::size_t i, const Calls::Limit& to) {
     said += at() + "limit " + std::to_string(i) + (to.slots ? " slots " : " burst ") +
             std::to_string(to.most) + " T " + std::to_string(to.interval) + " penalty " +
-            std::to_string(to.penalty) + "\n";
+            std::to_string(to.penalty) + " growing " + std::to_string(to.growing) + "/" +
+            std::to_string(to.whole) + " to " + std::to_string(to.most_penalty) + "\n";
     model_.change(i, to);
     store_.change(i, to);
     ++version_;

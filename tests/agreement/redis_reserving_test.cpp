@@ -189,10 +189,19 @@ class Trace {
     if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{time_up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
-    if (pauses_ && chance_.up_to(2) == 0) limit.penalty = nanoseconds{(1 + chance_.up_to(50)) * kUs};
+    if (pauses_ && chance_.up_to(2) == 0) limit.penalty = some_penalty();
     limits_[i] = limit;
     accounts_[i].push_back({burst, interval, limit.holding.settles});
     said += std::to_string(now_) + ": limit " + std::to_string(i) + " " + text_of(limit) + "\n";
+  }
+
+  core::PenaltyTerms some_penalty() {
+    core::PenaltyTerms made{.time = nanoseconds{(1 + chance_.up_to(50)) * kUs}};
+    if (chance_.up_to(1) == 0) return made;
+    // Slots end at a whole microsecond.
+    made.growing = static_cast<std::uint32_t>(1000 + (has_slots_ ? 1000 : 250) * chance_.up_to(8));
+    made.most = made.time + nanoseconds{time_up_to(500 * kUs)};
+    return made;
   }
 
   void fill(Asked& asked) {
@@ -247,8 +256,26 @@ class Trace {
     for (Check& each : asked.checks) each.cost.units *= answer.units;
     if (answer.granted) act(asked, now_, kNone);
   }
+  // Some twice, and all by their own costs.
+  void charge_others_free(Asked& asked) {
+    asked.others_free.emplace();
+    asked.outside =
+        Outside(Outside::Form::cost, 1, nanoseconds{chance_.up_to(2) == 0 ? 50 * kUs : 1'000'000'000});
+    for (std::int64_t left = 1 + chance_.up_to(4); left > 0; --left) {
+      const std::size_t i = any();
+      if (is_slots(i) || limits_[i].rule.kept.count() != 0) continue;
+      const auto bit = static_cast<std::uint16_t>(1 << asked.checks.size());
+      // Costs that may not fit are charged, or are not, and neither is counted as an act.
+      if (chance_.up_to(2) == 0) asked.others_free->if_it_fits |= bit;
+      if (chance_.up_to(3) == 0) asked.others_free->leaves_one |= bit;
+      const auto units = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(5) == 0 ? 12 : 2));
+      asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{units}});
+    }
+    if (!asked.checks.empty()) ask(asked);
+  }
   void charge(Asked& asked) {
     asked.verb = Verb::charge;
+    if (chance_.up_to(2) == 0) return charge_others_free(asked);
     const std::size_t i = any();
     const auto units = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(5) == 0 ? 30 : 6));
     const nanoseconds overdraft{chance_.up_to(2) == 0 ? time_up_to(50 * kUs) : 1'000'000'000};

@@ -163,6 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
         sabotage<SettlesNothing>("settles_nothing", "what_cost_less_goes_back_and_what_cost_more_is_owed"),
         sabotage<ChargesOnlyWhatHasRoom>("charges_only_what_has_room",
                                          "what_happened_outside_is_charged_without_room"),
+        sabotage<ChargesTheOthers>("charges_the_others", "where_one_is_over_it_is_charged_and_no_other"),
+        sabotage<LooksStopNobody>("looks_stop_nobody", "a_look_that_is_over_leaves_the_others_free"),
         sabotage<TakesWhatIsLeftForACost>("takes_what_is_left_for_a_cost",
                                           "what_is_left_outside_is_no_more_here"),
         sabotage<LowersWhatIsOwed>("lowers_what_is_owed", "what_is_left_outside_is_no_more_here"),

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Limit with_penalty(Limit limit, nanoseconds penalty) {
-  limit.penalty = penalty;
+  limit.penalty = {.time = penalty};
   return limit;
 }
 
@@ -211,6 +211,74 @@ void a_key_rests_while_the_store_is_away(Trial& trial) {
   trial.expect(left > 0ns && left <= 2h, "which no denial makes longer");
 }
 
+Limit growing(Trial& trial, nanoseconds most) {
+  Limit limit = trial.limit("1/s burst 1", 1);
+  limit.penalty = {.time = 10s, .growing = 2000, .most = most};
+  return limit;
+}
+// A breach as soon as the key has rested, and how long it then rests.
+nanoseconds breach(Trial& trial, const Limit& limit) {
+  trial.expect(trial.ask(limit, "k").allowed(), "one after the rest");
+  return retry(trial, limit);
+}
+
+void a_growing_penalty_is_longer_each_time_up_to_its_most(Trial& trial) {
+  const Limit limit = growing(trial, 60s);
+  for (const nanoseconds expected : {10s, 20s, 40s, 60s, 60s, 60s}) {
+    const nanoseconds rest = breach(trial, limit);
+    trial.equal(rest.count(), expected.count(), "the rest");
+    trial.world.advance(rest / 2);
+    trial.equal(retry(trial, limit).count(), (rest / 2).count(), "no denial makes it longer");
+    trial.world.advance(rest / 2);
+  }
+}
+
+void each_most_without_a_breach_takes_one_back(Trial& trial) {
+  const Limit limit = growing(trial, 60s);
+  for (const nanoseconds rest : {10s, 20s}) {
+    trial.equal(breach(trial, limit).count(), rest.count(), "the rest");
+    trial.world.advance(rest);
+  }
+  trial.equal(breach(trial, limit).count(), nanoseconds{40s}.count(), "the third");
+  trial.world.advance(60s);  // it counts two by now
+  trial.equal(breach(trial, limit).count(), nanoseconds{40s}.count(), "one fewer, and one more");
+  trial.world.advance(180s - 1ms);
+  trial.equal(breach(trial, limit).count(), nanoseconds{20s}.count(), "one is left just before the end");
+  trial.world.advance(120s);
+  trial.equal(breach(trial, limit).count(), nanoseconds{10s}.count(), "as if it had never been");
+}
+
+void a_reset_forgets_the_breaches(Trial& trial) {
+  const Limit limit = growing(trial, 60s);
+  trial.equal(breach(trial, limit).count(), nanoseconds{10s}.count(), "the first");
+  trial.world.advance(10s);
+  TestRequest reset({{limit, "k"}}, Verb::reset);
+  trial.ask(reset);
+  trial.equal(breach(trial, limit).count(), nanoseconds{10s}.count(), "the first again");
+  trial.world.advance(10s);
+  trial.equal(breach(trial, limit).count(), nanoseconds{20s}.count(), "the second");
+}
+
+void other_numbers_keep_until_when_breaches_count(Trial& trial) {
+  Limit limit = growing(trial, 100s);
+  for (const nanoseconds rest : {10s, 20s, 40s}) {
+    trial.equal(breach(trial, limit).count(), rest.count(), "the rest");
+    trial.world.advance(rest);
+  }
+  limit.penalty = {.time = 1s, .growing = 3000, .most = 200s};  // 260 s are left
+  trial.equal(breach(trial, limit).count(), nanoseconds{9s}.count(), "twice 200 s, rounded up");
+}
+
+void of_two_keys_each_has_its_own_breaches(Trial& trial) {
+  const Limit limit = growing(trial, 60s);
+  trial.equal(breach(trial, limit).count(), nanoseconds{10s}.count(), "the first");
+  trial.world.advance(10s);
+  trial.ask(limit, "other");
+  trial.equal(trial.ask(limit, "other").retry_after.value_or(0ns).count(), nanoseconds{10s}.count(),
+              "of another");
+  trial.equal(breach(trial, limit).count(), nanoseconds{20s}.count(), "the second");
+}
+
 }  // namespace
 
 std::vector<Property> penalty_properties() {
@@ -228,6 +296,12 @@ std::vector<Property> penalty_properties() {
       {"too_many_open_holds_take_no_penalty", too_many_open_holds_take_no_penalty},
       {"a_rest_is_waited_for_as_long_as_a_hold_that_is_longer",
        a_rest_is_waited_for_as_long_as_a_hold_that_is_longer},
+      {"a_growing_penalty_is_longer_each_time_up_to_its_most",
+       a_growing_penalty_is_longer_each_time_up_to_its_most},
+      {"each_most_without_a_breach_takes_one_back", each_most_without_a_breach_takes_one_back},
+      {"a_reset_forgets_the_breaches", a_reset_forgets_the_breaches},
+      {"other_numbers_keep_until_when_breaches_count", other_numbers_keep_until_when_breaches_count},
+      {"of_two_keys_each_has_its_own_breaches", of_two_keys_each_has_its_own_breaches},
       {"a_rest_hides_no_hold_that_never_fits", a_rest_hides_no_hold_that_never_fits},
       {"a_key_rests_while_the_store_is_away", a_key_rests_while_the_store_is_away}};
 }

@@ -357,6 +357,42 @@ class ChargesOnlyWhatHasRoom : public Later {
   }
 };
 
+// As without OthersFree.
+class ChargesTheOthers : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge == nullptr) return Later::decide(kept);
+    const auto how = std::exchange(kept.copy.charge->others_free, std::nullopt);
+    Later::decide(kept);
+    if (!how) return;
+    for (Check& each : kept.checks) {
+      Check look = each;
+      look.cost = Cost{0};
+      Request alone;
+      alone.checks = {&look, 1};
+      ask_inner(alone, kept.when);
+      each.decision = look.decision;
+    }
+  }
+};
+
+// Nor for a look.
+class LooksStopNobody : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge == nullptr || !kept.copy.charge->others_free || kept.checks.size() < 2 ||
+        kept.checks[0].cost.units != 0)
+      return Later::decide(kept);
+    const std::span<Check> all = kept.copy.checks;
+    for (const std::span<Check> some : {all.first(1), all.subspan(1)}) {
+      kept.copy.checks = some;
+      Later::decide(kept);
+    }
+    kept.copy.checks = all;
+    kept.copy.by = all[0].decision.allowed() ? 1 : 0;
+  }
+};
+
 class TakesWhatIsLeftForACost : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

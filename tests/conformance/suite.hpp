@@ -29,22 +29,25 @@ std::vector<Property> counted_at_grant_properties();  // fixed windows that a re
 std::vector<Property> moves_up_properties();  // of those who wait, when a call costs less than it was charged
 std::vector<Property> acquire_properties();   // reservations that are answered when their moment has come
 std::vector<Property> charge_properties();    // what is charged afterwards
+std::vector<Property> others_free_properties();  // those that are over leave the others free
 std::vector<Property> pause_properties();
 std::vector<Property> penalty_properties();  // the rest after a breach
 std::vector<Property> refund_properties();
-std::vector<Property> take_properties();  // as much as there is
-std::vector<Property> slot_properties();  // how many holds are open at once
+std::vector<Property> take_properties();   // as much as there is
+std::vector<Property> slot_properties();   // how many holds are open at once
+std::vector<Property> holds_properties();  // which of them are open
 std::vector<Property> calendar_properties();
 std::vector<Property> failure_properties();  // foreign values, a store that is away
 
 inline std::vector<Property> all_properties() {
   std::vector<Property> all;
-  for (const auto& some :
-       {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
-        answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
-        counted_at_grant_properties(), acquire_properties(), moves_up_properties(), charge_properties(),
-        pause_properties(), penalty_properties(), refund_properties(), take_properties(), slot_properties(),
-        calendar_properties(), failure_properties()}) {
+  for (const auto& some : {verdict_properties(),     all_or_none_properties(), class_properties(),
+                           identity_properties(),    answer_properties(),      give_back_properties(),
+                           reset_properties(),       reserve_properties(),     counted_at_grant_properties(),
+                           acquire_properties(),     moves_up_properties(),    charge_properties(),
+                           others_free_properties(), pause_properties(),       penalty_properties(),
+                           refund_properties(),      take_properties(),        slot_properties(),
+                           holds_properties(),       calendar_properties(),    failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

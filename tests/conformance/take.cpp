@@ -138,7 +138,7 @@ void keys_in_several_places_are_refused(Trial& trial) {
 
 void a_key_rests_when_the_least_is_denied_and_not_before(Trial& trial) {
   Limit limit = trial.limit("1/s burst 4", 1);
-  limit.penalty = 1min;
+  limit.penalty = {.time = 1min};
   trial.equal(take(trial, limit, "k", 1, 3), 3U, "granted");
   trial.equal(take(trial, limit, "k", 1, 3), 1U, "taking what is left breaches nothing");
   TestRequest look({{limit, "k"}}, Verb::take);

@@ -122,6 +122,9 @@ void Trial::examine(const TestRequest& question) {
     expect(question.forgotten <= question.checks.size(), "no more keys are forgotten than were named");
     return;
   }
+  if (question.verb == Verb::holds)
+    return expect(question.booking.open.size() <= question.booking.most,
+                  "no more are listed than are asked for");
   if (question.verb >= Verb::reserve) return examine_reservation(question);
   if (question.verb == Verb::charge)
     return expect(question.charged && question.by < question.checks.size(), "a charge always passes");

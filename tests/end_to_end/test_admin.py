@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The admin listener: /metrics in both formats, /healthz, /readyz; and the dashboard that reads them."""
+"""The admin listener: /metrics in both formats, /healthz, /readyz; and the dashboards and the rules that read them."""
 import ctypes
 import hashlib
 import json
@@ -38,6 +38,18 @@ def get(server, path, method="GET", **headers):
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code, refused.headers, refused.read().decode()
+
+
+def example(name):
+    with open(os.path.join(ROOT, "examples", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def promtool(*words):
+    return subprocess.run(["promtool", *words], cwd=os.path.join(ROOT, "examples/prometheus"), capture_output=True, text=True, timeout=60)
+
+
+NAMES = re.compile(r"\bweir[_:][\w:.]+")
 
 
 def samples(text):
@@ -121,25 +133,36 @@ class Admin(unittest.TestCase):
         self.assertIn("# TYPE weir_decisions counter\n", text)
         self.assertIn("# TYPE weir_build info\n", text)
 
-    def test_the_dashboard_reads_what_is_there(self):
-        with open(os.path.join(ROOT, "examples/grafana/weir.json"), encoding="utf-8") as file:
-            dashboard = json.load(file)
-        wanted = set()
-        for panel in dashboard["panels"]:
-            for target in panel.get("targets", ()):
-                wanted |= set(re.findall(r"\bweir_\w+", target["expr"]))
-        text = get(self.server, "/metrics")[2]
-        there = set(re.findall(r"^(weir_\w+)", text, re.M))
-        self.assertGreater(len(wanted), 20)
-        self.assertEqual(wanted - there, set())
+    def test_the_dashboards_and_the_rules_read_what_is_there(self):
+        rules = example("prometheus/weir.rules.yml")
+        there = set(re.findall(r"^(?:# TYPE )?(weir_\w+)", get(self.server, "/metrics")[2], re.M)) | set(re.findall(r"record: (\S+)", rules))
+        texts = [rules]
+        for name, least in (("grafana/weir.json", 20), ("prometheus/objectives.json", 6)):
+            asked = [target["expr"] for panel in json.loads(example(name))["panels"] for target in panel.get("targets", ())]
+            self.assertGreater(len(set(NAMES.findall("\n".join(asked)))), least, name)
+            texts += asked
+        for text in texts:
+            self.assertEqual({name for name in NAMES.findall(text) if not name.endswith(".rules")} - there, set())
+
+    def test_what_they_select_by_is_there(self):
+        kept, lines = 0, get(self.server, "/metrics")[2].splitlines()
+        for text in map(example, ("prometheus/weir.rules.yml", "prometheus/objectives.json", "grafana/weir.json")):
+            for name, labels in re.findall(r"(weir_\w+)\{(.*?)\}", text.replace("\\", "")):
+                own = [line for line in lines if line.startswith(name)]
+                for label, how, value in re.findall(r'(\w+)(=~?)"([^"$]+)"', labels):
+                    each = [f'{label}="{one}"' for one in value.split("|")]
+                    kept += len(each)
+                    self.assertEqual([one for one in each if not any(one in line for line in own)], [], (name, how))
+        self.assertGreater(kept, 10)
 
     def test_the_page_has_every_metric_and_no_other(self):
         with open(os.path.join(ROOT, "docs/metrics.md"), encoding="utf-8") as file:
             page = set(re.findall(r"\bweir_\w+", file.read()))
         told = set(re.findall(r"^# TYPE (weir_\w+)", get(self.server, "/metrics")[2], re.M))
         of_xds = {f"weir_rls_xds_{each}" for each in ("up", "connects_total", "failures_total")}
-        self.assertEqual(page - told, {"weir_in_flight", "weir_audit_info"} | of_xds,
-                         "not with a store, before the first line, or without an xDS server")
+        of_users = {f"weir_users_{each}" for each in ("info", "age_seconds", "reloads_total")}
+        self.assertEqual(page - told, {"weir_in_flight", "weir_audit_info"} | of_xds | of_users,
+                         "not with a store, before the first line, without an xDS server or a users file")
         self.assertEqual(told - page, set())
 
     def test_a_key_is_nowhere(self):
@@ -266,6 +289,31 @@ class Status(unittest.TestCase):
             told, _ = self.status(server, Authorization=f"Bearer a-token-of-{role}")
             self.assertEqual((told["role"], told["user"]), (role, role))
         self.assertEqual(get(server, "/")[0], 200, "the page is nothing secret")
+
+
+class Rules(unittest.TestCase):
+    """Those of examples/prometheus."""
+
+    def test_their_own_tests_pass(self):
+        for words in (("check", "rules", "weir.rules.yml"), ("test", "rules", "weir.rules_test.yml")):
+            done = promtool(*words)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_each_alert_is_seen_to_come(self):
+        alerts = re.findall(r"alert: (\w+)", example("prometheus/weir.rules.yml"))
+        tests = example("prometheus/weir.rules_test.yml")
+        self.assertGreater(len(alerts), 10)
+        for each in alerts:
+            self.assertRegex(tests, rf"alertname: {each}\n +exp_alerts:\n +- exp_labels", each)
+
+    def test_prometheus_takes_what_the_dashboards_ask(self):
+        with Folder() as folder:
+            panels = [panel for name in ("grafana/weir.json", "prometheus/objectives.json") for panel in json.loads(example(name))["panels"]]
+            asked = [re.sub(r"\$__rate_interval", "5m", target["expr"]) for panel in panels for target in panel.get("targets", ())]
+            rules = [{"record": f"asked:{number}", "expr": each} for number, each in enumerate(asked)]
+            file = folder.file("rules.json", json.dumps({"groups": [{"name": "asked", "rules": rules}]}))
+            done = promtool("check", "rules", file)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Readiness(unittest.TestCase):

@@ -178,7 +178,7 @@ class TestAudit(unittest.TestCase):
                         self.assertEqual(client.ask("EXEC"), [Error("ERR " + NOT_WRITTEN)])
                     else:
                         self.assertEqual((answers, posted), ([1, 1, 1, 1], (200, {"reset": 0})))
-                        self.assertIn('"verb":"RESET"', server.stderr())
+                        until(lambda: '"verb":"RESET"' in server.stderr(), "the line is in the log")
                     self.assertGreaterEqual(int(server.info()["audit_errors"]), 4)
                 self.verify()
 

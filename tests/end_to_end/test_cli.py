@@ -37,10 +37,11 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 100), (("check", "--help"), 25),
+        for args, most in ((("--help",), 24), (("serve", "--help"), 100), (("ctl", "--help"), 24), (("check", "--help"), 25),
                            (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
-                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44), (("audit", "--help"), 24)):
+                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44),
+                           (("audit", "--help"), 24), (("store-check", "--help"), 20)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
             lines = out.splitlines()
@@ -49,7 +50,7 @@ class TestHelp(WithFolder):
 
     def test_help_of_serve_names_every_setting_and_its_default(self):
         _, out, _ = weir("serve", "--help")
-        for flag in ("resp", "unix-socket", "http", "http-token", "threads", "memory", "when-full", "max-connections", "stall-timeout",
+        for flag in ("resp", "unix-socket", "http", "http-token", "threads", "memory", "when-full", "max-connections", "stall-timeout", "drain-grace",
                      "user", "password", "tls-cert", "tls-key", "tls-ca", "store", "store-tls-ca",
                      "store-tls-cert", "store-tls-key", "snapshot", "snapshot-every", "ignore-bad-snapshot",
                      "insecure", "log-level", "config"):
@@ -119,7 +120,7 @@ class TestVersion(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, replay, suggest, formats, lint, test, explain, diff, audit, completion\n"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, local, ratelimit, check, ctl, replay, suggest, formats, lint, test, explain, diff, audit, store-check, completion\n"])
         self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 
@@ -131,6 +132,7 @@ class TestBadFlags(WithFolder):
                 ("memory", "", "memory"), ("memory", "-1MiB", "-1MiB"), ("memory", "99999999999999999999", "memory"),
                 ("when-full", "evict", "evict", "deny"), ("max-connections", "0", "max-connections"),
                 ("stall-timeout", "0s", "0s", "1s"), ("stall-timeout", "30", "'30'"), ("stall-timeout", "soon", "soon"),
+                ("drain-grace", "61min", "61min", "1h"), ("drain-grace", "1", "'1'"),
                 ("snapshot-every", "1ms", "10ms"), ("snapshot-every", "-1s", "-1s"),
                 ("log-level", "loud", "loud", "debug")):
             with self.subTest(flag=flag, value=value):

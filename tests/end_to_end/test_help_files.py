@@ -9,7 +9,7 @@ import unittest
 
 from server import PATIENCE, WEIR, Folder, environment, run, weir
 
-COMMANDS = ["serve", "local", "ratelimit", "check", "ctl", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "audit", "completion"]
+COMMANDS = ["serve", "local", "ratelimit", "check", "ctl", "replay", "suggest", "formats", "lint", "test", "explain", "diff", "audit", "store-check", "completion"]
 BASH = r"""
 source "$1"
 COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -61,10 +61,10 @@ class Manual(unittest.TestCase):
 
     def test_lists_every_command_that_help_lists(self):
         _, out, _ = weir("--help")
-        listed = re.findall(r"^  ([a-z]+) ", out[out.index("Subcommands:"):], re.M)
+        listed = re.findall(r"^  ([a-z-]+) ", out[out.index("Subcommands:"):], re.M)
         self.assertEqual(listed, COMMANDS)
         for command in COMMANDS:
-            self.assertIn(f".BR weir\\-{command} (1)", self.page())
+            self.assertIn(".BR weir\\-" + command.replace("-", "\\-") + " (1)", self.page())
 
     def test_of_no_such_command(self):
         self.assertEqual(weir("manual", "fly"), (2, "", "weir: manual: unknown command 'fly'\n"))

@@ -228,8 +228,13 @@ class TestOpenApi(WithServer):
                 self.assertEqual({m.upper() for m in methods}, set(allowed) - {"OPTIONS", "HEAD"}, path)
             members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",),
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
-                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",)}
-            self.assertEqual(set(members) | {"/openapi.json", "/v1/top"}, set(document["paths"]))
+                       "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",),
+                       "/v1/holds": ("HoldsOf",)}
+            others = {"/openapi.json", "/v1/top", "/v1/overrides", "/v1/overrides/{number}"}
+            self.assertEqual(set(members) | others, set(document["paths"]))
+            detail = http.ask("/v1/overrides", {"?": 1})[2]["errors"][0]["detail"]
+            self.assertEqual(set(detail.removeprefix("unknown; known: ").split(", ")),
+                             set(schemas["NewOverride"]["properties"]))
             top = document["paths"]["/v1/top"]["get"]
             detail = http.ask("/v1/top?x=1", None, "GET")[2]["errors"][0]["detail"]
             self.assertEqual(detail, "query 'x': unknown; known: " + ", ".join(each["name"] for each in top["parameters"]))

@@ -10,6 +10,8 @@ import time
 import unittest
 
 from chance import chance
+from programs import ask
+from rls import Client as RlsClient
 from server import PATIENCE, Client, Folder, Server, WEIR, encode, run_at_once, sanitized, until, weir
 
 
@@ -142,6 +144,60 @@ class TestTerminating(WithFolder):
         finally:
             process.kill()
             process.communicate()
+
+
+class TestLeaving(unittest.TestCase):
+    """--drain-grace: what asks whether it is ready is told, and everything else goes on."""
+
+    QUESTION = (b'POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 32\r\n\r\n'
+                b'{"key": "a", "limit": "100/min"}')
+
+    def serve(self, grace):
+        return Server("--threads", "1", "--http", "127.0.0.1:0", "--rls", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain-grace", grace)
+
+    def leave(self, server):
+        server.signal(signal.SIGTERM)
+        until(lambda: ask(server.ports[3], path="/readyz")[::2] == (503, b"draining\n"), "it says that it leaves")
+
+    def test_it_serves_on_until_the_grace_is_over(self):
+        with self.serve("1s") as server:
+            with server.client() as before, RlsClient(server.ports[2]) as rls:
+                before.ask("PING")
+                self.assertEqual(rls.health(), 1)
+                began = time.monotonic()
+                self.leave(server)
+                with server.client() as after:
+                    for client in (before, after):
+                        self.assertEqual(client.ask("CL.THROTTLE", "key", 15, 30, 60)[0], 0)
+                    self.assertEqual(ask(server.ports[3], path="/healthz")[0], 200)
+                    self.assertEqual(rls.health(), 2, "of gRPC: it does not serve")
+                    self.assertEqual(after.rest(), b"")
+                self.assertGreaterEqual(time.monotonic() - began, 1)
+            self.assertEqual(server.wait(), 0)
+
+    def test_clients_of_HTTP_are_told_to_ask_elsewhere_and_what_they_have_sent_is_answered(self):
+        with self.serve("60s") as server:
+            with Client(server.ports[1]) as client:
+                client.send_bytes(self.QUESTION)
+                self.assertNotIn(b"Connection:", client.socket.recv(1 << 16))
+                self.leave(server)
+                client.send_bytes(self.QUESTION * 3)
+                answers = client.rest()
+            self.assertEqual((answers.count(b"HTTP/1.1 200 OK\r\n"), answers.count(b"Connection: close\r\n")), (3, 1), answers)
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 0)
+
+    def test_a_second_signal_ends_the_grace_and_answers_what_has_arrived(self):
+        with self.serve("60s") as server, server.client() as client:
+            client.ask("PING")
+            self.leave(server)
+            server.signal(signal.SIGSTOP)
+            client.send("PING")
+            server.signal(signal.SIGTERM)
+            server.signal(signal.SIGCONT)
+            self.assertEqual(client.rest(), b"+PONG\r\n")
+            client.close()
+            self.assertEqual(server.wait(), 0)
 
 
 class TestRestart(WithFolder):

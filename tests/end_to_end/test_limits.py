@@ -153,6 +153,15 @@ class TestVerbs(OneServerWithLimits):
             self.assertEqual((row["penalty_ms"], row["refunds"]), (900_000, b"true"))
             row = fields(client.ask("WEIR.EXPLAIN", "user=tester")[1])
             self.assertEqual((row.get("penalty_ms"), row["refunds"], row["override_line"]), (None, b"true", 4))
+            self.assertNotIn("penalty_growing", row)
+
+    def test_explain_tells_how_a_penalty_grows(self):
+        text = ("version: 1\nlimits:\n  login: { by: [user], rate: 9/min,\n"
+                "           penalty: { for: 15m, growing: 1.5, most: 6h } }\n")
+        with Limits(text) as limits, Server("--limits", limits.path_of, "--http", "127.0.0.1:0") as server, server.client() as client:
+            row = fields(client.ask("WEIR.EXPLAIN", "user=u")[1])
+            self.assertEqual((row["penalty_ms"], row["penalty_growing"], row["penalty_most_ms"]),
+                             (900_000, b"1.5", 21_600_000))
 
     def test_an_attribute_that_the_file_does_not_name_is_an_error(self):
         text = "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 9/min, required: true } }\n"

@@ -166,7 +166,7 @@ class TestForm(WithFolder):
     def test_every_line_has_a_time_with_its_zone(self):
         lines = self.said().splitlines()
         self.assertEqual([line.split("] ", 2)[2] for line in lines], [
-            "resp: 0.0.0.0:0: anyone who can reach it may do everything; --password or --tls-ca restricts that",
+            "resp: 0.0.0.0:0: anyone who can reach it may do everything; --password, --users or --tls-ca restricts that",
             "SIGHUP: certificates and keys read again", "stopped"])
         for line in lines:
             self.assertRegex(line, LINE)
@@ -177,7 +177,7 @@ class TestForm(WithFolder):
     def test_json_is_one_object_a_line(self):
         lines = [json.loads(line) for line in self.said("--log-format", "json").splitlines()]
         self.assertEqual([(line["level"], line["message"]) for line in lines], [
-            ("warning", "resp: 0.0.0.0:0: anyone who can reach it may do everything; --password or --tls-ca restricts that"),
+            ("warning", "resp: 0.0.0.0:0: anyone who can reach it may do everything; --password, --users or --tls-ca restricts that"),
             ("info", "SIGHUP: certificates and keys read again"), ("info", "stopped")])
         for line in lines:
             self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)$")

@@ -83,6 +83,65 @@ class TestTools(unittest.TestCase):
             self.told("a: { by: [user], rate: 1/s, penalty: 1m }, b: { by: [user], rate: 1/s, within: a }"),
             [("note", "limits.a.penalty", "one denial makes all that is within it wait, as 'b' is")])
 
+    def test_lint_of_one_that_grows(self):
+        def told(penalty):
+            return [(each[1], each[2]) for each in self.told("a: { by: [user], rate: 1/s, penalty: %s }" % penalty)]
+        self.assertEqual(told("{ for: 15m, growing: 2, most: 24h }"), [])
+        self.assertEqual(told("{ for: 15m, growing: 1.001 }"), [])
+        self.assertEqual(told("{ for: 15m, growing: 1, most: 15m }"), [])
+        self.assertEqual(told("{ for: 15m }"), [])
+        for growing in ("0.9", "0", "-2", "1001", "1.0001", "twice", "2%"):
+            self.assertEqual(told("{ for: 15m, growing: %s }" % growing),
+                             [("limits.a.penalty.growing",
+                               f"'{growing}' is not a number from 1 to 1000 with at most three decimals")])
+        self.assertEqual(told("{ for: 15m, growing: 2, most: 14m }"),
+                         [("limits.a.penalty.most", "'14m' is shorter than for ('15m')")])
+        self.assertEqual(told("{ growing: 2, most: 24h }"),
+                         [("limits.a.penalty", "missing for: how long a key rests the first time")])
+        self.assertEqual(told("{ for: 15m, most: 24h }"),
+                         [("limits.a.penalty.most", "nothing grows: write growing: 2")])
+        self.assertEqual(told("{ for: 25h, growing: 2 }"),
+                         [("limits.a.penalty.for", "'25h' is above the maximum (1d)")])
+        self.assertEqual(told("{ for: 1h, growing: 2, most: 25h }"),
+                         [("limits.a.penalty.most", "'25h' is above the maximum (1d)")])
+        self.assertEqual(told("{ for: 0s, growing: 2 }"), [("limits.a.penalty.for", "'0s' does not grow")])
+        self.assertEqual(told("{ for: 15m, growth: 2 }"),
+                         [("limits.a.penalty.growth", "unknown; known: for, growing, most")])
+
+    def test_diff_says_how_it_grows(self):
+        with Folder() as folder:
+            files = [folder.file(f"{i}.yaml", "version: 1\nlimits: { a: { by: [user], rate: 1/s, penalty: %s,\n"
+                                 "  overrides: [{ when: { user: x }, penalty: %s }] } }\n" % both)
+                     for i, both in enumerate([("15m", "0s"),
+                                               ("{ for: 15m, growing: 2, most: 1h }", "{ for: 1m, growing: 1.5 }")])]
+            _, out, err = weir("diff", *files)
+            self.assertIn("15m growing 2 to 1h", out + err)
+            self.assertIn("penalty 1m growing 1.5 to 1d", out + err)
+
+    def test_a_file_of_tests_knows_one_that_grows(self):
+        with Folder() as folder:
+            folder.file("limits.yaml", """\
+version: 1
+attributes: [user]
+limits: { slow: { by: [user], rate: 1/min burst 1, penalty: { for: 1h, growing: 2, most: 3h } } }
+""")
+            tests = folder.file("limits_test.yaml", """\
+limits: limits.yaml
+now: 2026-11-23T12:00:00Z
+tests:
+  - name: longer each time, and shorter again
+    steps:
+      - { at: 0s, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, by: slow, retry_after: 1h } }
+      - { at: 1h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 2h } }
+      - { at: 3h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
+      - { at: 6h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
+      - { at: 9h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 3h } }
+      - { at: 15h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 2h } }
+      - { at: 22h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 1h } }
+""")
+            code, out, err = weir("test", tests)
+            self.assertEqual(code, 0, out + err)
+
     def test_a_file_of_tests_knows_it(self):
         with Folder() as folder:
             folder.file("limits.yaml", FILE)

@@ -114,8 +114,6 @@ class Variables(WithFolder):
                 (dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_NODE_METADATA="a:b,c"),
                  "CONFIG_GRPC_XDS_NODE_METADATA: 'c' is not KEY:VALUE"),
                 (dict(CONFIG_TYPE="x"), "CONFIG_TYPE: 'x' is not FILE or GRPC_XDS_SOTW"),
-                (dict(STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="true"),
-                 "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: weir charges each descriptor, whatever the others of its message say; leave it out"),
                 (dict(REDIS_TLS_SKIP_HOSTNAME_VERIFICATION="1"),
                  "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: weir checks the name of its store; leave it out, and give the store a "
                  "certificate of its name"),
@@ -191,6 +189,13 @@ class Variables(WithFolder):
             over = descriptor(user="a")
             self.assertEqual([client.ask("shop", over).code, client.ask("shop", over, descriptor(other="x")).code], [OVER, OK],
                              "what has no limit is a quota that is not over")
+
+    def test_what_is_charged_where_a_descriptor_is_over(self):
+        for env, left in (({}, 0), (dict(STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="true"), 1)):
+            with self.subTest(env=env), self.start(**env).client() as client:
+                client.ask("shop", descriptor(user="a", hits=9), descriptor(user="b", hits=1))
+                status, = client.ask("shop", descriptor(user="b", hits=0)).statuses
+                self.assertEqual(status.remaining, status.limit.count - 1 + left)
 
     def test_what_clients_and_filters_are_told(self):
         with self.start(LIMIT_RESPONSE_HEADERS_ENABLED="true", RESPONSE_DYNAMIC_METADATA="true").client() as client:

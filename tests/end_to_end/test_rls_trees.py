@@ -4,6 +4,7 @@ import time
 import unittest
 import urllib.request
 
+from chance import chance
 from ports import free_port
 from rls import DAY, HOUR, MINUTE, OK, OVER, Client, Limit, Status, descriptor
 from server import PATIENCE, Folder, Server, run, until
@@ -237,6 +238,163 @@ class Shared(Trees, unittest.TestCase):
         return "\r\n".join(f"{k}:{v if not isinstance(v, dict) else ','.join(f'{a}={b}' for a, b in v.items())}" for k, v in reply.items())
 
 
+class OthersFree:
+    """--rls-charge others-free. Below: where the numbers are kept."""
+
+    CONFIG = """domain: shop
+descriptors:
+  - { key: one, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: user, rate_limit: { unit: day, requests_per_unit: 3 } }
+  - { key: many, rate_limit: { unit: day, requests_per_unit: 100 } }
+  - { key: none, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: shade, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: quota, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: free, rate_limit: { unlimited: true } }
+"""
+    LIMITS = {"one": 1, "user": 3, "many": 100, "none": 0, "shade": 1, "quota": 1}
+
+    @classmethod
+    def setUpClass(cls):
+        left = 86400 - time.time() % 86400
+        if left < 20:
+            time.sleep(left + 1)
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.folder.file("shop.yaml", cls.CONFIG)
+        cls.server = Server("--threads", "2", "--rls", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--rls-config", cls.folder.path,
+                            "--rls-charge", "others-free", "--rls-dynamic-metadata", *cls.flags())
+        cls.addClassCleanup(cls.server.__exit__, None)
+
+    def setUp(self):
+        self.client = Client(self.server.ports[1])
+        self.addCleanup(self.client.close)
+        self.me = self.id().rsplit(".", 1)[1]
+
+    def ask(self, *asked, **options):
+        """(OVER or OK, what is left) of each; those are descriptors, or keys with this test's value."""
+        asked = [descriptor(**{each: self.me}) if isinstance(each, str) else each for each in asked]
+        return [(each.code, each.remaining) for each in self.client.ask("shop", *asked, **options).statuses]
+
+    def left(self, key="many"):
+        return self.ask(descriptor(**{key: self.me}, hits=0))[0][1]
+
+    def test_where_one_is_over_no_other_is_charged(self):
+        self.assertEqual(self.ask("one", "many"), [(OK, 0), (OK, 99)])
+        self.assertEqual([self.ask("many", "one") for _ in range(2)], [[(OK, 99), (OVER, 0)]] * 2)
+        self.assertEqual(self.ask("one", "user", "many", hits=2), [(OVER, 0), (OK, 3), (OK, 99)])
+        self.assertEqual(self.ask("user", "many", hits=2), [(OK, 1), (OK, 97)])
+        self.assertEqual(self.ask("user", "many", hits=2), [(OVER, 0), (OK, 97)], "two do not fit, and are counted")
+        self.assertEqual(self.ask(descriptor(user=self.me, limit=(9, DAY)), "many"), [(OK, 4), (OK, 96)], "4 and 1 of an override's 9")
+
+    def test_what_has_no_limit_and_what_is_alone(self):
+        self.assertEqual(self.ask("other", "one", "free"), [(OK, 0), (OK, 0), (OK, 2**32 - 1)])
+        self.assertEqual(self.ask("free", "many", "other", "one"), [(OK, 2**32 - 1), (OK, 100), (OK, 0), (OVER, 0)])
+
+    def test_shadows_quotas_and_limits_of_nothing_leave_the_others_free_too(self):
+        for key, verdict in (("shade", "would_deny"), ("quota", "denied")):
+            self.ask(key)
+            before, counted = self.left(), [self.hits(key, verdict), self.hits("many", "allowed")]
+            self.assertEqual(self.ask(key, "many", hits=5)[1], (OK, before), key)
+            self.assertEqual([self.hits(key, verdict), self.hits("many", "allowed")], [counted[0] + 5, counted[1] + 5], "as they are told")
+        before = self.left()
+        for hits in (1, 0, 2):
+            self.assertEqual(self.ask(descriptor(none=self.me, hits=hits), "many"), [(OVER, 0), (OK, before)], hits)
+        self.assertEqual(self.ask(descriptor(none=self.me + "2", hits=0), "many"), [(OK, 0), (OK, before - 1)], "a look at nothing")
+
+    def test_a_look_that_is_over_leaves_the_others_free(self):
+        look = descriptor(one=self.me, hits=0)
+        self.assertEqual(self.ask(look, "many"), [(OK, 1), (OK, 99)])
+        self.ask("one")
+        self.assertEqual(self.ask(look, "many"), [(OK, 0), (OK, 98)])
+        self.ask("one")
+        self.assertEqual(self.ask(look, "many"), [(OVER, 0), (OK, 98)])
+
+    def test_what_is_given_back(self):
+        self.ask("one", hits=2)
+        back = descriptor(many=self.me, gives_back=True)
+        self.ask("many", hits=10)
+        self.assertEqual(self.ask("one", back), [(OVER, 0), (OK, 90 + self.gives_back)])
+        self.assertEqual(self.ask(back, "user"), [(OK, 90 + 2 * self.gives_back), (OK, 2)])
+
+    def test_a_counter_that_is_met_twice(self):
+        self.assertEqual(self.ask("user", "user", "user", "many"), [(OK, 2), (OK, 1), (OK, 0), (OK, 99)])
+        self.assertEqual(self.ask("user", "user", "many"), [(OVER, 0), (OVER, 0), (OK, 99)])
+        self.me += "2"
+        self.assertEqual(self.ask(descriptor(user=self.me, hits=2), descriptor(user=self.me, hits=2), "many"), [(OK, 1), (OVER, 0), (OK, 99)],
+                         "each fits, but for the other")
+        self.assertEqual(self.ask(descriptor(many=self.me, hits=0), descriptor(many=self.me, hits=100), "user"), [(OK, 99), (OVER, 0), (OVER, 0)])
+
+    def test_more_than_sixteen_limits(self):
+        asked = [descriptor(many=f"{self.me}{i}") for i in range(17)]
+        self.assertEqual(self.ask(*asked[:16], "free", "other")[:2], [(OK, 99)] * 2)
+        answer = self.client.ask("shop", *asked)
+        self.assertEqual((answer.code, [each.code for each in answer.statuses], answer.body[:20]), (OVER, [OVER] * 17, "more than 16 limits "))
+        self.assertEqual(self.ask(descriptor(many=f"{self.me}0", hits=0)), [(OK, 99)])
+
+    def test_a_report_charges_each(self):
+        self.ask("one", hits=2)
+        statuses = self.client.report("shop", descriptor(one=self.me), descriptor(many=self.me)).statuses
+        self.assertEqual([(each.code, each.remaining) for each in statuses], [(OK, 0), (OK, 99)])
+
+    def test_random_messages_are_answered_as_by_envoyproxys_rule(self):
+        lot, used = chance(self.id()), {}
+        for number in range(200):
+            asked, hits = [], lot.choice([0, 1, 2])
+            for _ in range(lot.randint(1, 5)):
+                key, own = lot.choice([*self.LIMITS, "free", "other"]), lot.choice([None, None, 0, 1, 2])
+                asked.append((key, f"{self.me}{lot.randrange(3)}", own))
+            said = self.ask(*[descriptor(**{key: value}, hits=own) for key, value, own in asked], hits=hits)
+            self.assertEqual(said, self.rule(asked, hits, used), f"{number}: {asked} hits {hits}")
+
+    def rule(self, asked, hits, used):
+        """Count by count, as fixed_cache_impl.go has it."""
+        units = [own if own is not None else max(hits, 1) for _, _, own in asked]
+        over = [key in self.LIMITS and used.get((key, value), 0) + own > self.LIMITS[key] for (key, value, _), own in zip(asked, units)]
+        told = []
+        for (key, value, _), own, its in zip(asked, units, over):
+            if key not in self.LIMITS:
+                told.append((OK, 2**32 - 1 if key == "free" else 0))
+                continue
+            used[key, value] = used.get((key, value), 0) + (own if its or not any(over) else 0)
+            left = self.LIMITS[key] - used[key, value]
+            told.append((OVER if left < 0 and key != "shade" else OK, max(left, 0)))
+        return told
+
+    def hits(self, limit, verdict):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[2]}/metrics", timeout=PATIENCE) as reply:
+            text = reply.read().decode()
+        return int(text.partition(f'weir_rls_hits_total{{limit="shop.{limit}",verdict="{verdict}"}} ')[2].partition("\n")[0])
+
+
+class OthersFreeHere(OthersFree, unittest.TestCase):
+    gives_back = 0
+
+    @classmethod
+    def flags(cls):
+        return ()
+
+
+class OthersFreeShared(OthersFree, unittest.TestCase):
+    gives_back = 1
+
+    @classmethod
+    def flags(cls):
+        cls.redis_port = start_redis(cls)
+        return "--store", f"redis://127.0.0.1:{cls.redis_port}", "--store-deadline", "2s", "--allow-refunds"
+
+    def setUp(self):
+        super().setUp()
+        until(lambda: self.server.info()["store_state"] == "ready", "the store decides")
+
+    def test_a_message_is_one_call(self):
+        import redis
+        with redis.Redis(port=self.redis_port) as client:
+            calls = lambda: client.info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0)
+            before = calls()
+            self.ask("one", "user", "many", "shade", "other")
+            self.assertEqual(calls() - before, 1)
+
+
 class Kuadrant:
     """What it holds. Below: where."""
 
@@ -340,6 +498,19 @@ class Gcra(unittest.TestCase):
                 self.assertEqual(ask(), Status(OVER, Limit(3, DAY, ""), 0, 28800), "what was denied took nothing")
                 self.assertEqual(ask(hits=0).code, OK)
                 self.assertEqual(ask(hits=1), Status(OVER, Limit(3, DAY, ""), 0, 57600), "what is reported is owed")
+
+    def test_a_descriptor_that_is_over_leaves_the_others_free(self):
+        with Folder() as folder:
+            folder.file("shop.yaml", CONFIG)
+            with Server("--rls", "127.0.0.1:0", "--rls-config", folder.path, "--rls-algorithm", "gcra", "--rls-charge", "others-free") as server, \
+                    Client(server.ports[1]) as client:
+                ask = lambda *asked: [each[:1] + each[2:] for each in client.ask("shop", *asked).statuses]
+                user = lambda value, **more: descriptor(user=value, **more)
+                self.assertEqual(ask(user("a", hits=3), user("b")), [(OK, 0, 86400), (OK, 2, 28800)])
+                self.assertEqual(ask(user("a"), user("b")), [(OVER, 0, 28800), (OK, 2, 28800)], "and what was denied took nothing")
+                self.assertEqual(ask(user("a", hits=0), user("b")), [(OK, 0, 86400), (OK, 1, 57600)], "no more is owed than the limit")
+                self.assertEqual(ask(user("a", hits=1), user("b")), [(OVER, 0, 57600), (OK, 1, 57600)], "what is reported is owed")
+                self.assertEqual(ask(user("a", hits=0), user("b")), [(OVER, 0, 57600), (OK, 1, 57600)])
 
     def test_headers_as_HTTP_tells_them(self):
         with Folder() as folder:

@@ -16,6 +16,7 @@ classes: [default, bulk]
 attributes: [user, api]
 limits:
   login: { by: [user], rate: 2/h burst 2, penalty: 15m }
+  grows: { by: [user], rate: 1/min burst 1, penalty: { for: 15m, growing: 2, most: 24h } }
   daily: { by: [user], rate: 3/day align=calendar tz=Europe/Berlin }
   tried: { by: [user], rate: 1/day burst 1, shadow: until 2026-04-01 }
   calls: { by: [api], rate: 60/min burst 1, in_flight: 1, max_wait: 60s, hold: { ttl: 10s } }
@@ -25,6 +26,7 @@ routes:
   - { when: { api: "*" }, limits: [calls] }
   - { when: { user: "login*" }, limits: [login] }
   - { when: { user: "tried*" }, limits: [tried] }
+  - { when: { user: "grows*" }, limits: [grows] }
   - { limits: [daily] }
 """
 
@@ -245,6 +247,20 @@ class TestDue(Virtual):
         self.assertEqual(self.ask("WEIR.LOOK user=login")[0::3][:2], [1, 1])
         self.advance(1)
         self.assertEqual(self.ask("WEIR.CHECK user=login")[0], 0)
+
+    def test_a_penalty_grows_to_a_day_and_is_forgotten(self):
+        minute = 60_000
+        for minutes in (15, 30, 60, 120, 240, 480, 960, 1440, 1440):
+            self.assertEqual(self.ask("WEIR.CHECK user=grows")[0], 0)
+            self.assertEqual(self.ask("WEIR.CHECK user=grows")[0::3][:2], [1, minutes * minute])
+            self.advance(minutes * minute)
+        self.advance(2 * DAY)
+        self.assertEqual(self.ask("WEIR.CHECK user=grows")[0], 0)
+        # It counted eight after the ninth breach, and three days have passed since.
+        self.assertEqual(self.ask("WEIR.CHECK user=grows")[3], 480 * minute)
+        self.advance(12 * DAY)
+        self.assertEqual(self.ask("WEIR.CHECK user=grows")[0], 0)
+        self.assertEqual(self.ask("WEIR.CHECK user=grows")[3], 15 * minute)
 
     def test_a_hold_is_settled_in_time_or_not(self):
         early = self.ask("WEIR.RESERVE COST 5 HOLD 1000 k 5/h")[5]

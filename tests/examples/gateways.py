@@ -97,24 +97,27 @@ class Gateway:
         return "".join((self.examples / name).read_text() for name in self.files)
 
     def start(self, weir, backend, *changes, rls=None):
-        """`weir`: its port, or the ports of two; `changes`: more of what is replaced in the files; `rls`: the other port of weir,
-        where a gateway asks both."""
-        weir, other = weir if isinstance(weir, tuple) else (weir, None)
+        """`weir`: its port, or where two are, each a host and a port; `changes`: more of what is replaced in the files; `rls`:
+        the other port of weir, where a gateway asks both."""
+        (host, weir), other = weir if isinstance(weir, tuple) else (("127.0.0.1", weir), None)
         folder, port, h2_port = Folder(), free_port(), free_port()
-        replaced = {"127.0.0.1:6391": f"127.0.0.1:{weir}", "127.0.0.1:9000": f"127.0.0.1:{backend}",
-                    "127.0.0.1:6399": f"127.0.0.1:{free_port()}"}
-        if other:
-            for mark, own in (("# server 10", "server 10"), ("# server two 10", "server two 10"), ("10.0.0.2:6391", f"127.0.0.1:{other}"),
-                              ('{ { "127.0.0.1", 6391 } }', f'{{ {{ "127.0.0.1", {weir} }}, {{ "127.0.0.1", {other} }} }}')):
+        replaced = {}
+        if other:  # before the first, whose address may be what the examples call the other
+            for mark, own in (("# server 10", "server 10"), ("# server two 10", "server two 10"), ("# - endpoint", "- endpoint"),
+                              ("10.0.0.2:6391", f"{other[0]}:{other[1]}"),
+                              *((f"10.0.0.2, port_value: {usual}", f"{other[0]}, port_value: {other[1]}") for usual in (6391, 8081)),
+                              ('{ { "127.0.0.1", 6391 } }', f'{{ {{ "{host}", {weir} }}, {{ "{other[0]}", {other[1]} }} }}')):
                 replaced[mark] = own
-        replaced['"127.0.0.1", 6391'] = f'"127.0.0.1", {weir}'
+        replaced |= {"127.0.0.1:6391": f"{host}:{weir}", "127.0.0.1:9000": f"127.0.0.1:{backend}",
+                     "127.0.0.1:6399": f"127.0.0.1:{free_port()}"}
+        replaced['"127.0.0.1", 6391'] = f'"{host}", {weir}'
+        replaced["127.0.0.1, port_value: 6391"] = f"{host}, port_value: {weir}"
+        replaced["127.0.0.1, port_value: 8081"] = f"{host}, port_value: {rls or weir}"
         if self.h2:
             before, after = self.h2
             replaced[before] = after.replace("H2_PORT", str(h2_port))
         replaced["127.0.0.1:8080"] = f"127.0.0.1:{port}"
         replaced["port_value: 8080"] = f"port_value: {port}"
-        replaced["port_value: 6391"] = f"port_value: {weir}"
-        replaced["port_value: 8081"] = f"port_value: {rls or weir}"
         replaced["port_value: 9000"] = f"port_value: {backend}"
         for name in self.files:
             text = (self.examples / name).read_text()

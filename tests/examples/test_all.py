@@ -12,11 +12,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "end_to_end"))
 import gateways  # noqa: E402
 import test_gateways  # noqa: E402
+import test_rolling  # noqa: E402
 from server import PATIENCE, ROOT, run, weir  # noqa: E402
 
 EXAMPLES = pathlib.Path(ROOT, "examples")
 TESTS = pathlib.Path(ROOT, "tests")
-# What each gateway is tried in; those that ask two weirs also in test_in_a_rolling_restart...
+# What each gateway is tried in; those that ask two weirs also in test_rolling.py.
 STATES = ("allowed_reaches_the_backend", "allowed_without_fields", "denied_is_429", "weir_is_down", "limited_again", "weir_hangs",
           "http_2", "headers_do_not_make_the_check_too_long", "upgrade", "preflight", "web_page_may_read", "token_is_wrong",
           "read_in_two_ways")
@@ -49,6 +50,7 @@ TESTED = {
     "gateways/nginx_tokens.conf": "end_to_end/test_tokens.py Nginx",
     "pacing/plot.py": "examples/test_all.py Plot",
     "grafana/weir.json": "end_to_end/test_admin.py",
+    **{f"prometheus/{name}": "end_to_end/test_admin.py" for name in ("weir.rules.yml", "weir.rules_test.yml", "objectives.json")},
     "replay/access.log": "replay/test_agreement.py",
     "replay/make_log.py": "replay/test_agreement.py",
     **{f"envoy/{name}": "examples/test_envoy.py" for name in ("limits.yaml", "rls.yaml", "tokens.yaml", "tls.yaml")},
@@ -96,8 +98,13 @@ class All(unittest.TestCase):
             tests = " ".join(name for name in dir(each) if name.startswith("test_"))
             for state in STATES:
                 self.assertIn(state, tests, each)
-            two = any("10.0.0.2:6391" in (EXAMPLES / "gateways" / name).read_text() for name in each.gateway.files)
-            self.assertEqual("rolling_restart" in tests, two or each.gateway is gateways.NGINX_LUA, each)
+
+    def test_each_that_asks_two_weirs_is_tried_while_they_are_replaced(self):
+        two = {each.gateway.files for each in gateway_classes()
+               if any("10.0.0.2" in (EXAMPLES / "gateways" / name).read_text() for name in each.gateway.files)}
+        self.assertEqual({*two, gateways.NGINX_LUA.files, ("rls.yaml",)},
+                         {each.gateway.files for each in vars(test_rolling).values()
+                          if inspect.isclass(each) and issubclass(each, test_rolling.Rolling) and each.gateway})
 
     def test_each_gateway_is_run(self):
         built = re.findall(r'foreach\(classes (.*)\)', (TESTS / "CMakeLists.txt").read_text())[0]

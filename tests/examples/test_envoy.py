@@ -245,6 +245,18 @@ class OneEnvoy(unittest.TestCase):
         self.assertEqual([each[0] for each in answers], [200] * 3 + [429])
         self.assertEqual(answers[0][1]["x-ratelimit-limit"], "3, 3;w=86400")
 
+    def test_a_request_that_is_denied_takes_nothing_of_its_other_limits(self):
+        config = self.folder.file("config")
+        pathlib.Path(config).mkdir()
+        pathlib.Path(config, "edge.yaml").write_text(
+            "domain: edge\ndescriptors: [{ key: user_id, rate_limit: { unit: day, requests_per_unit: 3 } },\n"
+            "              { key: remote_address, rate_limit: { unit: day, requests_per_unit: 9 } }]\n")
+        _, envoy = self.start(RLS, "--rls-config", config, "--rls-charge", "others-free", changes=PATIENT)
+        codes = lambda user, times: [ask(envoy.port, headers=[("X-User-Id", user)])[0] for _ in range(times)]
+        self.assertEqual(codes("ann", 10), [200] * 3 + [429] * 7)
+        self.assertEqual(codes("joe", 3), [200] * 3)
+        self.assertEqual(codes("eve", 5), [200] * 3 + [429] * 2, "then the address is at its limit, too")
+
     def test_a_store_that_hangs_is_not_waited_for_longer_than_the_filter_waits(self):
         port = free_port()
         redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"], stdin=subprocess.DEVNULL,

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import threading
 import time
 import unittest
 import urllib.request
@@ -308,61 +307,20 @@ class AfterABalancer:
                 self.assertEqual(login("203.0.113.2"), 200, gateway.text())
 
 
-class AsksTwo:
-    """Of those whose example has a line for another weir."""
-
-    def test_in_a_rolling_restart_no_request_goes_unlimited(self):
-        ports = free_port(), free_port()
-        weirs = [self.serve(port=each) for each in ports]
-        program = self.gateway.start(ports, self.backend.port)
-        self.addCleanup(program.close)
-        stop, answers = threading.Event(), []
-
-        def load():
-            while not stop.is_set():
-                status, headers, _ = ask(program.port, path="/rolling")
-                answers.append((status, headers["RateLimit"] is not None))
-        loads = [threading.Thread(target=load) for _ in range(2)]
-        try:
-            until(lambda: ask(program.port)[1]["RateLimit"], "it asks")
-            for each in loads:
-                each.start()
-            for _ in range(2):
-                for i, port in enumerate(ports):
-                    reached = len(answers) + 20
-                    until(lambda: len(answers) > reached, "requests while both are there")
-                    weirs[i].__exit__(None)
-                    reached = len(answers) + 20
-                    until(lambda: len(answers) > reached, "requests while one is away")
-                    weirs[i] = self.serve(port=port)
-                    self.settle(program)
-        finally:
-            stop.set()
-            for each in loads:
-                each.join()
-            for each in weirs:
-                each.__exit__(None)
-        self.assertGreater(len(answers), 160)
-        self.assertEqual([each for each in answers if each != (200, True)], [], program.text()[-2000:])
-
-    def settle(self, program):
-        """Until the gateway knows that the one that was away is back."""
-
-
-class NginxAuthRequest(AsksTwo, Opens, States, unittest.TestCase):
+class NginxAuthRequest(Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_AUTH_REQUEST
     long_target = 414  # its own answer, as with njs and Lua
     closed = "      error_page 502 503 504 = @weir_is_down;  # FAIL MODE: without this line, 500\n", "", 500
 
 
-class NginxNjs(AsksTwo, Opens, States, unittest.TestCase):
+class NginxNjs(Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_NJS
     long_target = 414
     closed = ("To deny them: return r.return(503).\n  if (reply.status >= 500) {\n    return r.internalRedirect('@allowed');",
               "\n  if (reply.status >= 500) {\n    return r.return(503);", 503)
 
 
-class NginxLua(AsksTwo, Opens, States, unittest.TestCase):
+class NginxLua(Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_LUA
     long_target = 414
     closed = "return  -- FAIL MODE: or return ngx.exit(503)", "return ngx.exit(503)", 503
@@ -381,16 +339,13 @@ class Caddy(AfterABalancer, States, unittest.TestCase):
     balancer = (), {"caddy: { ": "caddy: { trusted: [127.0.0.0/8], "}
 
 
-class Haproxy(AsksTwo, Opens, States, unittest.TestCase):
+class Haproxy(Opens, States, unittest.TestCase):
     gateway = gateways.HAPROXY
     closed = ("return  -- FAIL MODE: or return txn:done(txn:reply({ status = 503 }))", "return txn:done(txn:reply({ status = 503 }))",
               503)
     # Its own buffer takes 15 KiB and 100 fields.
     fits = 10
     fields = 90
-
-    def settle(self, program):
-        until(lambda: "DOWN" not in dict(re.findall(r"Server weir/(\w+) is (UP|DOWN)", program.text())).values(), "both are up")
 
 
 class Envoy(Opens, States, unittest.TestCase):

@@ -105,6 +105,28 @@ class TestAway(Slots):
             self.assert_busy(client, 2)
 
 
+class TestHolds(Slots):
+    def holds(self, client, *words):
+        answer = client.ask("WEIR.HOLDS", *words, "LIMIT", "jobs", "AS", "job=1")
+        return answer if isinstance(answer, Error) else [dict(zip(row[::2], row[1::2])) for row in answer]
+
+    def test_each_server_lists_those_of_all(self):
+        redis = self.redis()
+        one, two = self.serve(redis, 3), self.serve(redis, 3)
+        ids = [self.held(client).encode() for client in (one, two, one)]
+        for client in (one, two):
+            rows = self.holds(client)
+            self.assertEqual([row[b"id"] for row in rows], ids)
+            for row in rows:
+                self.assertEqual((row[b"cost"], row[b"moment_ms"], row[b"client"]), (1, 0, b""))
+                self.assertTrue(0 < row[b"ends_ms"] <= 60_000, row)
+        self.assertEqual([row[b"id"] for row in self.holds(two, "COUNT", 1)], ids[:1])
+        self.assertEqual(two.ask("WEIR.SETTLE", ids[0]), 0)
+        self.assertEqual([row[b"id"] for row in self.holds(one)], ids[1:])
+        redis.kill()
+        self.assertIsInstance(self.holds(one), Error)
+
+
 class TestNumbers(Slots):
     def test_of_two_files_the_lower_number_denies_and_a_reload_throws_nobody_out(self):
         redis = self.redis()

@@ -1,4 +1,4 @@
-"""The Debian package, its unit, the container and the portable program: built, installed in a scratch Debian, used,
+"""The Debian package, its unit, the container, the portable program and its image: built, installed in a scratch Debian, used,
 and removed.
 
 Needs root, and a Debian archive to install from. With WEIR_LONG=1 the container's first stage, which compiles
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import oci
 import portable
 from containerfile import stages
 from root import Root, must
@@ -200,6 +201,10 @@ class PortableInADebian(portable.DebianRoot):
     pass
 
 
+class OciImage(oci.Image):
+    pass
+
+
 class Removal(unittest.TestCase):
     def test_leaves_the_configuration_and_a_purge_leaves_nothing(self):
         ROOT.run("apt-get", "remove", "-y", "-qq", "weir")
@@ -211,7 +216,7 @@ class Removal(unittest.TestCase):
 
 def load_tests(loader, _, __):  # the removal last
     return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Package, Service, Container, Portable, PortableAlone,
-                                                                           PortableInADebian, Removal))
+                                                                           PortableInADebian, OciImage, Removal))
 
 
 if __name__ == "__main__":

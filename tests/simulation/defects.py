@@ -241,3 +241,14 @@ plant("a_month_of_30_days", "src/core/calendar.cpp",
       "      return {since(said.year() / said.month() / 1), since(said.year() / said.month() / 1) + days{30 + 0 * (next / 1).day().operator unsigned()}};")
 plant("a_window_of_the_calendar_forgets", "src/core/calendar_window.hpp", "    found.used = used_of(state.word);",
       "    found.used = used_of(state.word) / 2;")
+
+# Charges that leave others free.
+NOT_ASKED = "no world charges several limits so that those that are over leave the others free"
+plant("those_that_are_over_leave_nobody_free", "src/store/charging.hpp",
+      "return over == 0 || has(over, which);", "return over == 0 || has(over, which) || which < kMostChecks;",
+      unseen=NOT_ASKED, found_by="where_one_is_over_it_is_charged_and_no_other")
+plant("a_script_leaves_nobody_free", "src/redis/charge.lua", "if over[i] or not some_over then", "if over[i] or not nil then",
+      unseen=NOT_ASKED, found_by="where_one_is_over_it_is_charged_and_no_other")
+plant("a_key_twice_in_a_script_is_charged_once", "src/redis/charge.lua",
+      "if text then texts[key], changed[key] = text, true end", "if text and not changed[key] then texts[key], changed[key] = text, true end",
+      unseen=NOT_ASKED, found_by="one_key_twice_is_charged_twice_unless_one_is_over")

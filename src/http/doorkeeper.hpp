@@ -22,7 +22,7 @@
 
 namespace weir::inline v0_1::http {
 
-class Admission {
+class Doorkeeper {
  public:
   enum class Verdict : std::uint8_t {
     in,
@@ -33,8 +33,8 @@ class Admission {
 
   // `peer` must outlive this; `most` is what anybody may on this listener. `post` is the loop's; `resume` is
   // called when what judge() waited for has come.
-  Admission(service::Service& service, const net::Peer& peer, steering::Role most, DeferredAnswer::Post post,
-            std::function<void()> resume);
+  Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most, DeferredAnswer::Post post,
+             std::function<void()> resume);
 
   // Who sent it. Where they are refused the reply says so.
   Verdict judge(const Message& head, Reply& reply);
@@ -48,6 +48,10 @@ class Admission {
     actor_.role = role;
   }
 
+  // What anybody may here; and of a connection that was taken over, what that was where it came in.
+  steering::Role most() const { return most_; }
+  void narrow(steering::Role most) { most_ = most; }
+
   bool waiting() const { return waits_; }
   bool answered() const { return told_.has_value(); }
 
@@ -55,14 +59,14 @@ class Admission {
   using Logins = service::Logins;
 
   std::optional<Logins::Shown> shown_by(const Message& head) const;
-  Verdict judge(const Logins::Told& told, Reply& reply);
+  Verdict judge(const Logins::Ruling& told, Reply& reply);
   Verdict refuse(std::string_view why, Reply& reply) const;
   void take(const service::Login& login);
   void begin(const Logins::Shown& shown);
 
   service::Service& service_;
   const net::Peer& peer_;
-  const steering::Role most_;
+  steering::Role most_;
   const DeferredAnswer::Post post_;
   const std::function<void()> resume_;
   steering::Actor actor_;
@@ -70,7 +74,7 @@ class Admission {
   bool known_ = false;   // the connection has shown right credentials
   bool waits_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::optional<Logins::Told> told_;  // of the request that is judged again
+  std::optional<Logins::Ruling> told_;  // of the request that is judged again
 };
 
 }  // namespace weir::http

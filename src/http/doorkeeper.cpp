@@ -1,4 +1,4 @@
-#include "http/admission.hpp"
+#include "http/doorkeeper.hpp"
 
 #include <algorithm>
 #include <string>
@@ -46,32 +46,32 @@ std::string verb_of(std::string_view path) {
 
 }  // namespace
 
-Admission::Admission(service::Service& service, const net::Peer& peer, steering::Role most,
-                     DeferredAnswer::Post post, std::function<void()> resume)
+Doorkeeper::Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most,
+                       DeferredAnswer::Post post, std::function<void()> resume)
     : service_(service),
       peer_(peer),
       most_(most),
       post_(std::move(post)),
       resume_(std::move(resume)),
       actor_{.address = peer.address, .protocol = "http"} {
-  take(service.logins.at_first(peer.certificate));
+  take(service.logins.at_first(peer.certificate, true));
 }
 
-void Admission::take(const service::Login& login) {
+void Doorkeeper::take(const service::Login& login) {
   actor_.user = login.user;
   actor_.role = std::min(login.role, most_);
   capped_ = login.role > most_;
 }
 
-Admission::Verdict Admission::judge(const Message& head, Reply& reply) {
+Doorkeeper::Verdict Doorkeeper::judge(const Message& head, Reply& reply) {
   if (!service_.logins.required()) {
-    take(service_.logins.at_first({}));
+    take(service_.logins.at_first({}, true));
     return Verdict::in;
   }
   if (told_) return judge(*std::exchange(told_, std::nullopt), reply);
   const auto shown = shown_by(head);
   if (!shown) {
-    take(head.find("Authorization") == nullptr ? service_.logins.at_first(peer_.certificate)
+    take(head.find("Authorization") == nullptr ? service_.logins.at_first(peer_.certificate, true)
                                                : service::Login{});
     return actor_.role == steering::Role::none ? refuse("missing credentials", reply) : Verdict::in;
   }
@@ -82,7 +82,7 @@ Admission::Verdict Admission::judge(const Message& head, Reply& reply) {
 }
 
 // Nothing: it says nothing that could be compared, or that is compared.
-std::optional<Admission::Logins::Shown> Admission::shown_by(const Message& head) const {
+std::optional<Doorkeeper::Logins::Shown> Doorkeeper::shown_by(const Message& head) const {
   const Logins& logins = service_.logins;
   const Field* const field = head.find("Authorization");
   if (field == nullptr || head.find("Authorization", field) != nullptr) return std::nullopt;
@@ -103,9 +103,9 @@ std::optional<Admission::Logins::Shown> Admission::shown_by(const Message& head)
                        .known = known_};
 }
 
-void Admission::begin(const Logins::Shown& shown) {
+void Doorkeeper::begin(const Logins::Shown& shown) {
   waits_ = true;
-  service_.logins.check(shown, [this, post = post_, alive = std::weak_ptr<int>(alive_)](Logins::Told told) {
+  service_.logins.check(shown, [this, post = post_, alive = std::weak_ptr<int>(alive_)](Logins::Ruling told) {
     post([this, alive, told = std::move(told)] {
       if (alive.expired()) return;
       told_ = told;
@@ -115,7 +115,7 @@ void Admission::begin(const Logins::Shown& shown) {
   });
 }
 
-Admission::Verdict Admission::judge(const Logins::Told& told, Reply& reply) {
+Doorkeeper::Verdict Doorkeeper::judge(const Logins::Ruling& told, Reply& reply) {
   const auto too_many = [&reply](const std::string& detail) {
     write_problem(reply, 429, detail);
     append_field(reply.fields, "Retry-After", "1");
@@ -139,7 +139,7 @@ Admission::Verdict Admission::judge(const Logins::Told& told, Reply& reply) {
 }
 
 // A 401 says what is accepted.
-Admission::Verdict Admission::refuse(std::string_view why, Reply& reply) const {
+Doorkeeper::Verdict Doorkeeper::refuse(std::string_view why, Reply& reply) const {
   write_problem(reply, 401, why);
   if (service_.logins.takes_tokens()) append_field(reply.fields, "WWW-Authenticate", "Bearer realm=\"weir\"");
   if (service_.logins.takes_passwords())
@@ -147,7 +147,7 @@ Admission::Verdict Admission::refuse(std::string_view why, Reply& reply) const {
   return Verdict::refused;
 }
 
-bool Admission::allow(steering::Role needed, std::string_view path, Reply& reply) {
+bool Doorkeeper::allow(steering::Role needed, std::string_view path, Reply& reply) {
   if (actor_.role >= needed) return true;
   service_.counters.count_forbidden(needed);
   const std::string role(name_of(needed));

@@ -1,0 +1,287 @@
+#include "steering/shared_keeper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weir::steering {
+namespace {
+
+using limits::Steer;
+using namespace std::chrono_literals;
+
+// The script on the other side, as overrides.lua says it; and an answer that is lost, on its way there or
+// back.
+class FakeStore {
+ public:
+  enum class Loses { nothing, asked, answer };
+
+  SharedKeeper::Ask ask() {
+    return [this](const std::vector<std::string>& words) -> tl::expected<SharedKeeper::Answer, std::string> {
+      if (loses == Loses::asked) return tl::unexpected(std::string("timeout"));
+      SharedKeeper::Answer answer = run(words);
+      if (loses == Loses::answer) return tl::unexpected(std::string("timeout"));
+      return answer;
+    };
+  }
+
+  Loses loses = Loses::nothing;
+  std::chrono::microseconds time = 1'800'000'000s;
+  std::map<std::string, std::string> overrides;
+  std::vector<std::string> log;
+  std::size_t forgotten = 0;  // of the log
+  int numbers = 0;
+
+ private:
+  static std::string number_of(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+  SharedKeeper::Answer told(std::int64_t number, const std::vector<std::string>& rest = {}) const {
+    SharedKeeper::Answer answer = {std::to_string(number), std::to_string(time / 1s),
+                                   std::to_string((time % 1s).count())};
+    answer.insert(answer.end(), rest.begin(), rest.end());
+    return answer;
+  }
+
+  SharedKeeper::Answer run(const std::vector<std::string>& words) {
+    const std::string& verb = words[0];
+    if (verb == "number") return told(++numbers);
+    if (verb == "set") {
+      if (time.count() > std::stoll(words[7])) return told(0, {"0"});
+      if (!overrides.contains(words[1]) && overrides.size() >= most) return told(-1, {std::to_string(most)});
+      overrides[words[1]] = words[2] + ' ' + words[3];
+      log.push_back(words[1]);
+      return told(1, {std::to_string(log.size())});
+    }
+    if (verb == "end") {
+      int ended = 0;
+      for (std::size_t i = 1; i + 2 < words.size(); i += 3) {
+        if (!overrides.contains(words[i]) || number_of(overrides[words[i]]) != words[i + 1]) continue;
+        overrides.erase(words[i]);
+        log.push_back(words[i]);
+        ++ended;
+      }
+      return told(ended);
+    }
+    if (verb == "undo") {
+      if (!overrides.contains(words[1]) || number_of(overrides[words[1]]) != words[2]) return told(0);
+      if (words[3].empty()) {
+        overrides.erase(words[1]);
+      } else {
+        overrides[words[1]] = words[3];
+      }
+      log.push_back(words[1]);
+      return told(1);
+    }
+    if (verb == "since") {
+      const std::int64_t from = std::stoll(words[1]);
+      const auto last = static_cast<std::int64_t>(log.size());
+      if (from < 0 || from > last || from < static_cast<std::int64_t>(forgotten))
+        return told(-1, {std::to_string(last)});
+      std::vector<std::string> rest;
+      const std::int64_t to = std::min(last, from + 200);
+      for (std::int64_t i = from; i < to; ++i) {
+        const std::string& digest = log[static_cast<std::size_t>(i)];
+        rest.insert(rest.end(), {digest, overrides.contains(digest) ? overrides[digest] : ""});
+      }
+      return told(to, rest);
+    }
+    // One a page, by its place.
+    const auto place = std::stoul(words[1]);
+    std::vector<std::string> rest = {place + 1 < overrides.size() ? std::to_string(place + 1) : "0"};
+    if (place < overrides.size()) {
+      const auto each = std::next(overrides.begin(), static_cast<std::ptrdiff_t>(place));
+      rest.insert(rest.end(), {each->first, each->second});
+    }
+    return told(1, rest);
+  }
+
+ public:
+  std::size_t most = 1000;
+};
+
+// A server: what it has seen.
+struct SeenServer {
+  explicit SeenServer(FakeStore& store) : keeper(store.ask(), [] { return 1'800'000'000s; }) {}
+
+  std::string set(const std::string& user) {
+    const auto number = keeper.take_number(book);
+    if (!number) return number.error();
+    const OperatorOverride made{.number = *number,
+                                .what = Steer::ban,
+                                .limit = "l",
+                                .limit_id = "l",
+                                .when = {{"user", user}},
+                                .rates = {},
+                                .until = limits::Time(2'000'000'000s),
+                                .reason = "r",
+                                .user = "u",
+                                .set_at = limits::Time{}};
+    if (auto why = keeper.keep(book, &made, {})) return *why;
+    book.set(made);
+    return "";
+  }
+  std::string end(std::uint64_t number) {
+    const auto found = book.find(number);
+    if (auto why = keeper.keep(book, nullptr, {found})) return *why;
+    book.end(number);
+    return "";
+  }
+  bool look() {
+    const auto changes = keeper.changes();
+    if (!changes) return false;
+    if (changes->whole) book = OverrideBook();
+    for (const std::uint64_t each : changes->ended) book.end(each);
+    for (const OperatorOverride& each : changes->set) book.set(each);
+    return true;
+  }
+  std::string seen() const {
+    std::string text;
+    for (const auto& [number, each] : book.all()) text += std::to_string(number) + each->when[0].second + " ";
+    return text;
+  }
+
+  OverrideBook book;
+  SharedKeeper keeper;
+};
+
+TEST(SharedKeeper, shows_each_server_what_the_others_set_and_end) {
+  FakeStore store;
+  SeenServer one(store);
+  SeenServer two(store);
+  EXPECT_EQ(one.set("a"), "");
+  EXPECT_EQ(two.set("b"), "");
+  EXPECT_EQ(two.set("a"), "");  // the later of two who set the same
+  EXPECT_TRUE(one.look() && two.look());
+  EXPECT_EQ(one.seen(), "2b 3a ");
+  EXPECT_EQ(two.seen(), "2b 3a ");
+  EXPECT_EQ(one.end(3), "");
+  EXPECT_EQ(one.set("c"), "");
+  EXPECT_TRUE(one.look() && two.look());
+  EXPECT_EQ(one.seen(), "2b 4c ");
+  EXPECT_EQ(two.seen(), "2b 4c ");
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(one.set(std::to_string(i)), "");
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(two.book.size(), 502U);
+  SeenServer three(store);
+  EXPECT_TRUE(three.look());
+  EXPECT_EQ(three.seen(), two.seen());
+}
+
+TEST(SharedKeeper, begins_again_where_the_changes_are_not_known_any_longer) {
+  FakeStore store;
+  SeenServer one(store);
+  SeenServer two(store);
+  EXPECT_EQ(one.set("a"), "");
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(one.set("b"), "");
+  EXPECT_EQ(one.end(1), "");
+  store.forgotten = store.log.size() - 1;
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(two.seen(), "2b ");
+  // Somebody has emptied it.
+  store.overrides.clear();
+  store.log.clear();
+  store.forgotten = 0;
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(two.seen(), "");
+}
+
+TEST(SharedKeeper, what_is_not_stored_is_nowhere_whichever_way_it_was_lost) {
+  for (const auto loses : {FakeStore::Loses::asked, FakeStore::Loses::answer}) {
+    FakeStore store;
+    SeenServer one(store);
+    SeenServer two(store);
+    EXPECT_EQ(one.set("a"), "");
+    EXPECT_TRUE(one.look() && two.look());
+    const auto number = one.keeper.take_number(one.book);
+    OperatorOverride made = *one.book.find(1);
+    made.number = *number;
+    store.loses = loses;
+    EXPECT_EQ(one.keeper.keep(one.book, &made, {}), "the store does not answer");
+    made.when = {{"user", "b"}};
+    ++made.number;
+    EXPECT_EQ(one.keeper.keep(one.book, &made, {}), "the store does not answer");
+    EXPECT_FALSE(one.look());
+    EXPECT_EQ(one.set("c"), "the store does not answer");
+    store.loses = FakeStore::Loses::nothing;
+    EXPECT_TRUE(one.look() && two.look());
+    EXPECT_EQ(one.seen(), "1a ");
+    EXPECT_EQ(two.seen(), "1a ");
+    EXPECT_EQ(store.overrides.size(), 1U);
+  }
+}
+
+TEST(SharedKeeper, what_arrives_too_late_is_not_set) {
+  FakeStore store;
+  SeenServer one(store);
+  EXPECT_EQ(one.set("a"), "");
+  const auto number = one.keeper.take_number(one.book);
+  store.time += 1001ms;
+  OperatorOverride made = *one.book.find(1);
+  made.number = *number;
+  EXPECT_EQ(one.keeper.keep(one.book, &made, {}), "the store does not answer");
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.seen(), "1a ");
+}
+
+TEST(SharedKeeper, knows_how_far_the_stores_clock_is_ahead) {
+  FakeStore store;
+  SeenServer one(store);
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.keeper.ahead(), 0ns);
+  store.time += 20ms;
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.keeper.ahead(), 0ns);
+  store.time -= 3600s;
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.keeper.ahead(), 20ms - 3600s);
+}
+
+TEST(SharedKeeper, forgets_there_what_has_ended_once_it_answers) {
+  FakeStore store;
+  SeenServer one(store);
+  SeenServer two(store);
+  for (int i = 0; i < 250; ++i) EXPECT_EQ(one.set(std::to_string(i)), "");
+  EXPECT_EQ(one.set("0"), "");  // it has another number by then
+  EXPECT_TRUE(two.look());
+  std::vector<OverrideBook::Ptr> ended;
+  for (const auto& [number, each] : two.book.all()) ended.push_back(each);
+  ended.pop_back();
+  two.keeper.forget(ended);
+  store.loses = FakeStore::Loses::asked;
+  EXPECT_FALSE(two.look());
+  store.loses = FakeStore::Loses::nothing;
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(store.overrides.size(), 1U);
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.seen(),
+            "251"
+            "0 ");
+}
+
+TEST(SharedKeeper, says_that_it_is_full) {
+  FakeStore store;
+  store.most = 1;
+  SeenServer one(store);
+  EXPECT_EQ(one.set("a"), "");
+  EXPECT_EQ(one.set("b"), "1 overrides are in force: lift some first");
+  EXPECT_EQ(one.set("a"), "");
+}
+
+// What a later version has written is left to it.
+TEST(SharedKeeper, leaves_what_it_cannot_read) {
+  FakeStore store;
+  SeenServer one(store);
+  store.overrides["x"] = "1 from a later version";
+  store.log.emplace_back("x");
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.seen(), "");
+  EXPECT_EQ(one.set("a"), "");
+  EXPECT_EQ(store.overrides.size(), 2U);
+}
+
+}  // namespace
+}  // namespace weir::steering

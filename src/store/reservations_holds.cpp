@@ -1,0 +1,48 @@
+// Which holds of a key are open: whose its slots are, and what of its units may still be settled.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "store/reservations.hpp"
+
+namespace weir::inline v0_1::store {
+
+using std::chrono::nanoseconds;
+
+void Reservations::holds(Request& request, nanoseconds now) {
+  ReservationTerms& asked = *request.reservation;
+  asked.open.clear();
+  HoldsFound found;
+  for (const Check& check : request.checks) find_holds(check, now, found);
+  // One that has a slot and units, or units in several windows, cost the most of them.
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.first, b.second) < std::tuple(b.first, a.second);
+  });
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  std::vector<std::pair<nanoseconds, OpenHold>> open;  // by the moment that was granted
+  for (const auto& [id, cost] : found)
+    if (auto hold = describe_hold(id, cost, now)) open.push_back(*std::move(hold));
+  std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second.id) < std::tie(b.first, b.second.id);
+  });
+  open.resize(std::min(open.size(), asked.most));
+  for (auto& [moment, hold] : open) asked.open.push_back(std::move(hold));
+}
+
+// Those that end first.
+void Reservations::find_holds(const Check& check, nanoseconds now, HoldsFound& into) {
+  const bool is_slots = core::counts_slots(check.limit->rule.algorithm);
+  if (is_slots) free_ended(check.hash, now);
+  Stripe& stripe = stripe_of(check.hash);
+  const Held lock(stripe.mutex);
+  if (is_slots) {
+    if (const KeySlots* const slots = find_slots(stripe, check.hash))
+      slots->find_holds(OpenHold::kMost, into);
+  } else if (Schedule* const schedule = find_schedule(stripe, check.hash)) {
+    schedule->find_holds(OpenHold::kMost, now, into);
+  }
+}
+
+}  // namespace weir::store
