@@ -47,3 +47,23 @@ function(weir_folder name)
   list(TRANSFORM arg_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set_property(GLOBAL PROPERTY WEIR_TESTS_${name} ${arg_TESTS})
 endfunction()
+
+# weir_text_as_string(NAMESPACE NAME OUT FILE...): the files' text as a C++ string, for pages and what is in them. In
+# pieces, because a compiler need not take more than 64 KiB in one.
+function(weir_text_as_string namespace name out)
+  set(text "")
+  foreach(path ${ARGN})
+    get_filename_component(path ${path} ABSOLUTE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} each)
+    string(APPEND text "${each}")
+  endforeach()
+  string(LENGTH "${text}" length)
+  set(pieces "")
+  foreach(at RANGE 0 ${length} 8000)
+    string(SUBSTRING "${text}" ${at} 8000 piece)
+    string(APPEND pieces "R\"~~~(${piece})~~~\"\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
+"namespace weir::inline v0_1::@namespace@ {\nextern const char* const @name@;\nconst char* const @name@ = @pieces@;\n}\n")
+endfunction()

@@ -5,6 +5,7 @@
 
 #include "core/address.hpp"
 #include "core/printable.hpp"
+#include "http/admin_page.hpp"
 #include "http/handlers.hpp"
 #include "http/problem.hpp"
 #include "http/query.hpp"
@@ -74,7 +75,8 @@ AdminPages admin_pages(service::Service& service, const Readiness& readiness) {
   };
   return {metrics_page("/metrics", service, readiness),
           {"/healthz", told(readiness.why_ill)},
-          {"/readyz", told(readiness.why_not)}};
+          {"/readyz", told(readiness.why_not)},
+          {"/", [](const Message&, Reply& reply) { write_admin_page(reply); }}};
 }
 
 AdminConversation::AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api,
@@ -117,13 +119,14 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   const bool whole = status == RequestParser::Status::whole;
   has_head_ = false;
   const bool is_api = api_.forward && is_forwarded(message);
-  if (is_api && judge_page(message, reply)) {
+  const bool may_ask = judge_page(message, is_api, reply);
+  if (may_ask && is_api) {
     has_head_ = !whole;
     if (!whole) return 0;
     forward(input.substr(0, parser_.consumed()));
     return parser_.consumed();
   }
-  if (!is_api) answer(message, reply);
+  if (may_ask) answer(message, reply);
   if (waiting()) {
     parser_.find_again();
     return 0;
@@ -138,13 +141,14 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
 }
 
 // A page of another site must not ask, in whatever way its browser may be led here: by its Origin, or, where
-// nobody has to show who they are, by a name that was made to lead to this address.
-bool AdminConversation::judge_page(const Message& message, Reply& reply) const {
+// nobody has to show who they are, by a name that was made to lead to this address. What is not of /v1 steers
+// nothing and tells no key, and scrapers may know it by any name.
+bool AdminConversation::judge_page(const Message& message, bool is_api, Reply& reply) const {
   const std::string_view host = message.value("Host");
   const Field* const origin = message.find("Origin");
   const bool is_ours = is_our_host(host, peer_, api_.names);
   if (origin == nullptr) {
-    if (is_ours || host.empty() || asks_who_) return true;
+    if (is_ours || host.empty() || asks_who_ || !is_api) return true;
     write_problem(
         reply, 403,
         "the name '" + core::printable(host.substr(0, 64)) +

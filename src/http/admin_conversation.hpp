@@ -4,6 +4,7 @@
 //   GET /metrics   Prometheus' text, or OpenMetrics where Accept asks for it
 //   GET /healthz   200 as long as the program runs and its event loops answer, else 503 and which does not
 //   GET /readyz    200 when it is to be sent requests, else 503 and why
+//   GET /          the page of operators, which asks /v1
 //   /v1/...        what operators ask and change, by a loop that decides
 //
 // One thread, that of its loop, which decides nothing. Not for: deciding (conversation.hpp).
@@ -77,7 +78,7 @@ class AdminConversation final : public net::Conversation {
 
  private:
   void answer(const Message& message, Reply& reply);
-  bool judge_page(const Message& message, Reply& reply) const;
+  bool judge_page(const Message& message, bool is_api, Reply& reply) const;
   void forward(std::string_view request);
   void write(const Reply& reply, const Framing& framing, std::string& out);
 

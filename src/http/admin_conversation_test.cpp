@@ -158,6 +158,20 @@ TEST(AdminConversation, a_page_of_another_site_may_not_ask) {
   EXPECT_EQ(talk.status("weir.example"), "forwarded");
 }
 
+TEST(AdminConversation, a_page_of_another_site_may_not_ask_for_what_is_not_of_v1_either) {
+  Forwarding talk;
+  for (const char* path : {"/", "/metrics", "/healthz"}) {
+    const auto status = [&](const std::string& host, const std::string& more) {
+      return talk.ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n")
+          .substr(0, 3);
+    };
+    EXPECT_EQ(status("localhost:1", "Origin: http://localhost:1\r\n"), "200") << path;
+    EXPECT_EQ(status("localhost:1", "Origin: http://evil.example\r\n"), "403") << path;
+    EXPECT_EQ(status("evil.example", "Origin: http://evil.example\r\n"), "403") << path;
+    EXPECT_EQ(status("weir.weir.svc", ""), "200") << path << ": scrapers have names for it";
+  }
+}
+
 TEST(AdminConversation, where_secrets_are_asked_for_any_name_may_lead_here) {
   Forwarding talk(service::ServiceOptions{.http_token = "secret"});
   EXPECT_EQ(talk.status("weir.weir.svc"), "forwarded");

@@ -1,10 +1,15 @@
 #include "http/status_routes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/json_writer.hpp"
 #include "core/rule.hpp"
@@ -17,8 +22,11 @@
 namespace weir::inline v0_1::http {
 namespace {
 
-// With more limits each has no series, unless one is asked about.
+// With more limits each has no series, unless one is asked about. Then the tightest come first, and those
+// that find no room in the answer are counted.
 constexpr std::size_t kMostWithSeries = 50;
+constexpr std::size_t kMostBytes = 64 * 1024;
+constexpr std::size_t kMostErrorBytes = 16 * 1024;
 
 std::optional<std::string> time_or_null(std::chrono::nanoseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(core::utc_ms_text(time.count()));
@@ -26,15 +34,17 @@ std::optional<std::string> time_or_null(std::chrono::nanoseconds time) {
 
 class StatusWriter {
  public:
-  StatusWriter(const Exchange& exchange, std::string& out) : exchange_(exchange), json_(out) {}
+  StatusWriter(const Exchange& exchange, std::string& out) : exchange_(exchange), out_(out), json_(out) {}
 
   void write(const limits::Set* set, const std::string* only) {
     json_.begin_object();
     const service::ServerStatus status = service().status();
     write_server(status);
+    std::size_t left_out = 0;
     json_.begin_array("limits");
-    if (set != nullptr) write_limits(*set, only);
+    if (set != nullptr) left_out = write_limits(*set, only);
     json_.end_array();
+    if (left_out > 0) json_.member("limits_left_out", left_out);
     write_store(status.store);
     write_file();
     json_.member("role", name_of(exchange_.actor->role));
@@ -56,21 +66,56 @@ class StatusWriter {
     json_.end_object();
   }
 
-  void write_limits(const limits::Set& set, const std::string* only) {
-    const bool with_series = only != nullptr || set.file().limits.size() <= kMostWithSeries;
+  // Those of the file, or the one; how many found no room.
+  std::size_t write_limits(const limits::Set& set, const std::string* only) {
+    std::vector<const limits::NamedLimit*> shown;
     for (const limits::NamedLimit& each : set.file().limits) {
-      if (only != nullptr && each.name != *only) continue;
-      json_.begin_object();
-      json_.member("name", each.name);
-      json_.begin_array("windows");
-      for (const limits::Window& window : each.windows) write(window);
-      json_.end_array();
-      const limits::Time now(service().wall_now());
-      json_.member("shadow",
-                   each.shadow(now) ? time_or_null(each.shadow_until.time_since_epoch()) : std::nullopt);
-      if (with_series) write_series(each.name);
-      json_.end_object();
+      if (only == nullptr || each.name == *only) shown.push_back(&each);
     }
+    const bool with_series = shown.size() <= kMostWithSeries;
+    if (!with_series) sort_by_tightness(shown);
+    for (std::size_t at = 0; at < shown.size(); ++at) {
+      const std::size_t before = out_.size();
+      write_limit(*shown[at], with_series);
+      if (with_series || out_.size() <= kMostBytes - kMostErrorBytes) continue;
+      out_.resize(before);
+      return shown.size() - at;
+    }
+    return 0;
+  }
+
+  // By the share of what was denied, then of what would have been, then by how much there was.
+  void sort_by_tightness(std::vector<const limits::NamedLimit*>& limits) const {
+    if (!service().series) return;
+    using Tight = std::tuple<double, double, std::uint64_t>;
+    std::unordered_map<const limits::NamedLimit*, Tight> tight;
+    for (const limits::NamedLimit* const each : limits) {
+      const auto lately = service().series->lately(each->name);
+      const std::uint64_t all = lately.allowed + lately.denied + lately.would_deny;
+      const auto share = [all](std::uint64_t part) {
+        return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+      };
+      tight[each] = {share(lately.denied), share(lately.would_deny), all};
+    }
+    std::stable_sort(limits.begin(), limits.end(), [&tight](const auto* a, const auto* b) {
+      return tight.find(a)->second > tight.find(b)->second;
+    });
+  }
+
+  void write_limit(const limits::NamedLimit& limit, bool with_series) {
+    json_.begin_object();
+    json_.member("name", limit.name);
+    json_.begin_array("by");
+    for (const limits::By& by : limit.by) json_.value(by.attribute);
+    json_.end_array();
+    json_.begin_array("windows");
+    for (const limits::Window& window : limit.windows) write(window);
+    json_.end_array();
+    const limits::Time now(service().wall_now());
+    json_.member("shadow",
+                 limit.shadow(now) ? time_or_null(limit.shadow_until.time_since_epoch()) : std::nullopt);
+    if (with_series) write_series(limit.name);
+    json_.end_object();
   }
 
   void write(const limits::Window& window) {
@@ -121,13 +166,23 @@ class StatusWriter {
     } else {
       json_.begin_object("refused");
       json_.member("at", core::utc_ms_text(account.refused_at.count()));
-      json_.array("errors", account.refused);
+      json_.begin_array("errors");
+      const std::size_t from = out_.size();
+      for (const std::string& each : account.refused) {
+        const std::size_t before = out_.size();
+        json_.value(each);
+        if (out_.size() - from <= kMostErrorBytes / 2) continue;
+        out_.resize(before);
+        break;
+      }
+      json_.end_array();
       json_.end_object();
     }
     json_.end_object();
   }
 
   const Exchange& exchange_;
+  std::string& out_;
   core::JsonWriter json_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace weir::inline v0_1::service {
 namespace {
@@ -38,9 +39,13 @@ void DecisionSeries::sample(const DecisionCounts::Total& total) {
     }
     const Sums now = sums_of(counted);
     Row& each = *row->second;
-    each.ring.allowed[next_] = grown(each.before.allowed, now.allowed);
-    each.ring.denied[next_] = grown(each.before.denied, now.denied);
-    each.ring.would_deny[next_] = grown(each.before.would_deny, now.would_deny);
+    const auto put = [this](std::uint32_t brought, auto& ring, std::uint64_t& lately) {
+      lately += brought;
+      lately -= std::exchange(ring[next_], brought);
+    };
+    put(grown(each.before.allowed, now.allowed), each.ring.allowed, each.lately.allowed);
+    put(grown(each.before.denied, now.denied), each.ring.denied, each.lately.denied);
+    put(grown(each.before.would_deny, now.would_deny), each.ring.would_deny, each.lately.would_deny);
     each.before = now;
   }
   next_ = (next_ + 1) % kSteps;
@@ -54,6 +59,12 @@ std::optional<DecisionSeries::Series> DecisionSeries::of(std::string_view limit)
   for (auto* each : {&series.allowed, &series.denied, &series.would_deny})
     std::rotate(each->begin(), each->begin() + static_cast<std::ptrdiff_t>(next_), each->end());
   return series;
+}
+
+DecisionSeries::Sums DecisionSeries::lately(std::string_view limit) const {
+  const detail::Held lock(mutex_);
+  const auto row = rows_.find(limit);
+  return row == rows_.end() ? Sums{} : row->second->lately;
 }
 
 }  // namespace weir::service

@@ -29,18 +29,21 @@ class DecisionSeries {
     std::array<std::uint32_t, kSteps> would_deny{};
   };
 
-  // To be called each second with what all loops have counted since the start.
-  void sample(const DecisionCounts::Total& total);
-  std::optional<Series> of(std::string_view limit) const;
-
- private:
   struct Sums {
     std::uint64_t allowed = 0;
     std::uint64_t denied = 0;
     std::uint64_t would_deny = 0;
   };
+
+  // To be called each second with what all loops have counted since the start.
+  void sample(const DecisionCounts::Total& total);
+  std::optional<Series> of(std::string_view limit) const;
+  Sums lately(std::string_view limit) const;  // all of its series
+
+ private:
   struct Row {
     Sums before;
+    Sums lately;
     Series ring;  // from next_ on
   };
   static Sums sums_of(const DecisionCounts::Counted& counted);

@@ -31,6 +31,9 @@ TEST(DecisionSeries, has_what_each_second_brought) {
   EXPECT_EQ(of.denied[DecisionSeries::kSteps - 1], 3);
   EXPECT_EQ(of.would_deny[DecisionSeries::kSteps - 1], 2);
   EXPECT_EQ(of.allowed[0], 0);
+  EXPECT_EQ(series.lately("user").allowed, 12);
+  EXPECT_EQ(series.lately("user").denied, 4);
+  EXPECT_EQ(series.lately("another").allowed, 0);
 }
 
 TEST(DecisionSeries, forgets_what_is_older_than_its_steps_and_limits_that_have_gone) {
@@ -39,6 +42,7 @@ TEST(DecisionSeries, forgets_what_is_older_than_its_steps_and_limits_that_have_g
   for (std::size_t i = 0; i < DecisionSeries::kSteps; ++i) series.sample(total(5, 0));
   const auto nothing = *series.of("user");
   EXPECT_EQ(std::count(nothing.allowed.begin(), nothing.allowed.end(), 0U), DecisionSeries::kSteps);
+  EXPECT_EQ(series.lately("user").allowed, 0);
   series.sample({});
   EXPECT_FALSE(series.of("user"));
   series.sample(total(3, 0));  // it has come back, and counts from 0

@@ -235,7 +235,8 @@ struct UsageWorld : CountingWorld {
   Counting::UsageAnswer usage(std::string_view limit, const Attributes& attributes) {
     asker->begin();
     asker->limits();
-    auto asked = service.counting.usage_asked(asker->shared_limits(), limit, attributes, asker->match_memory());
+    auto asked =
+        service.counting.usage_asked(asker->shared_limits(), limit, attributes, asker->match_memory());
     if (!asked) return tl::unexpected(asked.error());
     Counting::UsageAnswer answer = tl::unexpected(std::string("no answer"));
     service.counting.usage(*std::move(asked), [&](auto told) { answer = std::move(told); });

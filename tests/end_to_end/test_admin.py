@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The admin listener: /metrics in both formats, /healthz, /readyz; and the dashboards and the rules that read them."""
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -176,7 +177,8 @@ class Admin(unittest.TestCase):
         self.assertEqual((status, fields["Content-Length"], text), (200, "3", ""))
 
     def test_what_is_not_there(self):
-        self.assertEqual(get(self.server, "/")[0], 404)
+        status, _, text = get(self.server, "/nothing")
+        self.assertEqual((status, json.loads(text)["detail"]), (404, "here are /metrics, /healthz, /readyz and /"))
         self.assertEqual(get(self.server, "/v1/check", "POST")[0], 404)
         status, fields, _ = get(self.server, "/metrics", "DELETE")
         self.assertEqual((status, fields["Allow"]), (405, "GET, HEAD"))
@@ -212,6 +214,81 @@ class Admin(unittest.TestCase):
         until(lambda: self.metrics()['weir_connections{protocol="resp"}'] == 0, "none")
         self.assertGreaterEqual(self.metrics()['weir_connections{protocol="admin"}'], 1)
         self.assertEqual(self.metrics()['weir_connections{protocol="http"}'], 0)
+
+
+class Status(unittest.TestCase):
+    """GET /v1/status: what the page shows."""
+
+    def serve(self, limits, *more):
+        folder = Folder()
+        self.addCleanup(folder.__exit__)
+        server = Server("--limits", folder.file("limits.yaml", limits), "--admin", "127.0.0.1:0", "--log-level", "error", *more)
+        self.addCleanup(server.__exit__, None)
+        return server
+
+    def status(self, server, query="", **headers):
+        code, _, text = get(server, "/v1/status" + query, **headers)
+        self.assertEqual(code, 200, text)
+        return json.loads(text), len(text.encode())
+
+    def test_what_it_says(self):
+        server = self.serve(LIMITS.replace('deny: { user: "@bad" }', "deny: { user: mallory }"))
+        with server.client() as client:
+            for _ in range(5):
+                client.ask("WEIR.CHECK", "user=ada")
+        until(lambda: sum(self.status(server)[0]["limits"][0]["series"]["denied"]), "the second has ended")
+        told, _ = self.status(server)
+        self.assertEqual(list(told), ["server", "limits", "store", "file", "role", "user"])
+        self.assertEqual(list(told["server"]), ["version", "uptime", "draining", "connections", "waiters"])
+        self.assertEqual([each["name"] for each in told["limits"]], ["user", "trial", "plan"])
+        user, trial, _ = told["limits"]
+        self.assertEqual(list(user), ["name", "by", "windows", "shadow", "series"])
+        self.assertEqual((user["by"], user["shadow"], trial["shadow"]), (["user"], None, "2260-01-01T00:00:00.000Z"))
+        self.assertEqual(user["windows"], [{"window": "1s", "rate": "10/s burst 3", "burst": 3}, {"window": "1d", "rate": "1000/d", "burst": 1000}])
+        self.assertEqual([len(user["series"][each]) for each in ("allowed", "denied", "would_deny")], [300] * 3)
+        self.assertEqual([sum(user["series"][each]) for each in ("allowed", "denied", "would_deny")], [3, 2, 0])
+        self.assertEqual((sum(trial["series"]["would_deny"]), user["series"]["step"]), (4, 1))
+        self.assertEqual((told["store"], told["file"]["refused"], told["role"]), (None, None, "admin"))
+        code, _, text = get(server, "/v1/status?limit=users")
+        self.assertEqual(code, 400)
+        self.assertIn("users", text)
+
+    def test_a_thousand_limits(self):
+        """Without series and below 64 KiB: the tightest first, and those that find no room are counted."""
+        for name in ("l{:03}", "a-limit-with-a-name-as-long-as-names-may-be-for-the-widest-{:04}"):
+            rows = "".join(f"  {name.format(n)}: {{ by: [a{n:03}, tenant, address], rate: [10/s burst 1, 100/min, 1000/day] }}\n" for n in range(1000))
+            routes = "".join(f'  - {{ when: {{ a{n:03}: "*" }}, limits: [{name.format(n)}] }}\n' for n in range(1000))
+            server = self.serve(f"version: 1\nlimits:\n{rows}routes:\n{routes}")
+            tight = name.format(700)
+            with server.client() as client:
+                for _ in range(9):
+                    client.ask("WEIR.CHECK", "a700=x", "tenant=t", "address=y")
+                client.ask("WEIR.CHECK", "a400=x", "tenant=t", "address=y")
+            until(lambda: self.status(server)[0]["limits"][0]["name"] == tight, "the tightest is first")
+            told, size = self.status(server)
+            self.assertLess(size, 64 << 10)
+            self.assertGreater(size, 40 << 10)
+            self.assertNotIn("series", told["limits"][0])
+            self.assertEqual(told["limits"][1]["name"], name.format(400), "then those that are asked")
+            self.assertEqual(len(told["limits"]) + told["limits_left_out"], 1000)
+            one, size = self.status(server, f"?limit={tight}")
+            self.assertEqual(([each["name"] for each in one["limits"]], sum(one["limits"][0]["series"]["denied"])), ([tight], 8))
+            self.assertLess(size, 16 << 10)
+
+    def test_who_may(self):
+        hashed = {role: hashlib.sha256(f"a-token-of-{role}".encode()).hexdigest() for role in ("decide", "operate", "admin")}
+        users = Folder()
+        self.addCleanup(users.__exit__)
+        path = users.file("users.yaml", "users:\n" + "".join(f'  {role}: {{ role: {role}, token: "sha256:{its}" }}\n' for role, its in hashed.items()))
+        os.chmod(path, 0o600)
+        server = self.serve(LIMITS.replace('deny: { user: "@bad" }', "deny: { user: mallory }"), "--users", path)
+        self.assertEqual(get(server, "/v1/status")[0], 401)
+        self.assertEqual(get(server, "/v1/status", Authorization="Bearer wrong")[0], 401)
+        self.assertEqual(get(server, "/v1/status", Authorization="Bearer a-token-of-decide")[0], 403)
+        for role in ("operate", "admin"):
+            told, _ = self.status(server, Authorization=f"Bearer a-token-of-{role}")
+            self.assertEqual((told["role"], told["user"]), (role, role))
+        self.assertEqual(get(server, "/")[0], 200, "the page is nothing secret")
 
 
 class Rules(unittest.TestCase):

@@ -22,6 +22,7 @@ import urllib.request
 
 CHROMIUM = "/usr/bin/chromium"
 CHROMEDRIVER = "/usr/bin/chromedriver"
+TAB, ENTER, ESCAPE, SHIFT = "\ue004", "\ue007", "\ue00c", "\ue008"  # keys, as WebDriver calls them
 PATIENCE = 30.0  # seconds that any single answer may take on a busy machine
 
 
@@ -117,6 +118,11 @@ class Page:
             requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20))));
         """})
 
+    def press(self, *keys):
+        """Presses keys one after the other, each let go: letters, or those of WebDriver such as TAB."""
+        actions = [{"type": way, "value": key} for key in keys for way in ("keyDown", "keyUp")]
+        self.browser.ask("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
     def hover(self, x, y):
         """Moves the mouse to a point of the window, from somewhere else so that it does move."""
         moves = [{"type": "pointerMove", "duration": 0, "x": int(at[0]), "y": int(at[1])} for at in ((1, 1), (x, y))]
@@ -142,16 +148,64 @@ class Page:
 
 
 def open_page(browser, path, width=1200, dark=False):
-    """Opens a file; the page is light and 1,200 pixels wide unless something else is asked for."""
+    """Opens a file or a URL; the page is light and 1,200 pixels wide unless something else is asked for."""
     page = Page(browser)
     browser.ask("POST", "/url", {"url": "about:blank"})
     page.console()
     page.media(dark=dark)
     page.size(width)
-    browser.ask("POST", "/url", {"url": pathlib.Path(path).resolve().as_uri()})
+    url = str(path) if "://" in str(path) else pathlib.Path(path).resolve().as_uri()
+    browser.ask("POST", "/url", {"url": url})
     deadline = time.monotonic() + PATIENCE
     while page.run("return document.readyState") != "complete":
         assert time.monotonic() < deadline, f"{path} did not load"
         time.sleep(0.02)
     page.settle()
     return page
+
+
+# --- Checks: each returns a list of what is wrong ---
+
+def check_overflow(page):
+    """Nothing sticks out of the window, so the page does not scroll sideways."""
+    return page.run("""
+        const root = document.documentElement, wrong = [];
+        if (root.scrollWidth > root.clientWidth) wrong.push(`${root.scrollWidth} px wide in ${root.clientWidth}`);
+        for (const e of document.querySelectorAll("main *:not(path), dialog[open] *")) {
+          if (e.getClientRects().length && e.getBoundingClientRect().right > root.clientWidth + 1) {
+            wrong.push(`${e.tagName}.${e.className} ends at ${e.getBoundingClientRect().right}`);
+          }
+        }
+        return wrong;
+    """)
+
+
+def check_contrast(page):
+    """All visible text has a contrast of 4.5 or more on the nearest ground that is not transparent."""
+    return page.run("""
+        const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
+        const linear = v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+        const light = ([r, g, b]) => .2126 * linear(r / 255) + .7152 * linear(g / 255) + .0722 * linear(b / 255);
+        const ground = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+                              if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+        const wrong = new Set();
+        const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        let seen = 0;
+        while (walk.nextNode()) {
+          const e = walk.currentNode.parentElement;
+          if (!walk.currentNode.data.trim() || !e.getClientRects().length) continue;
+          const a = light(parse(getComputedStyle(e).color)), b = light(ground(e));
+          const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+          ++seen;
+          const what = `${e.tagName}.${e.getAttribute("class")} "${walk.currentNode.data.slice(0, 20)}"`;
+          if (ratio < 4.5) wrong.add(`${what}: ${ratio.toFixed(2)}`);
+        }
+        if (!seen) wrong.add("no text");
+        return [...wrong];
+    """)
+
+
+def luminance(page):
+    """0 for a black page, 1 for a white one."""
+    return page.run("return getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).slice(0, 3)"
+                    ".reduce((a, c) => a + c / 765, 0)")

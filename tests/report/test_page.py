@@ -17,7 +17,7 @@ import tempfile
 import threading
 import unittest
 
-from browser import Browser, open_page
+from browser import Browser, check_contrast, check_overflow, luminance, open_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR = os.environ.get("WEIR", str(ROOT / "build/dev/src/cli/weir"))
@@ -192,51 +192,6 @@ def check_numbers(page, report):
     if len({scale for _, scale in drawn}) != 1:
         wrong.append(f"scales differ: {drawn}")
     return wrong
-
-
-def check_overflow(page):
-    """Nothing sticks out of the window, so the page does not scroll sideways."""
-    return page.run("""
-        const root = document.documentElement, wrong = [];
-        if (root.scrollWidth > root.clientWidth) wrong.push(`${root.scrollWidth} px wide in ${root.clientWidth}`);
-        for (const e of document.querySelectorAll("main *:not(path)")) {
-          if (e.getClientRects().length && e.getBoundingClientRect().right > root.clientWidth + 1) {
-            wrong.push(`${e.tagName}.${e.className} ends at ${e.getBoundingClientRect().right}`);
-          }
-        }
-        return wrong;
-    """)
-
-
-def check_contrast(page):
-    """All visible text has a contrast of 4.5 or more on the nearest ground that is not transparent."""
-    return page.run("""
-        const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
-        const linear = v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-        const light = ([r, g, b]) => .2126 * linear(r / 255) + .7152 * linear(g / 255) + .0722 * linear(b / 255);
-        const ground = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
-                              if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
-        const wrong = new Set();
-        const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-        let seen = 0;
-        while (walk.nextNode()) {
-          const e = walk.currentNode.parentElement;
-          if (!walk.currentNode.data.trim() || !e.getClientRects().length) continue;
-          const a = light(parse(getComputedStyle(e).color)), b = light(ground(e));
-          const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-          ++seen;
-          const what = `${e.tagName}.${e.getAttribute("class")} "${walk.currentNode.data.slice(0, 20)}"`;
-          if (ratio < 4.5) wrong.add(`${what}: ${ratio.toFixed(2)}`);
-        }
-        if (!seen) wrong.add("no text");
-        return [...wrong];
-    """)
-
-
-def luminance(page):
-    """0 for a black page, 1 for a white one."""
-    return page.run("return getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).slice(0, 3)"
-                    ".reduce((a, c) => a + c / 765, 0)")
 
 
 def check_dark(page):
