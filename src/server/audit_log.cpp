@@ -53,7 +53,12 @@ std::string last_line(std::string_view text) {
 }  // namespace
 
 AuditLog::AuditLog(Options options) : options_(std::move(options)) {
-  if (!options_.path.empty()) open_file();
+  if (options_.later) {
+    const detail::Held lock(mutex_);
+    left_ = waits();
+  } else if (waits()) {
+    open_file();
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -62,7 +67,7 @@ AuditLog::~AuditLog() {
     const detail::Held lock(mutex_);
     end_floods(true);
     ends_ = true;
-    changed_.notify_one();
+    changed_.notify_all();
   }
   thread_.join();
   if (file_ >= 0) close(file_);
@@ -170,7 +175,7 @@ void AuditLog::record(steering::OperatorChange change, std::function<void(bool)>
       at_once = !waits();
       waiting_.push_back({std::move(change), 1, at_once ? nullptr : std::move(done)});
     }
-    changed_.notify_one();
+    changed_.notify_all();
   }
   if (at_once) done(written);
 }
@@ -205,10 +210,31 @@ void AuditLog::end_floods(bool all) {
   }
 }
 
+void AuditLog::leave() {
+  if (!waits()) return;
+  const detail::Held lock(mutex_);
+  while (!waiting_.empty() || writes_) changed_.wait(mutex_);
+  left_ = true;
+  close(file_);
+  file_ = -1;
+}
+
+void AuditLog::go_on() {
+  if (!waits()) return;
+  {
+    const detail::Held lock(mutex_);
+    if (!left_) return;
+  }
+  open_file();  // the thread leaves the file alone until it is told
+  const detail::Held lock(mutex_);
+  left_ = false;
+  changed_.notify_all();
+}
+
 void AuditLog::reopen() {
   const detail::Held lock(mutex_);
   reopens_ = waits();
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 void AuditLog::run() {
@@ -217,7 +243,7 @@ void AuditLog::run() {
     bool reopens = false;
     {
       const detail::Held lock(mutex_);
-      while (waiting_.empty() && !reopens_ && !ends_) {
+      while ((waiting_.empty() && !reopens_ && !ends_) || (left_ && !ends_)) {
         if (floods_.empty()) {
           changed_.wait(mutex_);
         } else {
@@ -226,10 +252,16 @@ void AuditLog::run() {
         }
       }
       batch.swap(waiting_);
-      reopens = std::exchange(reopens_, false);
+      reopens = std::exchange(reopens_, false) && !left_;
       if (batch.empty() && !reopens) return;
+      writes_ = true;
     }
     write(std::move(batch));
+    {
+      const detail::Held lock(mutex_);
+      writes_ = false;
+      changed_.notify_all();
+    }
     if (!reopens) continue;
     try {
       open_file();
@@ -254,7 +286,7 @@ void AuditLog::write(std::deque<Waiting> batch) {
     text += line + "\n";
     lines.emplace_back(std::move(line), head);
   }
-  const bool written = text.empty() || !waits() || put(text);
+  const bool written = text.empty() || !waits() || (file_ >= 0 && put(text));
   if (!written) {
     errors_.fetch_add(lines.size(), std::memory_order_relaxed);
     const std::string reason = last_error();

@@ -33,6 +33,7 @@ class AuditLog {
   struct Options {
     std::string path;       // empty: in memory alone
     bool required = false;  // what cannot be written must not happen
+    bool later = false;     // the file is another process' until go_on()
     core::ClockFunction wall_clock;
     std::function<void(const std::string&)> warn = [](const std::string&) {};
   };
@@ -49,6 +50,11 @@ class AuditLog {
   void record(steering::OperatorChange change, std::function<void(bool written)> done);
   // Opens the file again, as it may have been moved away. Returns at once.
   void reopen();
+
+  // Leaves the file to another process, once all that waits is written: what is recorded from then on waits
+  // for go_on(), which throws as the constructor does.
+  void leave();
+  void go_on();
 
   bool waits() const { return !options_.path.empty(); }     // record() answers later
   std::vector<std::string> latest(std::size_t most) const;  // the newest first
@@ -84,6 +90,8 @@ class AuditLog {
   std::deque<std::string> kept_ WEIR_GUARDED_BY(mutex_);
   std::string head_ WEIR_GUARDED_BY(mutex_);
   bool reopens_ WEIR_GUARDED_BY(mutex_) = false;
+  bool left_ WEIR_GUARDED_BY(mutex_) = false;    // to another process
+  bool writes_ WEIR_GUARDED_BY(mutex_) = false;  // the thread does, just now
   bool ends_ WEIR_GUARDED_BY(mutex_) = false;
   int file_ = -1;          // of the thread, once it runs, as is the next
   std::int64_t size_ = 0;  // of it, up to the end of the last whole line

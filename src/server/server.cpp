@@ -294,8 +294,26 @@ class Server::Impl {
   };
 
   // What the process that takes over from this one goes on with, beside the table and the connections.
+  // The files that one process writes at a time.
+  void leave_files(SnapshotWriter& snapshots, bool yes) {
+    snapshots.leave_alone(yes);
+    if (yes) return audit_.leave();
+    go_on_with_audit();
+  }
+  void go_on_with_audit() {
+    try {
+      audit_.go_on();
+    } catch (const std::exception& error) {
+      spdlog::error("{}; nothing is written there any more", error.what());
+    }
+  }
+
   TakeoverParts handed_parts() {
-    return {{"rls-holds",
+    return {{"overrides", [this] { return service_.overrides ? service_.overrides->pack() : std::string(); },
+             [this](std::string_view bytes) {
+               return bytes.empty() || !service_.overrides || service_.overrides->take_over(bytes);
+             }},
+            {"rls-holds",
              [this] {
                core::Packing out;
                for (const auto& worker : workers_) worker->rls_holds().pack(out);
@@ -318,6 +336,7 @@ class Server::Impl {
     }
     taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
                        *dispatcher_, settings_.threads});
+    go_on_with_audit();
     try {
       giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
     } catch (const std::exception& error) {
@@ -340,7 +359,7 @@ class Server::Impl {
                  .snapshot_lock = snapshot_.lock ? snapshot_.lock->descriptor() : -1,
                  .embedded = &embedded_,
                  .parts = handed_parts(),
-                 .leave_snapshots = [&snapshots](bool yes) { snapshots.leave_alone(yes); },
+                 .leave_files = [this, &snapshots](bool yes) { leave_files(snapshots, yes); },
                  .end = [this] { service_.shut_down(false); }};
     for (const auto& worker : workers_) its.workers.push_back(worker.get());
     const std::size_t of_main = listeners_->all().size();
@@ -651,6 +670,7 @@ class Server::Impl {
   service::Service service_;
   AuditLog audit_{{.path = settings_.audit,
                    .required = settings_.audit_required,
+                   .later = taker_.has_value(),
                    .wall_clock = service_.options().wall_clock,
                    .warn = [](const std::string& line) { spdlog::error("{}", line); }}};
   EventSinks events_{{.places = settings_.events,

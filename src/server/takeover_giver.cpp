@@ -182,7 +182,7 @@ nanoseconds TakeoverGiver::longest() const {
 
 // False: this one is in charge as before.
 bool TakeoverGiver::give(TakeoverChannel& next) {
-  its_.leave_snapshots(true);
+  its_.leave_files(true);
   say_goodbye();
   const nanoseconds stopped = store::steady_now();
   const auto deadline = Steady::now() + longest();
@@ -282,7 +282,7 @@ void TakeoverGiver::go_on(const std::shared_ptr<HandedOver>& handed) {
   }
   for (const InCharge::Open& each : its_.listeners)
     boost::asio::post(*each.context, [listener = each.listener] { listener->go_on(); });
-  its_.leave_snapshots(false);
+  its_.leave_files(false);
 }
 
 void TakeoverGiver::leave(const std::shared_ptr<HandedOver>& handed) {

@@ -49,8 +49,9 @@ struct InCharge {
   std::vector<Open> listeners{};
   store::EmbeddedStore* embedded = nullptr;
   TakeoverParts parts{};
-  // Whether snapshots are left alone from now on. It waits for one that is being written.
-  std::function<void(bool)> leave_snapshots;
+  // Whether the files that one process writes at a time are left alone from now on. It waits for what is
+  // being written.
+  std::function<void(bool)> leave_files;
   // The next one is in charge: this one is to end, without a last snapshot. Any thread.
   std::function<void()> end;
 };

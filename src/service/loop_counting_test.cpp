@@ -322,13 +322,13 @@ class BookedSteps {
 TEST(Usage, is_what_a_naive_sum_says_of_checks_holds_settlements_cancels_and_refunds) {
   core::Chance chance;
   UsageWorld world;
-  struct Held {
+  struct OpenHeld {
     std::string id;
     std::string name;
     std::int64_t cost;
   };
   std::map<std::string, BookedSteps> exact;
-  std::vector<Held> held;
+  std::vector<OpenHeld> held;
   const auto attributes_of = [](const std::string& name) {
     const std::string kind = name.substr(0, name.find('='));
     return Attributes{

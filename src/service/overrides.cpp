@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/packed.hpp"
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
 #include "limits/steer.hpp"
@@ -90,6 +91,34 @@ Overrides::Overrides(LimitsInForce& limits, std::unique_ptr<steering::Keeper> ke
 }
 
 Overrides::~Overrides() { limits_.on_renewal(nullptr); }
+
+std::string Overrides::pack() const {
+  core::Packing out;
+  const detail::Held lock(mutex_);
+  out.number(book_.next_number() - 1);
+  for (const auto& [number, each] : book_.all()) out.text(steering::encoded(*each));
+  return out.take();
+}
+
+bool Overrides::take_over(std::string_view bytes) {
+  core::Unpacking in(bytes);
+  steering::OverrideBook book;
+  const std::uint64_t last = in.number();
+  while (in.good() && !in.is_whole()) {
+    auto each = steering::decoded(in.text());
+    if (!each) return false;
+    book.set(*std::move(each));
+  }
+  if (!in.is_whole()) return false;
+  book.skip_to(last);
+  const detail::Held lock(changing_);
+  {
+    const detail::Held inner(mutex_);
+    book_ = std::move(book);
+  }
+  renew_alone();
+  return true;
+}
 
 // All of them for the file that is in force now.
 void Overrides::renew() {

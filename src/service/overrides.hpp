@@ -101,6 +101,11 @@ class Overrides {
 
   void add_rows(Metrics& metrics) const;
 
+  // All of them for another process of this machine, which then has them in force in place of its own. False:
+  // that is not what pack() wrote.
+  std::string pack() const;
+  bool take_over(std::string_view bytes);
+
  private:
   using Ptr = steering::OverrideBook::Ptr;
   using Compiled = limits::Steered::Ptr;

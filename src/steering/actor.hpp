@@ -1,6 +1,6 @@
 // Somebody who asks or changes something, and what they may.
 //
-// Plain values, any thread. Not for: how somebody shows who they are (service/users.hpp).
+// Plain values, any thread. Not for: how somebody shows who they are (users.hpp).
 #pragma once
 
 #include <cstdint>

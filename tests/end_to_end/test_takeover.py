@@ -1,5 +1,6 @@
 """weir serve --takeover: the next process goes on with connections, debts and holds, or nothing has changed."""
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -240,6 +241,40 @@ class GoesOn(WithChain):
         with chain.client(tls=tls) as client:
             self.assertEqual(client.ask("WEIR.THROTTLE", "k", "10/d burst 10")[2], 8)
         self.assertIn("with TLS", chain_refusal(chain, "--resp", "127.0.0.1:0"))
+
+    def test_overrides_and_the_audit_go_on_with_the_next(self):
+        folder = Folder()
+        self.addCleanup(folder.__exit__)
+        audit = folder.file("audit.log")
+        chain = self.chain("--limits", folder.file("limits.yaml", LIMITS), "--audit", audit)
+        client = self.client(chain)
+        number = client.ask("WEIR.BAN", "LIMIT", "user", "FOR", "600000", "REASON", "x", "AS", "user=42")
+        for i in range(3):
+            chain.take_over()
+            self.assertEqual(client.ask("WEIR.CHECK", "user=42")[0], 1)
+            self.assertEqual(client.ask("WEIR.CHECK", f"user={i}")[0], 0)
+            client.ask("DEL", f"k{i}")
+        self.assertEqual(client.ask("WEIR.LIFT", number), 1)
+        self.assertEqual(client.ask("WEIR.CHECK", "user=42")[0], 0)
+        code, out, _ = weir("audit", "verify", audit)
+        self.assertEqual(code, 0, out)
+        with open(audit) as lines:
+            self.assertEqual([json.loads(line)["verb"] for line in lines],
+                             ["begin", "BAN", *3 * ["begin", "DEL"], "LIFT"])
+
+    def test_nobody_may_more_after_it_than_before(self):
+        folder = Folder()
+        self.addCleanup(folder.__exit__)
+        users = folder.file("users.yaml", "users: { ann: { role: admin, token: \"sha256:" +
+                            hashlib.sha256(b"secret").hexdigest() + "\" } }\n")
+        os.chmod(users, 0o600)
+        chain = self.chain("--users", users, resp=("127.0.0.1:0=decide",))
+        known, unknown = self.client(chain), self.client(chain)
+        self.assertEqual(known.ask("AUTH", "ann", "secret"), "OK")
+        chain.take_over()
+        self.assertEqual(known.ask("PING"), "PONG")
+        self.assertTrue(known.ask("DEL", "x").startswith("NOPERM"))
+        self.assertTrue(unknown.ask("PING").startswith("NOAUTH"))
 
     def test_the_snapshot_goes_on_with_the_next(self):
         folder = Folder()
