@@ -56,8 +56,8 @@ void run_usage(RunningCommand& call) {
   if (!read_limits_words(words.subspan(4), LimitsOption::none, asker.attributes(), read, error))
     return call.fail(error);
   asker.limits();
-  auto asked =
-      call.service.counting.usage_asked(asker.shared_limits(), words[2], read.attributes, asker.match_memory());
+  auto asked = call.service.counting.usage_asked(asker.shared_limits(), words[2], read.attributes,
+                                                 asker.match_memory());
   if (!asked) return call.fail("ERR " + asked.error());
   call.slow = true;  // it adds up what the loops have booked
   const auto what = std::make_shared<Counting::UsageAsked>(*std::move(asked));
