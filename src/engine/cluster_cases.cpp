@@ -37,8 +37,9 @@ Outcome other_slots(Bench& bench) {
 
 Outcome moved(Bench& bench) {
   if (!bench.is_cluster()) return skipped("the URL names no cluster");
-  if (!bench.other_master()) return skipped("one node serves all slots");
-  const redis::NodeAddress& asked = *bench.other_master();
+  const auto& other = bench.other_master();
+  if (!other) return skipped("one node serves all slots");
+  const redis::NodeAddress& asked = *other;
   const auto wire = bench.another(asked);
   const Value said = Bench::ask(*wire, {"GET", bench.key("moved")});
   const auto redirect = said.type == Type::error && said.text.starts_with("MOVED ")

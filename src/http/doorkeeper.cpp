@@ -68,7 +68,7 @@ Doorkeeper::Verdict Doorkeeper::judge(const Message& head, Reply& reply) {
     take(service_.logins.at_first({}, true));
     return Verdict::in;
   }
-  if (told_) return judge(*std::exchange(told_, std::nullopt), reply);
+  if (const auto told = std::exchange(told_, std::nullopt)) return judge(*told, reply);
   const auto shown = shown_by(head);
   if (!shown) {
     take(head.find("Authorization") == nullptr ? service_.logins.at_first(peer_.certificate, true)

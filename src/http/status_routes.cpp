@@ -25,8 +25,8 @@ namespace {
 // With more limits each has no series, unless one is asked about. Then the tightest come first, and those
 // that find no room in the answer are counted.
 constexpr std::size_t kMostWithSeries = 50;
-constexpr std::size_t kMostBytes = 64 * 1024;
-constexpr std::size_t kMostErrorBytes = 16 * 1024;
+constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
+constexpr std::size_t kMostErrorBytes = std::size_t{16} * 1024;
 
 std::optional<std::string> time_or_null(std::chrono::nanoseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(core::utc_ms_text(time.count()));

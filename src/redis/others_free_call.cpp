@@ -34,12 +34,14 @@ struct OpenOthersFree {
   // The same terms for some of the checks.
   store::ChargeTerms terms_of(const std::vector<std::size_t>& of) const {
     store::ChargeTerms made = terms;
-    made.others_free.emplace();
+    const store::OthersFree all = terms.others_free.value_or(store::OthersFree{});
+    store::OthersFree some;
     for (std::size_t i = 0; i < of.size(); ++i) {
       const auto bit = [&](std::uint16_t bits) { return static_cast<std::uint16_t>(has(bits, of[i]) << i); };
-      made.others_free->if_it_fits |= bit(terms.others_free->if_it_fits);
-      made.others_free->leaves_one |= bit(terms.others_free->leaves_one);
+      some.if_it_fits |= bit(all.if_it_fits);
+      some.leaves_one |= bit(all.leaves_one);
     }
+    made.others_free = some;
     return made;
   }
 
@@ -95,7 +97,7 @@ class OthersFreeCall final : public StoreCall {
   }
   const KeptCheck& check(std::size_t i) const { return its_->checks[of_[i]]; }
   std::vector<ScriptCharge> charges() const {
-    const store::OthersFree& how = *its_->terms.others_free;
+    const store::OthersFree how = its_->terms.others_free.value_or(store::OthersFree{});
     std::vector<ScriptCharge> made;
     for (const std::size_t i : of_) {
       ScriptCharge& each = made.emplace_back(ScriptCharge{its_->checks[i].ask()});

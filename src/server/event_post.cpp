@@ -1,11 +1,8 @@
 #include "server/event_post.hpp"
 
 #include <algorithm>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -22,52 +19,71 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using PostRequest = beast::http::request<beast::http::string_body>;
-using asio::use_awaitable;
 
 // An answer is read for its status alone.
 constexpr std::size_t kMostAnswer = std::size_t{64} << 10;
-
 constexpr std::chrono::seconds kAtTheEnd{1};
 
-template <class Stream>
-asio::awaitable<unsigned> exchange(Stream& stream, const PostRequest& request) {
-  co_await beast::http::async_write(stream, request, use_awaitable);
-  beast::flat_buffer buffer;
-  beast::http::response_parser<beast::http::string_body> answer;
-  answer.body_limit(kMostAnswer);
-  co_await beast::http::async_read_header(stream, buffer, answer, use_awaitable);
-  co_return answer.get().result_int();
-}
+// One request under way.
+class Posting {
+ public:
+  Posting(asio::io_context& context, std::string host, bool tls, PostRequest request)
+      : host_(std::move(host)), request_(std::move(request)), resolver_(context), plain_(context) {
+    if (tls) {
+      tls_ = net::client_tls("events", {});
+      secure_.emplace(context, tls_);
+      SSL_set_tlsext_host_name(secure_->native_handle(), host_.c_str());
+      secure_->set_verify_callback([this](bool passed, asio::ssl::verify_context& certificate) {
+        return net::verify(certificate, passed, host_, why_);
+      });
+    }
+    answer_.body_limit(kMostAnswer);
+  }
 
-struct Place {
-  const std::string& host;
-  const std::string& port;
-  bool tls;
+  void start(const std::string& port) {
+    resolver_.async_resolve(host_, port, [this](const beast::error_code& error, const auto& found) {
+      if (error) return fail(error);
+      tcp().async_connect(found, [this](const beast::error_code& failed, const auto&) {
+        if (failed) return fail(failed);
+        if (!secure_) return exchange(plain_);
+        secure_->async_handshake(asio::ssl::stream_base::client, [this](const beast::error_code& refused) {
+          refused ? fail(refused) : exchange(*secure_);
+        });
+      });
+    });
+  }
+
+  const std::optional<unsigned>& status() const { return status_; }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  beast::tcp_stream& tcp() { return secure_ ? secure_->next_layer() : plain_; }
+  void fail(const beast::error_code& error) { wrong_ = why_.empty() ? error.message() : why_; }
+
+  template <class Stream>
+  void exchange(Stream& stream) {
+    beast::http::async_write(stream, request_, [this, &stream](const beast::error_code& error, std::size_t) {
+      if (error) return fail(error);
+      beast::http::async_read_header(stream, buffer_, answer_,
+                                     [this](const beast::error_code& failed, std::size_t) {
+                                       if (failed) return fail(failed);
+                                       status_ = answer_.get().result_int();
+                                     });
+    });
+  }
+
+  const std::string host_;
+  const PostRequest request_;
+  asio::ip::tcp::resolver resolver_;
+  asio::ssl::context tls_{asio::ssl::context::tls_client};
+  beast::tcp_stream plain_;
+  std::optional<beast::ssl_stream<beast::tcp_stream>> secure_;
+  beast::flat_buffer buffer_;
+  beast::http::response_parser<beast::http::string_body> answer_;
+  std::optional<unsigned> status_;
+  std::string why_;  // the certificate does not pass
+  std::string wrong_;
 };
-
-asio::awaitable<unsigned> post(asio::io_context& context, Place place, const PostRequest& request) {
-  asio::ip::tcp::resolver resolver(context);
-  const auto found = co_await resolver.async_resolve(place.host, place.port, use_awaitable);
-  if (!place.tls) {
-    beast::tcp_stream stream(context);
-    co_await stream.async_connect(found, use_awaitable);
-    co_return co_await exchange(stream, request);
-  }
-  asio::ssl::context tls = net::client_tls("events", {});
-  beast::ssl_stream<beast::tcp_stream> stream(context, tls);
-  SSL_set_tlsext_host_name(stream.native_handle(), place.host.c_str());
-  std::string why;
-  stream.set_verify_callback([&place, &why](bool passed, asio::ssl::verify_context& certificate) {
-    return net::verify(certificate, passed, place.host, why);
-  });
-  co_await stream.next_layer().async_connect(found, use_awaitable);
-  try {
-    co_await stream.async_handshake(asio::ssl::stream_base::client, use_awaitable);
-  } catch (const std::exception& error) {
-    throw std::runtime_error(why.empty() ? error.what() : why);
-  }
-  co_return co_await exchange(stream, request);
-}
 
 }  // namespace
 
@@ -108,28 +124,23 @@ std::string EventPost::send(const std::string& lines) {
   request.body() = lines;
   request.prepare_payload();
   asio::io_context context;
-  std::optional<unsigned> status;
-  std::string wrong = "no answer within " + std::to_string(kLongest.count()) + " s";
-  asio::co_spawn(context, post(context, {host_, port_, tls_}, request),
-                 [&](const std::exception_ptr& error, unsigned answered) {
-                   if (!error) {
-                     status = answered;
-                     return;
-                   }
-                   try {
-                     std::rethrow_exception(error);
-                   } catch (const std::exception& said) {
-                     wrong = said.what();
-                   }
-                 });
+  std::optional<Posting> posting;
+  try {
+    posting.emplace(context, host_, tls_, std::move(request));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  posting->start(port_);
   constexpr std::chrono::milliseconds kStep{100};
   std::chrono::milliseconds left = kLongest;
   for (; !context.stopped() && left.count() > 0; left -= kStep) {
     if (given_up_) left = std::min<std::chrono::milliseconds>(left, kAtTheEnd);
     context.run_for(kStep);
   }
-  if (!status) return wrong;
-  return *status >= 200 && *status < 300 ? "" : "it answered " + std::to_string(*status);
+  if (const auto& status = posting->status())
+    return *status >= 200 && *status < 300 ? "" : "it answered " + std::to_string(*status);
+  return posting->wrong().empty() ? "no answer within " + std::to_string(kLongest.count()) + " s"
+                                  : posting->wrong();
 }
 
 }  // namespace weir::server

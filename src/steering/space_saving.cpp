@@ -43,7 +43,7 @@ std::uint32_t SpaceSaving::add_entry(std::uint64_t hash) {
   const auto entry = static_cast<std::uint32_t>(used_++);
   entries_[entry].hash = hash;
   entries_[entry].count = entries_[entry].error = 0;
-  entries_[entry].bucket = kNone;
+  entries_[entry].bucket_ = kNone;
   insert(entry);
   return entry;
 }
@@ -58,10 +58,10 @@ std::uint32_t SpaceSaving::take_least(std::uint64_t hash) {
 }
 
 void SpaceSaving::raise(std::uint32_t entry, std::uint64_t weight) {
-  if (weight == 0 && entries_[entry].bucket != kNone) return;
+  if (weight == 0 && entries_[entry].bucket_ != kNone) return;
   const std::uint64_t count = entries_[entry].count += weight;
   // Its bucket, or the last one before its place.
-  std::uint32_t before = entries_[entry].bucket;
+  std::uint32_t before = entries_[entry].bucket_;
   std::uint32_t after = before == kNone ? first_ : buckets_[before].after;
   while (after != kNone && buckets_[after].count < count) {
     before = after;
@@ -69,7 +69,7 @@ void SpaceSaving::raise(std::uint32_t entry, std::uint64_t weight) {
   }
   const bool is_there = after != kNone && buckets_[after].count == count;
   const std::uint32_t to = is_there ? after : make_bucket(count, before, after);
-  if (entries_[entry].bucket != kNone) leave(entry);
+  if (entries_[entry].bucket_ != kNone) leave(entry);
   join(entry, to);
 }
 
@@ -90,30 +90,30 @@ std::uint32_t SpaceSaving::make_bucket(std::uint64_t count, std::uint32_t before
 
 void SpaceSaving::leave(std::uint32_t entry) {
   Entry& its = entries_[entry];
-  Bucket& bucket = buckets_[its.bucket];
-  if (its.after != entry) {
-    entries_[its.before].after = its.after;
-    entries_[its.after].before = its.before;
-    bucket.entry = its.after;
+  Bucket& bucket = buckets_[its.bucket_];
+  if (its.after_ != entry) {
+    entries_[its.before].after_ = its.after_;
+    entries_[its.after].before_ = its.before_;
+    bucket.entry = its.after_;
     return;
   }
   (bucket.before == kNone ? first_ : buckets_[bucket.before].after) = bucket.after;
   if (bucket.after != kNone) buckets_[bucket.after].before = bucket.before;
-  free_.push_back(its.bucket);
+  free_.push_back(its.bucket_);
 }
 
 void SpaceSaving::join(std::uint32_t entry, std::uint32_t bucket) {
   Entry& its = entries_[entry];
-  its.bucket = bucket;
+  its.bucket_ = bucket;
   std::uint32_t& first = buckets_[bucket].entry;
   if (first == kNone) {
-    first = its.before = its.after = entry;
+    first = its.before_ = its.after_ = entry;
     return;
   }
-  its.after = first;
-  its.before = entries_[first].before;
-  entries_[its.before].after = entry;
-  entries_[first].before = entry;
+  its.after_ = first;
+  its.before_ = entries_[first].before_;
+  entries_[its.before].after_ = entry;
+  entries_[first].before_ = entry;
 }
 
 }  // namespace weir::steering

@@ -31,9 +31,9 @@ class SpaceSaving {
 
    private:
     friend SpaceSaving;
-    std::uint32_t bucket = 0;
-    std::uint32_t before = 0;  // in its bucket
-    std::uint32_t after = 0;
+    std::uint32_t bucket_ = 0;
+    std::uint32_t before_ = 0;  // in its bucket
+    std::uint32_t after_ = 0;
   };
 
   explicit SpaceSaving(std::size_t most) : most_(most) {}

@@ -46,7 +46,8 @@ struct Charging {
   bool charges(std::size_t which) const { return over == 0 || has(over, which); }
   // Of OthersFree: whether what is told says that it is over.
   bool is_over(std::size_t which, const Decision& told_of) const {
-    return !told_of.allowed() || (has(terms.others_free->leaves_one, which) && told_of.remaining == 0);
+    return !told_of.allowed() ||
+           (terms.others_free && has(terms.others_free->leaves_one, which) && told_of.remaining == 0);
   }
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
