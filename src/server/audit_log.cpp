@@ -173,7 +173,7 @@ void AuditLog::record(steering::OperatorChange change, std::function<void(bool)>
       written = !options_.required;
     } else {
       at_once = !waits();
-      waiting_.push_back({std::move(change), 1, at_once ? nullptr : std::move(done)});
+      waiting_.push_back({std::move(change), 1, at_once ? nullptr : done});
     }
     changed_.notify_all();
   }

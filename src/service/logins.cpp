@@ -121,7 +121,7 @@ void Logins::check(const Shown& shown, const std::function<void(Ruling)>& told) 
   const std::uint64_t version = users_->version();
   const auto users = users_->current();
   const User* const user = password_user(*users, shown);
-  const steering::PasswordHash* const hash = user != nullptr ? &*user->hash : users->decoy();
+  const steering::PasswordHash* const hash = user != nullptr && user->hash ? &*user->hash : users->decoy();
   if (hash == nullptr) return told(wrong(shown.address));
   const core::Sha256 what = keyed(user, shown);
   const auto compare = [users, hash, secret = shown.secret] { return hash->matches(secret); };

@@ -77,6 +77,8 @@ void LoopCounting::count(const Question& question, const limits::Set* set, bool 
 
 void LoopCounting::count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
                                 std::chrono::nanoseconds now) {
+  auto* const top = top_ ? &*top_ : nullptr;
+  if (top == nullptr) return;
   for (const store::Check& check : question.checks) {
     const auto name = [&check](steering::SpaceSaving::Entry& entry) {
       if (entry.limit != kInline) entry.limit = kInline;
@@ -85,9 +87,9 @@ void LoopCounting::count_inline(const Question& question, bool allowed, steering
     if (check.decision.allowed() && (!allowed || sample.misses(check.cost.units))) continue;
     const std::uint64_t hash = has_hashes_ ? check.hash : all_.hash_of(0, check.key);
     if (check.decision.allowed()) {
-      top_->charge(hash, sample.take(check.cost.units), now, name);
+      top->charge(hash, sample.take(check.cost.units), now, name);
     } else {
-      top_->deny(hash, now, name);
+      top->deny(hash, now, name);
     }
   }
 }
@@ -145,6 +147,8 @@ void LoopCounting::tell_event(const Question& question, const limits::Set& set, 
 void LoopCounting::count_top(const Question& question, const limits::Set& set, const LimitGroup& group,
                              bool allowed, steering::UnitSample& sample, std::chrono::nanoseconds now) {
   if (!group.denies && (!allowed || sample.misses(units_of(*group.first)))) return;
+  auto* const top = top_ ? &*top_ : nullptr;
+  if (top == nullptr) return;
   const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
   const std::string_view key = group.first->key;
   const auto name = [&](steering::SpaceSaving::Entry& entry) {
@@ -153,9 +157,9 @@ void LoopCounting::count_top(const Question& question, const limits::Set& set, c
   };
   const std::uint64_t hash = all_.hash_of(limit.shown_as, key);
   if (group.denies) {
-    top_->deny(hash, now, name);
+    top->deny(hash, now, name);
   } else {
-    top_->charge(hash, sample.take(units_of(*group.first)), now, name);
+    top->charge(hash, sample.take(units_of(*group.first)), now, name);
   }
 }
 
