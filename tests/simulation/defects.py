@@ -102,8 +102,8 @@ SNAPSHOT = "src/store/snapshot.cpp"
 plant("a_snapshot_is_not_synced", SNAPSHOT, "if (failed == nullptr && !disk.sync(file)) failed", "if (failed != nullptr && !disk.sync(file)) failed")
 plant("its_name_is_not_synced", SNAPSHOT, "if (!disk.sync_folder_of(path)) return", "if (file < 0) return")
 plant("half_a_snapshot_takes_its_place", SNAPSHOT, 'failed = "cannot write";', "records = 0;")
-plant("half_of_a_snapshot_is_restored", SNAPSHOT, "if (r.ahead <= passed) continue;",
-      "if (r.ahead <= passed || r.place % 2 == 0) continue;")
+plant("half_of_a_snapshot_is_restored", SNAPSHOT, "if (r.ahead > passed) visit(entry_of(r, passed));",
+      "if (r.ahead > passed && r.place % 2 != 0) visit(entry_of(r, passed));")
 
 # By a limits file.
 plant("a_class_leaves_nothing", "src/core/gcra.hpp",
