@@ -57,12 +57,19 @@ TopWatch::TopWatch(const ServerFlags& flags, TopWanted wanted, std::chrono::nano
 }
 
 TopWatch::~TopWatch() {
-  {
-    const detail::Held lock(mutex_);
-    ends_ = true;
-  }
-  wake_.notify_all();
+  end();
   for (std::thread& each : threads_) each.join();
+}
+
+void TopWatch::end() {
+  const detail::Held lock(mutex_);
+  ends_ = true;
+  wake_.notify_all();
+}
+
+bool TopWatch::ends() const {
+  const detail::Held lock(mutex_);
+  return ends_;
 }
 
 void TopWatch::sort_by(const std::string& by) {
@@ -91,7 +98,7 @@ void TopWatch::watch(std::size_t server) {
       wanted = wanted_;
     }
     const auto next = std::chrono::steady_clock::now() + every_;
-    ServerTop top = ask_one(flags_, servers_[server], wanted, connection, [this] { return ends_.load(); });
+    ServerTop top = ask_one(flags_, servers_[server], wanted, connection, [this] { return ends(); });
     {
       const detail::Held lock(mutex_);
       if (ends_) return;

@@ -4,7 +4,6 @@
 // Any thread may call; `changed` is called by the threads of this. Not for: showing it (top_view.hpp).
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -39,14 +38,16 @@ class TopWatch {
   std::vector<ServerTop> latest() const;
 
  private:
+  void end();
+  bool ends() const;
   void watch(std::size_t server);
 
   const ServerFlags& flags_;
   const std::vector<ServerFlags::Named> servers_;
   const std::chrono::nanoseconds every_;
   const std::function<void()> changed_;
-  std::atomic<bool> ends_ = false;
   mutable detail::Mutex mutex_;
+  bool ends_ WEIR_GUARDED_BY(mutex_) = false;
   detail::Signal wake_;
   TopWanted wanted_ WEIR_GUARDED_BY(mutex_);
   std::vector<ServerTop> latest_ WEIR_GUARDED_BY(mutex_);

@@ -29,9 +29,8 @@ tl::expected<When, std::string> read_selector(const Set& set,
     if (std::string wrong = wrong_attribute(name); !wrong.empty()) return tl::unexpected(std::move(wrong));
     if (!set.takes_any_attribute() && !set.knows_attribute(name) && set.names().find(name) == kNone)
       return tl::unexpected(set.unknown_attribute(name));
-    if (std::any_of(when.begin(), when.end(), [name = std::string_view(name)](const Condition& each) {
-          return each.attribute == name;
-        }))
+    if (std::any_of(when.begin(), when.end(),
+                    [its = std::string_view(name)](const Condition& each) { return each.attribute == its; }))
       return tl::unexpected("attribute " + quoted(name) + " is given twice");
     ReadEntry read = read_entry(value, {});
     if (!read.wrong.empty()) return tl::unexpected(name + ": " + std::move(read.wrong));

@@ -107,9 +107,8 @@ std::optional<std::string> read_charge(const resp::Value& reply, std::span<const
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const ScriptCheck& ask = charges[i].ask;
     core::TwoWords after;
-    if (charges[i].outside) {
-      const core::Overdrawn overdrawn =
-          core::overdraw(*ask.rule, states.before[i], states.now, *charges[i].outside);
+    if (const auto& outside = charges[i].outside) {
+      const core::Overdrawn overdrawn = core::overdraw(*ask.rule, states.before[i], states.now, *outside);
       told[i] = overdrawn;
       after = overdrawn.next;
     } else {

@@ -120,10 +120,11 @@ void add_part(service::Asking& asking, Question& joint, const DescriptorMatch& m
   check.key = part.checks[0].key;
   check.cost = part.checks[0].cost;
   const auto bit = static_cast<std::uint16_t>(1U << i);
-  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own)
-    joint.charge->others_free->if_it_fits |= bit;
+  store::OthersFree how = joint.charge->others_free.value_or(store::OthersFree{});
+  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own) how.if_it_fits |= bit;
   // A limit of 0 counts as one of 1.
-  if (match.outcome == Outcome::zero) joint.charge->others_free->leaves_one |= bit;
+  if (match.outcome == Outcome::zero) how.leaves_one |= bit;
+  joint.charge->others_free = how;
 }
 
 TreeLimit told_of(const DescriptorMatch& match, std::uint64_t hits) {

@@ -54,7 +54,6 @@ std::string last_line(std::string_view text) {
 
 AuditLog::AuditLog(Options options) : options_(std::move(options)) {
   if (options_.later) {
-    const detail::Held lock(mutex_);
     left_ = waits();
   } else if (waits()) {
     open_file();
@@ -63,14 +62,16 @@ AuditLog::AuditLog(Options options) : options_(std::move(options)) {
 }
 
 AuditLog::~AuditLog() {
-  {
-    const detail::Held lock(mutex_);
-    end_floods(true);
-    ends_ = true;
-    changed_.notify_all();
-  }
+  end();
   thread_.join();
   if (file_ >= 0) close(file_);
+}
+
+void AuditLog::end() {
+  const detail::Held lock(mutex_);
+  end_floods(true);
+  ends_ = true;
+  changed_.notify_all();
 }
 
 // Throws; what was open stays open then.

@@ -75,6 +75,7 @@ class AuditLog {
 
   bool joins_flood(const steering::OperatorChange& change) WEIR_REQUIRES(mutex_);
   void end_floods(bool all) WEIR_REQUIRES(mutex_);
+  void end();
   void run();
   void write(std::deque<Waiting> batch);
   bool put(const std::string& text);

@@ -17,14 +17,14 @@ std::uint32_t grown(std::uint64_t before, std::uint64_t now) {
 }  // namespace
 
 DecisionSeries::Sums DecisionSeries::sums_of(const DecisionCounts::Counted& counted) {
-  using Said = DecisionCounts::Said;
-  const auto of = [&counted](Said said) {
+  using Its = DecisionCounts::Said;
+  const auto of = [&counted](Its said) {
     const auto& classes = counted.decisions[static_cast<std::size_t>(said)];
     return std::accumulate(classes.begin(), classes.end(), std::uint64_t{0});
   };
-  return {.allowed = of(Said::allowed),
-          .denied = of(Said::denied) + of(Said::never) + of(Said::listed),
-          .would_deny = of(Said::would_deny)};
+  return {.allowed = of(Its::allowed),
+          .denied = of(Its::denied) + of(Its::never) + of(Its::listed),
+          .would_deny = of(Its::would_deny)};
 }
 
 void DecisionSeries::sample(const DecisionCounts::Total& total) {
@@ -39,9 +39,9 @@ void DecisionSeries::sample(const DecisionCounts::Total& total) {
     }
     const Sums now = sums_of(counted);
     Row& each = *row->second;
-    const auto put = [this](std::uint32_t brought, auto& ring, std::uint64_t& lately) {
+    const auto put = [next = next_](std::uint32_t brought, auto& ring, std::uint64_t& lately) {
       lately += brought;
-      lately -= std::exchange(ring[next_], brought);
+      lately -= std::exchange(ring[next], brought);
     };
     put(grown(each.before.allowed, now.allowed), each.ring.allowed, each.lately.allowed);
     put(grown(each.before.denied, now.denied), each.ring.denied, each.lately.denied);

@@ -17,12 +17,14 @@ PasswordChecks::PasswordChecks() {
 }
 
 PasswordChecks::~PasswordChecks() {
-  {
-    const detail::Held lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
+  end();
   for (std::thread& each : threads_) each.join();
+}
+
+void PasswordChecks::end() {
+  const detail::Held lock(mutex_);
+  ends_ = true;
+  changed_.notify_all();
 }
 
 bool PasswordChecks::ask(const core::Sha256& what, const std::string& from, Work work, OnDone done) {

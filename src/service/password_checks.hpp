@@ -55,6 +55,7 @@ class PasswordChecks {
     std::size_t asking = 0;
   };
 
+  void end();
   void loop();
   void run_next() WEIR_REQUIRES(mutex_);
   std::vector<Claimant> end(const core::Sha256& what) WEIR_REQUIRES(mutex_);

@@ -20,8 +20,9 @@ class OnceAPeriod {
 
   // Whether it is the first time before `ends`, when the key's period does. `hash` has a secret.
   bool is_first(std::uint64_t hash, std::chrono::nanoseconds now, std::chrono::nanoseconds ends) {
-    Set& set = sets_[hash % kSets];
-    const store::Held lock(locks_[hash % kLocks]);
+    Stripe& stripe = stripes_[hash % kStripes];
+    const store::Held lock(stripe.mutex);
+    Set& set = stripe.sets[hash / kStripes % kSetsOfStripe];
     Place* oldest = set.data();
     for (Place& each : set) {
       if (each.hash == hash && each.ends > now) return false;
@@ -37,8 +38,8 @@ class OnceAPeriod {
 
  private:
   static constexpr std::size_t kWays = 4;
-  static constexpr std::size_t kSets = kMost / kWays;
-  static constexpr std::size_t kLocks = 64;  // a divisor of kSets, so that a set has one
+  static constexpr std::size_t kStripes = 64;
+  static constexpr std::size_t kSetsOfStripe = kMost / kWays / kStripes;
 
   struct Place {
     std::uint64_t hash = 0;
@@ -46,8 +47,12 @@ class OnceAPeriod {
   };
   using Set = std::array<Place, kWays>;
 
-  std::unique_ptr<Set[]> sets_ = std::make_unique<Set[]>(kSets);
-  std::array<store::SpinLock, kLocks> locks_;
+  struct Stripe {
+    store::SpinLock mutex;
+    std::array<Set, kSetsOfStripe> sets WEIR_GUARDED_BY(mutex){};
+  };
+
+  std::unique_ptr<Stripe[]> stripes_ = std::make_unique<Stripe[]>(kStripes);
 };
 
 }  // namespace weir::steering

@@ -27,7 +27,7 @@ Decision decision_of(const Charged& told, const core::Rule& rule) {
 
 core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core::TwoWords state,
                                 nanoseconds now, Cost cost, bool lost) {
-  if (cost.units != 0 && has(terms.others_free->if_it_fits, which))
+  if (cost.units != 0 && terms.others_free && has(terms.others_free->if_it_fits, which))
     return core::decide(rule, state, now, cost);
   Outside outside = terms.outside;
   outside.units = cost.units;

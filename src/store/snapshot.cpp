@@ -339,14 +339,14 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::take_over_into(T
                                                                                Reservations& reservations,
                                                                                unsigned threads) {
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
-  constexpr std::size_t kAhead = 8;
+  constexpr std::size_t kFetchedAhead = 8;
   const auto passed = static_cast<std::uint64_t>(passed_.count());
   std::atomic<std::uint64_t> kept{0};
   std::atomic<std::uint64_t> dropped{0};
   const auto restore = [&](std::span<const Record> records) {
     Restored some;
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (i + kAhead < records.size()) table.prefetch(entry_of(records[i + kAhead], 0));
+      if (i + kFetchedAhead < records.size()) table.prefetch(entry_of(records[i + kFetchedAhead], 0));
       const Record& each = records[i];
       if (each.ahead <= passed) continue;
       ++(table.restore_in_place(entry_of(each, passed), now) ? some.keys : some.dropped);

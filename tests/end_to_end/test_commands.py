@@ -274,7 +274,7 @@ class TestSmallCommands(OneConnection):
         table = self.client.ask("COMMAND")
         self.assertEqual(len(table), count)
         names = {row[0].decode() for row in table}
-        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.time weir.reset del ping echo quit reset hello auth
+        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.time weir.reset weir.top weir.usage weir.holds weir.ban weir.raise weir.lower weir.shadow weir.unban weir.lift weir.overrides weir.audit del ping echo quit reset hello auth
             select client command info config time dbsize lastsave bgsave slowlog shutdown multi exec discard""".split()))
         self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
         throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")

@@ -1,5 +1,6 @@
 """weir serve --takeover: the next process goes on with connections, debts and holds, or nothing has changed."""
 import contextlib
+import functools
 import hashlib
 import http.client
 import json
@@ -396,6 +397,21 @@ class Stranger:
         self.close()
 
 
+def in_time(test):
+    """A test whose stranger has to answer within the second that a takeover waits for it: on a busy machine it may be
+    late, and is tried again."""
+    @functools.wraps(test)
+    def tried(self):
+        for left in range(9, -1, -1):
+            try:
+                return test(self)
+            except (ConnectionError, subprocess.TimeoutExpired):
+                if left == 0:
+                    raise
+                self.doCleanups()
+    return tried
+
+
 class Fails(WithChain):
     """Whatever becomes of the next process, the one in charge stays so until that has said otherwise."""
 
@@ -405,6 +421,7 @@ class Fails(WithChain):
         with chain.client() as fresh:
             self.assertEqual(fresh.ask("PING"), "PONG")
 
+    @in_time
     def test_a_hello_that_is_not_understood(self):
         chain = self.chain()
         client = self.client(chain)
@@ -420,6 +437,7 @@ class Fails(WithChain):
                 self.assertIn(b"refusal", stranger.hear())
             self.still(chain, client)
 
+    @in_time
     def test_it_ends_after_each_message(self):
         chain = self.chain()
         clients = [self.client(chain) for _ in range(300)]
@@ -441,6 +459,7 @@ class Fails(WithChain):
         chain.take_over()
         self.assertEqual(sum(1 - each.ask("WEIR.THROTTLE", "k", "1000/d burst 1000")[0] for each in clients), 0)
 
+    @in_time
     def test_one_that_stalls_is_given_up_and_others_are_told_to_wait(self):
         chain = self.chain()
         client = self.client(chain)
@@ -462,6 +481,7 @@ class Fails(WithChain):
         chain.take_over()
         self.still(chain, client)
 
+    @in_time
     def test_one_that_has_said_the_word_and_tells_nobody(self):
         chain = self.chain()
         client = self.client(chain)
@@ -482,6 +502,7 @@ class Fails(WithChain):
                     client.reply()
         chain.now = chain.start()
 
+    @in_time
     def test_a_signal_in_the_middle_ends_it_as_ever(self):
         chain = self.chain()
         client = self.client(chain)

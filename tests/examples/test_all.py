@@ -27,6 +27,9 @@ FRAMEWORK_STATES = ("told_what_is_left", "allowed_without_fields", "denied_is_42
 # The file, and the test that runs it: a class of a file under tests/, or a test of CMake's. Those of gateways are found by
 # what they start.
 TESTED = {
+    "events/slack.py": "end_to_end/test_audit.py TestEvents",
+    "systemd/weir.socket": "end_to_end/test_socket_activation.py",
+    "systemd/socket.conf": "end_to_end/test_socket_activation.py",
     "gateways/limits.yaml": "examples/test_gateways.py States",
     "web/limits.yaml": "end_to_end/test_web.py Framework",
     "web/weir_flask.py": "end_to_end/test_web.py Flask",
