@@ -172,9 +172,13 @@ void AuditLog::record(steering::OperatorChange change, std::function<void(bool)>
     } else if (waiting_.size() >= kMostWaiting || ends_) {
       errors_.fetch_add(1, std::memory_order_relaxed);
       written = !options_.required;
+    } else if (waits()) {
+      at_once = false;
+      waiting_.push_back({std::move(change), 1, done});
     } else {
-      at_once = !waits();
-      waiting_.push_back({std::move(change), 1, at_once ? nullptr : done});
+      std::string line = steering::audit_line(change, 1, options_.wall_clock(), head_);
+      std::string head = steering::hash_of(line);
+      keep(std::move(line), std::move(head));
     }
     changed_.notify_all();
   }

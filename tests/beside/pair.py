@@ -58,9 +58,9 @@ class Clock:
 # are, and have been over by their time, as those that are over go when chance, their id, comes by them.
 OF_THE_PROCESS = re.compile(
     rb"^((?:total_commands_processed|reservations|holds_expired|process_id|used_memory_rss|client_memory|reservation_memory|"
-    rb"weir_version|run_id|tcp_port):)[^\r\n]*|"
+    rb"weir_version|run_id|tcp_port|audit_head):)[^\r\n]*|"
     rb"^((?:weir_commands_total|weir_reservations|weir_holds_expired_total|weir_resident_bytes|weir_client_bytes|weir_reservation_bytes) )[^\r\n]*|"
-    rb"^(weir_build_info\{)[^\r\n]*", re.M)
+    rb"^(weir_(?:build|audit)_info\{)[^\r\n]*", re.M)
 LENGTHS = re.compile(rb"\$\d+(?=\r\n# )|=\d+(?=\r\ntxt:# )")          # of texts with such lines
 LENGTHS_OF_LISTS = re.compile(rb"[$=]\d+(?=\r\n(?:txt:)?id=\d+ addr=)")
 ADDRESSES = re.compile(rb"(127\.0\.0\.1:)\d+")                       # of our own sockets

@@ -1,4 +1,5 @@
 """LISTEN_FDS: listeners that systemd has opened, by its own systemd-socket-activate and by what sd_listen_fds(3) says."""
+import configparser
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import unittest
 import urllib.request
 
 from ports import free_port
-from server import PATIENCE, WEIR, Client, Folder, Server, environment, run, until
+from server import PATIENCE, ROOT, WEIR, Client, Folder, Server, environment, run, until
 
 ACTIVATE = shutil.which("systemd-socket-activate")
 # Sets LISTEN_PID to what it then becomes, as systemd does after its fork.
@@ -138,6 +139,39 @@ class Given(unittest.TestCase):
                 with Server("--takeover", path, resp=(f"127.0.0.1:{port}",)):
                     self.assertEqual(process.wait(PATIENCE), 0)
                     self.assertEqual(client.ask("PING"), "PONG")
+
+
+class Units(unittest.TestCase):
+    """The units of examples/systemd: what they say is what weir and its service know."""
+
+    def test_the_socket_has_a_name_that_weir_knows_and_the_service_waits_for_it(self):
+        unit, more = configparser.ConfigParser(strict=False), configparser.ConfigParser(strict=False)
+        for each in (unit, more):
+            each.optionxform = str
+        unit.read(os.path.join(ROOT, "examples/systemd/weir.socket"))
+        more.read(os.path.join(ROOT, "examples/systemd/socket.conf"))
+        host, port = unit["Socket"]["ListenStream"].split(":")
+        self.assertEqual((host, int(port)), ("127.0.0.1", 6390))
+        self.assertEqual((unit["Socket"]["Service"], more["Service"]["Sockets"]), ("weir.service", "weir.socket"))
+        self.assertEqual((more["Unit"]["Requires"], more["Unit"]["After"]), ("weir.socket", "weir.socket"))
+        with listening() as one:
+            process = launch([one], unit["Socket"]["FileDescriptorName"])
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.stderr.close)
+            self.assertIn(b"listening on 127.0.0.1", process.stdout.readline())
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze, of the package systemd")
+    def test_systemd_understands_them(self):
+        with Folder() as folder:
+            folder.file("weir.service", "[Service]\nExecStart=/bin/true\n")
+            os.mkdir(folder.file("weir.service.d"))
+            shutil.copy(os.path.join(ROOT, "examples/systemd/socket.conf"), folder.file("weir.service.d"))
+            shutil.copy(os.path.join(ROOT, "examples/systemd/weir.socket"), folder.path)
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", folder.file("weir.socket")], capture_output=True,
+                                  text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": folder.path + ":"})
+            self.assertNotIn("weir.s", done.stderr)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ FRAMEWORK_STATES = ("told_what_is_left", "allowed_without_fields", "denied_is_42
 # what they start.
 TESTED = {
     "events/slack.py": "end_to_end/test_audit.py TestEvents",
-    "systemd/weir.socket": "end_to_end/test_socket_activation.py",
-    "systemd/socket.conf": "end_to_end/test_socket_activation.py",
+    "systemd/weir.socket": "end_to_end/test_socket_activation.py Units",
+    "systemd/socket.conf": "end_to_end/test_socket_activation.py Units",
     "gateways/limits.yaml": "examples/test_gateways.py States",
     "web/limits.yaml": "end_to_end/test_web.py Framework",
     "web/weir_flask.py": "end_to_end/test_web.py Flask",
