@@ -17,7 +17,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-constexpr std::size_t kMost = steering::PasswordHash::kMostPassword;
+constexpr std::size_t kMostSecret = steering::PasswordHash::kMostPassword;
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 termios shown_as{};  // the terminal's settings, for the signal's handler
@@ -54,7 +54,7 @@ std::string typed(const char* prompt) {
   char c = 0;
   ssize_t got = 0;
   while ((got = read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') {
-    if (line.size() <= kMost) line += c;
+    if (line.size() <= kMostSecret) line += c;
   }
   std::fputs("\n", stderr);
   if (got != 1) throw std::runtime_error("no password was typed");
@@ -70,7 +70,7 @@ std::string asked() {
 
 // All of the standard input, without the end of its only line.
 std::string piped() {
-  auto read = core::read_to_end(STDIN_FILENO, kMost + 2);
+  auto read = core::read_to_end(STDIN_FILENO, kMostSecret + 2);
   if (!read) throw std::runtime_error("standard input: " + read.error());
   if (read->ends_with('\n')) read->pop_back();
   if (read->ends_with('\r')) read->pop_back();
@@ -87,8 +87,8 @@ void add_ctl_hash(CLI::App& ctl, int& result) {
   hash->callback([&result] {
     const std::string password = isatty(STDIN_FILENO) == 1 ? asked() : piped();
     if (password.empty()) throw std::runtime_error("the password is empty");
-    if (password.size() > kMost)
-      throw std::runtime_error("a password has at most " + std::to_string(kMost) + " bytes");
+    if (password.size() > kMostSecret)
+      throw std::runtime_error("a password has at most " + std::to_string(kMostSecret) + " bytes");
     print("password: \"" + steering::PasswordHash::of(password).text() + "\"\n");
     result = 0;
   });

@@ -43,10 +43,10 @@ struct ServerConnection::Impl {
   // Longer than anybody waits, and no sum with it overflows.
   static constexpr std::chrono::years kLongest{1};
 
-  Impl(const ServerAddress& address, std::chrono::nanoseconds longest, std::function<bool()> stop)
+  Impl(const ServerAddress& address, std::chrono::nanoseconds longest, std::function<bool()> ends)
       : where(name_of(address)),
         patience(longest),
-        interrupted(std::move(stop)),
+        interrupted(std::move(ends)),
         context(std::make_unique<asio::io_context>()),
         socket(*context) {
     renew_patience();

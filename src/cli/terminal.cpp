@@ -144,11 +144,11 @@ void Terminal::stop_until_continued() {
   restore();
   std::signal(SIGTSTP, SIG_DFL);
   raise(SIGTSTP);
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTSTP);
-  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here it stops
-  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);  // here it stops
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   catch_with(SIGTSTP, note);
   enter();
 }

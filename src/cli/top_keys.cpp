@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "cli/ctl_answer.hpp"
@@ -43,8 +44,9 @@ std::vector<TopKey> added_up(const std::vector<ServerTop>& servers) {
   std::vector<TopKey> all;
   for (const auto& [of, sum] : sums)
     all.push_back({std::string(of.first), std::string(of.second), sum.first, sum.second});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const TopKey& a, const TopKey& b) { return a.count > b.count; });
+  std::sort(all.begin(), all.end(), [](const TopKey& a, const TopKey& b) {
+    return std::tie(b.count, a.limit, a.key) < std::tie(a.count, b.limit, b.key);
+  });
   return all;
 }
 

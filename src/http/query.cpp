@@ -83,12 +83,12 @@ std::uint64_t Query::number(std::string_view name, std::uint64_t otherwise, std:
 }
 
 bool has_credential(std::string_view query) {
-  constexpr std::array<std::string_view, 3> kNames = {"access_token", "token", "password"};
+  constexpr std::array<std::string_view, 3> kCredentials = {"access_token", "token", "password"};
   while (!query.empty()) {
     const std::string_view part = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), part.size() + 1));
     const auto name = decode(part.substr(0, part.find('=')));
-    if (name && std::any_of(kNames.begin(), kNames.end(),
+    if (name && std::any_of(kCredentials.begin(), kCredentials.end(),
                             [&name](std::string_view each) { return same(*name, each); }))
       return true;
   }

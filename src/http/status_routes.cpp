@@ -97,8 +97,11 @@ class StatusWriter {
       };
       tight[each] = {share(lately.denied), share(lately.would_deny), all};
     }
-    std::stable_sort(limits.begin(), limits.end(), [&tight](const auto* a, const auto* b) {
-      return tight.find(a)->second > tight.find(b)->second;
+    // Of two alike the one that the file has first.
+    std::sort(limits.begin(), limits.end(), [&tight](const auto* a, const auto* b) {
+      const auto& left = tight.find(a)->second;
+      const auto& right = tight.find(b)->second;
+      return left != right ? left > right : a < b;
     });
   }
 

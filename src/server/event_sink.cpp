@@ -19,7 +19,7 @@
 namespace weir::inline v0_1::server {
 namespace {
 
-constexpr int kPatience = 5'000;  // ms, for a reader that takes nothing
+constexpr int kReaderPatience = 5'000;  // ms, for a reader that takes nothing
 
 // A descriptor of its own, which is never waited for without end.
 class OpenDescriptor {
@@ -44,7 +44,7 @@ class OpenDescriptor {
         written += static_cast<std::size_t>(n);
       } else if (errno == EAGAIN) {
         pollfd ready{number_, POLLOUT, 0};
-        if (poll(&ready, 1, kPatience) == 0) return "its reader takes nothing";
+        if (poll(&ready, 1, kReaderPatience) == 0) return "its reader takes nothing";
       } else if (errno != EINTR) {
         return last_error();
       }

@@ -7,12 +7,12 @@
 namespace weir::inline v0_1::steering {
 
 void shorten_key(std::string_view key, std::string& into) {
-  constexpr std::size_t kHead = 64;
+  constexpr std::size_t kShownHead = 64;
   if (key.size() <= kLongestShown) {
     into = key;
     return;
   }
-  into = key.substr(0, kHead);
+  into = key.substr(0, kShownHead);
   into += "...sha256:";
   core::append_hex(core::sha256(key), into);
 }

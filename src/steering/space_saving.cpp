@@ -92,8 +92,8 @@ void SpaceSaving::leave(std::uint32_t entry) {
   Entry& its = entries_[entry];
   Bucket& bucket = buckets_[its.bucket_];
   if (its.after_ != entry) {
-    entries_[its.before].after_ = its.after_;
-    entries_[its.after].before_ = its.before_;
+    entries_[its.before_].after_ = its.after_;
+    entries_[its.after_].before_ = its.before_;
     bucket.entry = its.after_;
     return;
   }
@@ -112,7 +112,7 @@ void SpaceSaving::join(std::uint32_t entry, std::uint32_t bucket) {
   }
   its.after_ = first;
   its.before_ = entries_[first].before_;
-  entries_[its.before].after_ = entry;
+  entries_[its.before_].after_ = entry;
   entries_[first].before_ = entry;
 }
 

@@ -57,8 +57,8 @@ std::optional<Usage> UsageBook::find(std::uint64_t hash, std::chrono::nanosecond
 
 // A few buckets of the table at a time, and all of them by and by.
 void UsageBook::clear_away(std::chrono::nanoseconds utc) {
-  constexpr std::size_t kAtOnce = 8;
-  for (std::size_t i = 0; i < std::min(kAtOnce, keys_.bucket_count()) && !keys_.empty(); ++i) {
+  constexpr std::size_t kBucketsAtOnce = 8;
+  for (std::size_t i = 0; i < std::min(kBucketsAtOnce, keys_.bucket_count()) && !keys_.empty(); ++i) {
     looked_ = (looked_ + 1) % keys_.bucket_count();
     std::vector<std::uint64_t> over;
     for (auto each = keys_.begin(looked_); each != keys_.end(looked_); ++each)
