@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 TEST(Packed, what_is_packed_comes_out) {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 constexpr std::array<std::string_view, 2> kKnown = {"limit", "count"};

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 TEST(InTurn, runs_all_of_it_in_order_before_it_ends) {

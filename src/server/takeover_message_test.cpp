@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 TakeoverFacts facts() {

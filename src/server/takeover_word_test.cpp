@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 // Another process', as far as memory goes: mapped a second time.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using Said = DecisionCounts::Said;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using namespace std::chrono_literals;

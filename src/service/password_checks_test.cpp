@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 core::Sha256 number(std::size_t of) { return core::sha256(std::to_string(of)); }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 TEST(Role, is_read_by_the_name_that_it_is_told_by) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using std::chrono::seconds;

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using limits::Steer;

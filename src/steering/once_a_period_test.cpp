@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using std::chrono::seconds;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using limits::Steer;

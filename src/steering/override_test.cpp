@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using limits::Steer;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 TEST(PasswordHash, is_scrypt_as_RFC_7914_has_it) {

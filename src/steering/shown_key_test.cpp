@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 std::string shortened(const std::string& key) {

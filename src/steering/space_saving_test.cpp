@@ -12,7 +12,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 std::uint64_t key_drawn(core::Chance& chance, std::uint64_t least, std::uint64_t most) {

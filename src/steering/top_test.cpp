@@ -13,7 +13,7 @@
 #include "core/chance_test.hpp"
 #include "steering/unit_sample.hpp"
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 std::uint64_t of_top_drawn(core::Chance& chance, std::uint64_t least, std::uint64_t most) {

@@ -12,7 +12,7 @@
 namespace weir::inline v0_1::steering {
 
 struct UnitChange {
-  static constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  static constexpr std::int64_t kMost = std::int64_t{1} << 61;  // two of them are a number still
 
   std::int64_t sum = 0;    // a
   std::int64_t least = 0;  // b

@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 TEST(UnitChange, is_what_its_steps_come_to_wherever_they_are_cut) {

@@ -9,7 +9,7 @@
 #include "core/rule.hpp"
 #include "steering/usage_buffer.hpp"
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using std::chrono::hours;

@@ -14,7 +14,7 @@
 #include "core/rule.hpp"
 #include "core/time_zones_test.hpp"
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using std::chrono::hours;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::steering {
+namespace weir::inline v0_1::steering {
 namespace {
 
 using namespace std::chrono_literals;

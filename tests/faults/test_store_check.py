@@ -180,13 +180,14 @@ class Real(Checks):
 
     def test_the_commands_that_the_docs_list_are_those_that_scripts_call(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-        scripts = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(root, "src/redis/*.lua")))
+        files = [*glob.glob(os.path.join(root, "src/redis/*.lua")), os.path.join(root, "src/server/usage_script.cpp")]
+        scripts = "".join(open(path, encoding="utf-8").read() for path in files)
         called = set(re.findall(r"(?:call|read)\('([A-Z]+)'", scripts))
         self.assertGreater(len(called), 15)
         with open(os.path.join(root, "docs/redis.md"), encoding="utf-8") as page:
-            rows = re.findall(r"^\| (?:checks and resets|a sliding window log|\[reservations\].*?) \| (.*) \|$", page.read(), re.M)
+            rows = re.findall(r"^\| (?:checks and resets|a sliding window log|\[reservations\].*?|\[overrides\].*?) \| (.*) \|$", page.read(), re.M)
         listed = set(re.findall(r"`([A-Z ]+)`", " ".join(rows)))
-        self.assertEqual((len(rows), listed - called, called - listed), (3, {"EVALSHA", "SCRIPT LOAD", "PING"}, set()))
+        self.assertEqual((len(rows), listed - called, called - listed), (4, {"EVAL", "EVALSHA", "SCRIPT LOAD", "PING"}, set()))
 
     def test_tls(self):
         with Folder() as folder:
