@@ -265,7 +265,7 @@ class OneEnvoy(unittest.TestCase):
         self.addCleanup(redis.kill)
         # Half a second, and not the example's 20 ms: a busy machine is not a slow store.
         weir, envoy = self.start(RLS, "--limits", self.limits, "--store", f"redis://127.0.0.1:{port}", "--store-deadline", "60s",
-                                 changes=[("timeout: 0.02s", "timeout: 0.5s")])
+                                 changes=[("timeout: 0.02s", "timeout: 0.5s"), ("max_interval: 0.02s", "max_interval: 0.5s")])
         until(lambda: weir.info()["store_state"] == "ready", "the store decides")
         self.assertEqual([ask(envoy.port, headers=[("X-User-Id", "ann")])[0] for _ in range(4)], [200] * 3 + [429])
         redis.send_signal(signal.SIGSTOP)
