@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/values.hpp"
+#include "core/percent.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -18,24 +19,8 @@ namespace {
       "weir+unix:///PATH");
 }
 
-int hex_digit(char c) {
-  const std::string_view digits = "0123456789abcdef";
-  return static_cast<int>(digits.find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c)));
-}
-
 // What a URL may not have as it is comes with a percent sign.
-std::string decoded(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
-      bytes += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-      i += 2;
-    } else {
-      bytes += text[i];
-    }
-  }
-  return bytes;
-}
+std::string decoded(std::string_view text) { return core::percent_decoded(text).bytes; }
 
 // Takes "USER:PASSWORD@" from the front.
 void take_user(std::string_view& rest, ServerFlags::Named& into) {

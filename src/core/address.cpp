@@ -27,12 +27,6 @@ bool parse_v4(std::string_view text, std::uint8_t* bytes) {
   return at == text.size();
 }
 
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // RFC 4291, 2.2: eight groups, "::" once for one or more that are zero, the last two perhaps as IPv4.
 bool parse_v6(std::string_view text, Bytes& bytes) {
   constexpr std::size_t kNowhere = ~std::size_t{0};

@@ -1,4 +1,4 @@
-// How the engine is set up: what it does with keys that nobody has deleted, and who has copies.
+// How the engine is set up: whether it evicts keys, what it keeps on disk, and whether it has replicas.
 #include <array>
 #include <chrono>
 #include <optional>

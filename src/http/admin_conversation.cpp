@@ -88,13 +88,13 @@ AdminConversation::AdminConversation(service::Service& service, const AdminPages
       peer_(std::move(peer)),
       asks_who_(service.logins.required()),
       most_(most),
-      resume_(resume),
-      door_(service, peer_, most, loop.post, resume) {}
+      door_(service, peer_, most, loop.post, resume),
+      forwarded_(loop.post, resume) {}
 
 std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
   if (waiting()) return 0;
   busy_ = late_ = false;
-  if (const auto forwarded = std::exchange(forwarded_, nullptr)) {
+  if (const auto forwarded = forwarded_.take()) {
     out += forwarded->reply;
     late_ = forwarded->late;
     closing_ = forwarded->closes;
@@ -123,7 +123,8 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   if (may_ask && is_api) {
     has_head_ = !whole;
     if (!whole) return 0;
-    forward(input.substr(0, parser_.consumed()));
+    // Answered by another loop, and then by the next call of feed().
+    api_.forward(std::string(input.substr(0, parser_.consumed())), peer_, most_, forwarded_.begin());
     return parser_.consumed();
   }
   if (may_ask) answer(message, reply);
@@ -164,22 +165,6 @@ bool AdminConversation::judge_page(const Message& message, bool is_api, Reply& r
                           "' may ask only where --admin-name is that name"
                     : "a request with Origin comes from a web page, and this one is not of this listener");
   return false;
-}
-
-// Answered by another loop, and then by the next call of feed().
-void AdminConversation::forward(std::string_view request) {
-  waits_ = true;
-  forwarded_ = std::make_shared<Forwarded>();
-  api_.forward(std::string(request), peer_, most_,
-               [this, post = loop_.post, weak = std::weak_ptr<Forwarded>(forwarded_)](Forwarded answer) {
-                 post([this, weak, answer = std::move(answer)]() mutable {
-                   const auto forwarded = weak.lock();
-                   if (forwarded == nullptr) return;
-                   *forwarded = std::move(answer);
-                   waits_ = false;
-                   resume_();
-                 });
-               });
 }
 
 void AdminConversation::answer(const Message& message, Reply& reply) {

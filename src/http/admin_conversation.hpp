@@ -12,11 +12,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "http/awaited.hpp"
 #include "http/doorkeeper.hpp"
 #include "http/forwards.hpp"
 #include "http/parser.hpp"
@@ -58,7 +58,7 @@ class AdminConversation final : public net::Conversation {
   // What the connections of its loop share.
   struct Loop {
     FieldRoom room{};
-    DeferredAnswer::Post post{};
+    Post post{};
   };
   // `most` is what anybody may on its listener. All that is handed in must outlive this.
   AdminConversation(service::Service& service, const AdminPages& pages, const AdminApi& api, Loop& loop,
@@ -66,8 +66,8 @@ class AdminConversation final : public net::Conversation {
                     steering::Role most = steering::Role::admin);
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
-  bool waiting() const override { return waits_ || door_.waiting(); }
-  bool busy() const override { return busy_ || (!waits_ && forwarded_ != nullptr) || door_.answered(); }
+  bool waiting() const override { return forwarded_.waiting() || door_.waiting(); }
+  bool busy() const override { return busy_ || forwarded_.answered() || door_.answered(); }
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
@@ -79,7 +79,6 @@ class AdminConversation final : public net::Conversation {
  private:
   void answer(const Message& message, Reply& reply);
   bool judge_page(const Message& message, bool is_api, Reply& reply) const;
-  void forward(std::string_view request);
   void write(const Reply& reply, const Framing& framing, std::string& out);
 
   const AdminPages& pages_;
@@ -88,10 +87,8 @@ class AdminConversation final : public net::Conversation {
   net::Peer peer_;
   const bool asks_who_;
   const steering::Role most_;
-  const std::function<void()> resume_;
   Doorkeeper door_;
-  std::shared_ptr<Forwarded> forwarded_;  // asked for, and answered unless it waits
-  bool waits_ = false;
+  Awaited<Forwarded> forwarded_;
   bool has_head_ = false;  // of a request that is to be forwarded when it is whole
   RequestParser parser_;
   bool has_asked_ = false;

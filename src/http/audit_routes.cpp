@@ -16,9 +16,10 @@ using simdjson::dom::object;
 
 std::optional<steering::OperatorChange> change_of_reset(const Message& message, Exchange& exchange) {
   steering::OperatorChange change{.by = *exchange.actor, .verb = "RESET"};
+  simdjson::dom::element root;
   object asked;
-  if (exchange.loop.json->parser.parse(message.body.data(), message.body.size()).get(asked) !=
-      simdjson::SUCCESS)
+  Faults faults;  // told when it runs
+  if (!parse_body(message.body, *exchange.loop.json, root, faults) || root.get(asked) != simdjson::SUCCESS)
     return std::nullopt;
   std::string_view limit;
   if (asked["limit"].get(limit) == simdjson::SUCCESS) change.limit = limit;

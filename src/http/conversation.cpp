@@ -46,8 +46,8 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   if (waiting()) return 0;
   late_ = busy_ = false;
   if (exchange_) {
-    if (deferred_.answered()) {
-      deferred_.write(exchange_->reply);
+    if (const auto write_answer = deferred_.take()) {
+      (*write_answer)(exchange_->reply);
       if (recorded_) {
         run_recorded(*exchange_, when);
         if (!settle(*exchange_)) return 0;
@@ -144,9 +144,7 @@ bool Conversation::records_first(const Message& message, const Handler& route, E
 
 void Conversation::run_recorded(Exchange& exchange, net::Arrival when) {
   const std::unique_ptr<Recorded> recorded = std::move(recorded_);
-  if (!recorded->written)
-    return write_problem(exchange.reply, 503,
-                         "not written: the audit file cannot be written; nothing has changed");
+  if (!recorded->written) return write_problem(exchange.reply, 503, steering::kNotWritten);
   asking_.begin({when.arrived, when.now});
   Message message;
   message.method = "POST";

@@ -46,14 +46,13 @@ std::string verb_of(std::string_view path) {
 
 }  // namespace
 
-Doorkeeper::Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most,
-                       DeferredAnswer::Post post, std::function<void()> resume)
+Doorkeeper::Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most, Post post,
+                       std::function<void()> resume)
     : service_(service),
       peer_(peer),
       most_(most),
-      post_(std::move(post)),
-      resume_(std::move(resume)),
-      actor_{.address = peer.address, .protocol = "http"} {
+      actor_{.address = peer.address, .protocol = "http"},
+      compared_(std::move(post), std::move(resume)) {
   take(service.logins.at_first(peer.certificate, true));
 }
 
@@ -68,7 +67,7 @@ Doorkeeper::Verdict Doorkeeper::judge(const Message& head, Reply& reply) {
     take(service_.logins.at_first({}, true));
     return Verdict::in;
   }
-  if (const auto told = std::exchange(told_, std::nullopt)) return judge(*told, reply);
+  if (const auto told = compared_.take()) return judge(*told, reply);
   const auto shown = shown_by(head);
   if (!shown) {
     take(head.find("Authorization") == nullptr ? service_.logins.at_first(peer_.certificate, true)
@@ -76,8 +75,8 @@ Doorkeeper::Verdict Doorkeeper::judge(const Message& head, Reply& reply) {
     return actor_.role == steering::Role::none ? refuse("missing credentials", reply) : Verdict::in;
   }
   if (const auto told = service_.logins.judge(*shown)) return judge(*told, reply);
-  if (!post_) return refuse("no password can be compared here", reply);
-  begin(*shown);
+  if (!compared_.possible()) return refuse("no password can be compared here", reply);
+  service_.logins.check(*shown, compared_.begin());
   return Verdict::waits;
 }
 
@@ -101,18 +100,6 @@ std::optional<Doorkeeper::Logins::Shown> Doorkeeper::shown_by(const Message& hea
                        .secret = pair->substr(colon + 1),
                        .address = peer_.address,
                        .known = known_};
-}
-
-void Doorkeeper::begin(const Logins::Shown& shown) {
-  waits_ = true;
-  service_.logins.check(shown, [this, post = post_, alive = std::weak_ptr<int>(alive_)](Logins::Ruling told) {
-    post([this, alive, told = std::move(told)] {
-      if (alive.expired()) return;
-      told_ = told;
-      waits_ = false;
-      resume_();
-    });
-  });
 }
 
 Doorkeeper::Verdict Doorkeeper::judge(const Logins::Ruling& told, Reply& reply) {

@@ -9,11 +9,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string_view>
 
-#include "http/deferred_answer.hpp"
+#include "http/awaited.hpp"
 #include "http/message.hpp"
 #include "http/writer.hpp"
 #include "net/clients.hpp"
@@ -33,7 +32,7 @@ class Doorkeeper {
 
   // `peer` must outlive this; `most` is what anybody may on this listener. `post` is the loop's; `resume` is
   // called when what judge() waited for has come.
-  Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most, DeferredAnswer::Post post,
+  Doorkeeper(service::Service& service, const net::Peer& peer, steering::Role most, Post post,
              std::function<void()> resume);
 
   // Who sent it. Where they are refused the reply says so.
@@ -52,8 +51,8 @@ class Doorkeeper {
   steering::Role most() const { return most_; }
   void narrow(steering::Role most) { most_ = most; }
 
-  bool waiting() const { return waits_; }
-  bool answered() const { return told_.has_value(); }
+  bool waiting() const { return compared_.waiting(); }
+  bool answered() const { return compared_.answered(); }
 
  private:
   using Logins = service::Logins;
@@ -62,19 +61,14 @@ class Doorkeeper {
   Verdict judge(const Logins::Ruling& told, Reply& reply);
   Verdict refuse(std::string_view why, Reply& reply) const;
   void take(const service::Login& login);
-  void begin(const Logins::Shown& shown);
 
   service::Service& service_;
   const net::Peer& peer_;
   steering::Role most_;
-  const DeferredAnswer::Post post_;
-  const std::function<void()> resume_;
   steering::Actor actor_;
-  bool capped_ = false;  // they have another role elsewhere
-  bool known_ = false;   // the connection has shown right credentials
-  bool waits_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::optional<Logins::Ruling> told_;  // of the request that is judged again
+  bool capped_ = false;               // they have another role elsewhere
+  bool known_ = false;                // the connection has shown right credentials
+  Awaited<Logins::Ruling> compared_;  // of the request that is judged again
 };
 
 }  // namespace weir::http

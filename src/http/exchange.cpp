@@ -6,7 +6,7 @@
 namespace weir::inline v0_1::http {
 
 HttpLoop::HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring,
-                   DeferredAnswer::Post from)
+                   Post from)
     : post(std::move(from)),
       asker(service, store, acquiring),
       json(std::make_unique<Json>()),

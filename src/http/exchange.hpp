@@ -41,7 +41,7 @@ class HttpLoop {
   // `post` calls what it is given in a later turn of the loop, whichever thread calls it; empty: nothing can
   // be answered later but by the store.
   HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
-           DeferredAnswer::Post post = {});
+           Post post = {});
   ~HttpLoop();
   HttpLoop(const HttpLoop&) = delete;
   HttpLoop& operator=(const HttpLoop&) = delete;
@@ -53,7 +53,7 @@ class HttpLoop {
   // Now, as the field Date says it.
   std::string_view date();
 
-  const DeferredAnswer::Post post;
+  const Post post;
   service::Asker asker;
   FieldRoom fields{};
   struct Json;  // json.hpp

@@ -3,37 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "core/number.hpp"
+#include "core/percent.hpp"
 #include "core/printable.hpp"
 #include "http/message.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // As forms are: a plus is a blank. Nothing: a percent sign stands without its two digits.
 std::optional<std::string> decode(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      bytes += ' ';
-    } else if (text[i] != '%') {
-      bytes += text[i];
-    } else {
-      if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0)
-        return std::nullopt;
-      bytes += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-      i += 2;
-    }
-  }
-  return bytes;
+  std::string form(text);
+  std::replace(form.begin(), form.end(), '+', ' ');
+  core::PercentDecoded decoded = core::percent_decoded(form);
+  return decoded.is_whole ? std::optional(std::move(decoded.bytes)) : std::nullopt;
 }
 
 std::string shown(std::string_view text) { return "'" + core::printable(text.substr(0, 32)) + "'"; }

@@ -165,8 +165,6 @@ void run_lastsave(RunningCommand& call);
 void run_bgsave(RunningCommand& call);
 // time_commands.cpp
 void run_weir_time(RunningCommand& call);
-constexpr std::string_view kNotWritten =
-    "ERR not written: the audit file cannot be written; nothing has changed";
 // audit_command.cpp
 // What the command is about to change, where an audit has to say so.
 std::optional<steering::OperatorChange> change_of(const Command& command, const RunningCommand& call);

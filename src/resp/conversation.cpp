@@ -168,7 +168,8 @@ void Conversation::queue(const Command& command, std::string_view bytes, Running
 // A decision comes here when it could not be gathered.
 void Conversation::run(const Command& command, RunningCommand& call) {
   if (command.ask != nullptr) return pipeline_.answer(call.reply());
-  if (std::exchange(written_, Written::no) == Written::refused) return call.fail(kNotWritten);
+  if (std::exchange(written_, Written::no) == Written::refused)
+    return call.fail("ERR " + std::string(steering::kNotWritten));
   const std::chrono::nanoseconds began = service_.now();
   command.run(call);
   slow_ = slow_ || call.slow;

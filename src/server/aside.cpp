@@ -4,36 +4,28 @@
 
 namespace weir::inline v0_1::server {
 
-Aside::~Aside() {
-  end();
-  thread_.join();
-}
+Aside::~Aside() { forget(); }
 
-void Aside::end() {
+void Aside::forget() {
   const detail::Held lock(mutex_);
-  ends_ = true;
-  changed_.notify_one();
+  next_ = nullptr;
 }
 
 void Aside::run(std::function<void()> work) {
   {
     const detail::Held lock(mutex_);
-    next_ = std::move(work);
+    if (std::exchange(next_, std::move(work))) return;  // that one's turn is this one's
   }
-  changed_.notify_one();
+  thread_.run([this] { run_next(); });
 }
 
-void Aside::loop() {
-  while (true) {
-    std::function<void()> work;
-    {
-      const detail::Held lock(mutex_);
-      while (!ends_ && !next_) changed_.wait(mutex_);
-      if (ends_) return;
-      work = std::exchange(next_, nullptr);
-    }
-    work();
+void Aside::run_next() {
+  std::function<void()> work;
+  {
+    const detail::Held lock(mutex_);
+    work = std::exchange(next_, nullptr);
   }
+  if (work) work();
 }
 
 }  // namespace weir::server

@@ -1,18 +1,18 @@
 // A thread for what may wait for a disk, and so runs on no event loop: reading certificates at SIGHUP.
 //
-// Any thread; what is run belongs to the thread of this.
+// Any thread; what is run belongs to the thread of this. Not for: what all has to happen (in_turn.hpp).
 #pragma once
 
 #include <functional>
-#include <thread>
 
+#include "server/in_turn.hpp"
 #include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
 class Aside {
  public:
-  Aside() : thread_([this] { loop(); }) {}
+  Aside() = default;
   // Waits for what is being run; what has not begun is forgotten.
   ~Aside();
   Aside(const Aside&) = delete;
@@ -22,14 +22,12 @@ class Aside {
   void run(std::function<void()> work);
 
  private:
-  void end();
-  void loop();
+  void forget();
+  void run_next();
 
   detail::Mutex mutex_;
-  detail::Signal changed_;
   std::function<void()> next_ WEIR_GUARDED_BY(mutex_);
-  bool ends_ WEIR_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  InTurn thread_;  // it ends first
 };
 
 }  // namespace weir::server

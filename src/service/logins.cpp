@@ -111,7 +111,8 @@ std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
   return std::nullopt;
 }
 
-// Null: nobody, or one who has none, or whose time is over; what takes as long is compared then.
+// Null: there is no such user, or they have no password, or their time is over. A decoy is compared then,
+// which takes as long.
 const User* Logins::password_user(const Users& users, const Shown& shown) const {
   const User* const user = users.by_name(shown.user ? *shown.user : kDefaultUser);
   return user != nullptr && user->hash && !user->ended(wall_clock_()) ? user : nullptr;

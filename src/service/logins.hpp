@@ -54,8 +54,8 @@ class Logins {
   // Nothing more is compared, and nobody is told any more.
   void stop() { checks_.reset(); }
 
-  // Over HTTP somebody may nothing who has shown nothing. Over RESP that needs no more than
-  // takes_passwords().
+  // Over HTTP, a client that has shown nothing may do nothing. Over RESP that is so with takes_passwords()
+  // alone.
   bool required() const { return takes_passwords() || token_.required(); }
   bool takes_passwords() const { return password_.required() || users_ != nullptr; }
   bool takes_tokens() const { return token_.required() || users_ != nullptr; }

@@ -71,14 +71,12 @@ void LoopCounting::count(const Question& question, const limits::Set* set, bool 
   if (question.by_file) {
     count_file(question, *set, allowed, sample, now);
   } else if (top_) {
-    count_inline(question, allowed, sample, now);
+    count_inline(*top_, question, allowed, sample, now);
   }
 }
 
-void LoopCounting::count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
-                                std::chrono::nanoseconds now) {
-  auto* const top = top_ ? &*top_ : nullptr;
-  if (top == nullptr) return;
+void LoopCounting::count_inline(steering::TopKeys& top, const Question& question, bool allowed,
+                                steering::UnitSample& sample, std::chrono::nanoseconds now) {
   for (const store::Check& check : question.checks) {
     const auto name = [&check](steering::SpaceSaving::Entry& entry) {
       if (entry.limit != kInline) entry.limit = kInline;
@@ -87,9 +85,9 @@ void LoopCounting::count_inline(const Question& question, bool allowed, steering
     if (check.decision.allowed() && (!allowed || sample.misses(check.cost.units))) continue;
     const std::uint64_t hash = has_hashes_ ? check.hash : all_.hash_of(0, check.key);
     if (check.decision.allowed()) {
-      top->charge(hash, sample.take(check.cost.units), now, name);
+      top.charge(hash, sample.take(check.cost.units), now, name);
     } else {
-      top->deny(hash, now, name);
+      top.deny(hash, now, name);
     }
   }
 }
@@ -97,7 +95,7 @@ void LoopCounting::count_inline(const Question& question, bool allowed, steering
 void LoopCounting::count_file(const Question& question, const limits::Set& set, bool allowed,
                               steering::UnitSample& sample, std::chrono::nanoseconds now) {
   for_each_limit(question.more->matched, question.checks, [&](const LimitGroup& group) {
-    if (top_) count_top(question, set, group, allowed, sample, now);
+    if (top_) count_top(*top_, question, set, group, allowed, sample, now);
     const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
     // What was charged whatever there was room for has been booked (count_change).
     if (!allowed || !limit.said->track || question.verb == store::Verb::charge) return;
@@ -144,11 +142,10 @@ void LoopCounting::tell_event(const Question& question, const limits::Set& set, 
   service_.tell(event);
 }
 
-void LoopCounting::count_top(const Question& question, const limits::Set& set, const LimitGroup& group,
-                             bool allowed, steering::UnitSample& sample, std::chrono::nanoseconds now) {
+void LoopCounting::count_top(steering::TopKeys& top, const Question& question, const limits::Set& set,
+                             const LimitGroup& group, bool allowed, steering::UnitSample& sample,
+                             std::chrono::nanoseconds now) {
   if (!group.denies && (!allowed || sample.misses(units_of(*group.first)))) return;
-  auto* const top = top_ ? &*top_ : nullptr;
-  if (top == nullptr) return;
   const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
   const std::string_view key = group.first->key;
   const auto name = [&](steering::SpaceSaving::Entry& entry) {
@@ -157,9 +154,9 @@ void LoopCounting::count_top(const Question& question, const limits::Set& set, c
   };
   const std::uint64_t hash = all_.hash_of(limit.shown_as, key);
   if (group.denies) {
-    top->deny(hash, now, name);
+    top.deny(hash, now, name);
   } else {
-    top->charge(hash, sample.take(units_of(*group.first)), now, name);
+    top.charge(hash, sample.take(units_of(*group.first)), now, name);
   }
 }
 

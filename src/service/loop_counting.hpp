@@ -49,12 +49,13 @@ class LoopCounting {
   template <class Each>
   static void for_each_limit(const limits::Matched& matched, std::span<const store::Check> checks,
                              const Each& each);
-  void count_inline(const Question& question, bool allowed, steering::UnitSample& sample,
-                    std::chrono::nanoseconds now);
+  void count_inline(steering::TopKeys& top, const Question& question, bool allowed,
+                    steering::UnitSample& sample, std::chrono::nanoseconds now);
   void count_file(const Question& question, const limits::Set& set, bool allowed,
                   steering::UnitSample& sample, std::chrono::nanoseconds now);
-  void count_top(const Question& question, const limits::Set& set, const LimitGroup& group, bool allowed,
-                 steering::UnitSample& sample, std::chrono::nanoseconds now);
+  void count_top(steering::TopKeys& top, const Question& question, const limits::Set& set,
+                 const LimitGroup& group, bool allowed, steering::UnitSample& sample,
+                 std::chrono::nanoseconds now);
   void use(const limits::Set::CompiledLimit& limit, std::string_view key, steering::UsagePlace place,
            std::int64_t units);
   steering::UsagePlace place_of(const store::Check& check) const;

@@ -278,8 +278,7 @@ std::optional<NotSteered> Overrides::end(const Ptr& which, std::string verb, con
 // First the audit has it, then where overrides lie, and then it is in force: half of it is never.
 std::optional<NotSteered> Overrides::write(steering::OperatorChange change, const OperatorOverride* made,
                                            const Compiled& compiled, const std::vector<Ptr>& ended) {
-  if (!is_recorded(change))
-    return NotSteered{Why::unaudited, "not written: the audit file cannot be written; nothing has changed"};
+  if (!is_recorded(change)) return NotSteered{Why::unaudited, std::string(steering::kNotWritten)};
   if (auto why = keeper_->keep(book_unchanging(), made, ended)) {
     change.reason = "not stored";
     is_recorded(change);

@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "steering/actor.hpp"
 
 namespace weir::inline v0_1::steering {
+
+// Why a change was refused that the audit has to have first.
+constexpr std::string_view kNotWritten = "not written: the audit file cannot be written; nothing has changed";
 
 struct OperatorChange {
   Actor by;

@@ -145,6 +145,17 @@ class Server:
     def client(self, **options):
         return Client(self.port, **options)
 
+    def post(self, path, body):
+        """The status and the body of an answer, by the second of its ports."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.ports[1]}{path}", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
     def info(self):
         with self.client() as client:
             text = client.ask("INFO").decode()
@@ -253,14 +264,7 @@ class OneServerWithLimits(OneServer):
 
     def post(self, path, body):
         """The status and the body of an answer, by the second of the server's ports."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}{path}", json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
+        return self.server.post(path, body)
 
 
 class Error(str):

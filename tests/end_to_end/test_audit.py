@@ -42,17 +42,6 @@ class TestAudit(unittest.TestCase):
         flags = (*flags, "--audit", self.path) if audit else flags
         return Server("--limits", self.limits, "--http", "127.0.0.1:0", "--threads", "2", *flags, **options)
 
-    @staticmethod
-    def post(server, path, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{server.ports[1]}{path}", json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.load(reply)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
-
     def verify(self, *files, code=0, flags=()):
         done = weir("audit", "verify", *flags, *(files or (self.path,)))
         self.assertEqual((done[0], done[2]), (code, ""), done[1])
@@ -69,11 +58,11 @@ class TestAudit(unittest.TestCase):
                               "limit": "user", "when": {"user": "42"}})
             client.ask("DEL", "a", "b")
             self.assertEqual((lines_of(self.path)[-1]["verb"], len(lines_of(self.path))), ("DEL", 3))
-            self.assertEqual(self.post(server, "/v1/reset", {"attributes": {"user": "42"}}), (200, {"reset": 1}))
+            self.assertEqual(server.post("/v1/reset", {"attributes": {"user": "42"}}), (200, {"reset": 1}))
             line = lines_of(self.path)[-1]
             self.assertEqual((line["protocol"], line["verb"], line["when"]), ("http", "RESET", {"user": "42"}))
             for body in ({}, {"limit": "none", "attributes": {"user": "1"}}, {"keys": ["a"]}):
-                self.assertEqual(self.post(server, "/v1/reset", body)[0], 400)
+                self.assertEqual(server.post("/v1/reset", body)[0], 400)
             # What is refused changes nothing, and what is asked neither.
             for words in (["WEIR.RESET", "AS", "LIMIT", "none", "user=1"], ["WEIR.RESET", "AS", "user"],
                           ["WEIR.CONFIG", "GET"], ["WEIR.CHECK", "user=1"], ["SHUTDOWN", "NOW", "X"]):
@@ -168,7 +157,7 @@ class TestAudit(unittest.TestCase):
                     for i in range(4):
                         client.ask("WEIR.CHECK", f"user={i}")
                         answers.append(client.ask("WEIR.RESET", "AS", f"user={i}"))
-                    posted = self.post(server, "/v1/reset", {"key": "a"})
+                    posted = server.post("/v1/reset", {"key": "a"})
                     if flags:
                         self.assertEqual(answers, [1] + 3 * [Error("ERR " + NOT_WRITTEN)])
                         self.assertEqual((posted[0], posted[1]["detail"]), (503, NOT_WRITTEN))
