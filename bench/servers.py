@@ -16,7 +16,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build" / "dev"))
+BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build" / "release"))
 START_SECONDS = 20
 
 

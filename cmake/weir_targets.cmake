@@ -6,7 +6,8 @@ target_compile_features(weir_flags INTERFACE cxx_std_20)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(weir_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor)
   # GCC 12 takes std::string's operator+ for overlapping copies when it inlines enough (its bug 105651).
-  target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  # And it takes a string in a moved aggregate for uninitialised where it inlines; clang, its analyzer and sanitizers watch that.
+  target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   # What a lock guards is touched only under it (include/weir/lock.hpp).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 endif()
@@ -26,10 +27,18 @@ function(weir_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 endfunction()
 
-# weir_folder(NAME SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
+# weir_cold(TARGET): no request passes through it, so it is compiled in two thirds of the time.
+function(weir_cold target)
+  target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<CONFIG:RelWithDebInfo>>:-O1>)
+endfunction()
+
+# weir_folder(NAME [COLD] SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
 function(weir_folder name)
-  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "SOURCES;TESTS;LINK" ${ARGN})
   add_library(weir_${name} STATIC ${arg_SOURCES})
+  if(arg_COLD)
+    weir_cold(weir_${name})
+  endif()
   weir_unity(weir_${name})
   set_property(GLOBAL APPEND PROPERTY WEIR_FOLDERS weir_${name})
   target_include_directories(weir_${name} PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>

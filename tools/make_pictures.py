@@ -2,7 +2,7 @@
 """Makes the pictures of docs/pictures by running `weir replay` and `weir suggest` on examples/replay/access.log, and
 `weir serve` for four minutes.
 
-    ./dev test && tools/make_pictures.py [reports|admin]   WEIR is the program, build/dev/src/cli/weir unless it is set
+    ./dev test && tools/make_pictures.py [reports|admin]   WEIR_PROGRAM is the program, build/dev/src/cli/weir unless it is set
 
 Each is a screenshot of a report, of a part of one, or of the page for operators, in a headless Chromium.
 """
@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT / "tests" / "report"), str(ROOT / "tests" / "end_to_end
 import browser  # noqa: E402
 import server  # noqa: E402
 
-WEIR = os.environ.get("WEIR", str(ROOT / "build/dev/src/cli/weir"))
+WEIR = os.environ.get("WEIR_PROGRAM", str(ROOT / "build/dev/src/cli/weir"))
 LOG = "examples/replay/access.log"
 REPLAYED = ["60/min", "100/min", "5/min burst 60", "7/s"]
 ALGORITHMS = ["gcra", "fixed_window align=clock", "sliding_window_log", "sliding_window_counter"]

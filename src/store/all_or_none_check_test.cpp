@@ -12,7 +12,7 @@
 #include "core/chance_test.hpp"
 #include "core/siphash.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::all_or_none_check_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -268,4 +268,4 @@ TEST(AllOrNoneCheck, a_growing_table_needs_one_more_round_for_each_split) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::all_or_none_check_test

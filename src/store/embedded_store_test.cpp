@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::embedded_store_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -200,4 +200,4 @@ TEST(EmbeddedStore, what_it_cannot_do_is_a_fault_and_charges_nothing) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::embedded_store_test

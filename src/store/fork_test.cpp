@@ -10,7 +10,7 @@
 #include "store/bucket.hpp"
 #include "store/spin.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::fork_test {
 namespace {
 
 constexpr const char* kWhy =
@@ -54,4 +54,4 @@ TEST(Fork, a_lock_that_nobody_can_give_back_ends_the_child) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::fork_test

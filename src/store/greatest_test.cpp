@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::greatest_test {
 namespace {
 
 Greatest furthest(std::uint64_t n, const std::vector<std::uint64_t>& numbers) {
@@ -66,4 +66,4 @@ TEST(Greatest, a_reading_that_fails_is_told) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::greatest_test

@@ -9,7 +9,7 @@
 #include "core/chance_test.hpp"
 #include "store/all_or_none_check.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::in_place_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -106,4 +106,4 @@ TEST(InPlace, a_bucket_that_another_thread_holds_is_not_waited_for_while_others_
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::in_place_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::log_table_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -166,4 +166,4 @@ TEST(LogTable, too_little_memory_is_an_error) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::log_table_test

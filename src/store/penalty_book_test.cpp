@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::penalty_book_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,4 +81,4 @@ TEST(PenaltyBook, a_copy_has_those_that_count_and_is_kept_elsewhere) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::penalty_book_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::reservation_id_test {
 namespace {
 
 TEST(ReservationId, is_read_as_it_was_written) {
@@ -37,4 +37,4 @@ TEST(ReservationId, differs_from_all_others_and_by_its_secret) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::reservation_id_test

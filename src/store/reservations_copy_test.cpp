@@ -11,7 +11,7 @@
 #include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::reservations_copy_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -298,4 +298,4 @@ TEST(ReservationsCopy, has_the_slots_of_all_holds_but_bound_ones) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::reservations_copy_test

@@ -7,7 +7,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::reservations_holds_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -76,4 +76,4 @@ TEST(ReservationsHolds, says_whose_it_is_and_after_a_restart_no_more) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::reservations_holds_test

@@ -7,7 +7,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::reservations_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -697,4 +697,4 @@ TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::reservations_test

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::segments_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -69,4 +69,4 @@ TEST_F(RoomForTwoKeys, is_made_at_once_for_one) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::segments_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::settlement_test {
 namespace {
 
 // What each of them cost, or why nothing is settled.
@@ -41,4 +41,4 @@ TEST(Settlement, refuses_what_cannot_be_meant) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::settlement_test

@@ -10,7 +10,7 @@
 
 #include <sys/wait.h>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::snapshot_lock_test {
 namespace {
 
 class SnapshotLocks : public testing::Test {
@@ -71,4 +71,4 @@ TEST_F(SnapshotLocks, a_folder_that_is_not_there_is_said) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::snapshot_lock_test

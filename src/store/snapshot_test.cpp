@@ -20,7 +20,7 @@
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::snapshot_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -412,4 +412,4 @@ TEST_F(Snapshot, a_directory_that_is_not_there_is_said) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::snapshot_test

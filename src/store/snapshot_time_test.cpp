@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::snapshot_time_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -74,4 +74,4 @@ TEST(SnapshotTime, this_boot_has_a_name_and_its_clocks_go) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::snapshot_time_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::sorted_chunks_test {
 namespace {
 
 using Chunks = SortedChunks<std::uint64_t>;
@@ -63,4 +63,4 @@ TEST(SortedChunks, are_a_set) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::sorted_chunks_test

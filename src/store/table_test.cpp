@@ -11,7 +11,7 @@
 
 #include "store/together_test.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::table_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -500,4 +500,4 @@ TEST(Table, a_raised_debt_that_finds_no_room_is_left_out) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::table_test

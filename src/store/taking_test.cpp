@@ -11,7 +11,7 @@
 #include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::taking_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -215,4 +215,4 @@ TEST(Taking, without_room_for_a_key_it_is_denied_whole) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::taking_test

@@ -11,7 +11,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1::waiting {
+namespace weir::inline v0_1::waiting::acquiring_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -538,4 +538,4 @@ TEST(AcquiringStore, one_whose_turn_comes_while_it_is_judged_has_it) {
 }
 
 }  // namespace
-}  // namespace weir::waiting
+}  // namespace weir::waiting::acquiring_store_test

@@ -12,7 +12,7 @@
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::inline v0_1::waiting {
+namespace weir::inline v0_1::waiting::classes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -507,4 +507,4 @@ TEST(Classes, bulk_saturates_and_critical_waits_for_nothing) {
 }
 
 }  // namespace
-}  // namespace weir::waiting
+}  // namespace weir::waiting::classes_test

@@ -15,7 +15,7 @@
 #include "core/gcra.hpp"
 #include "store/table.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::agreement_test {
 namespace {
 
 using oracle::TokenBucket;
@@ -211,4 +211,4 @@ TEST(Agreement, the_table_agrees_on_many_keys) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::agreement_test

@@ -14,7 +14,7 @@
 #include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::algorithms_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -327,4 +327,4 @@ INSTANTIATE_TEST_SUITE_P(Every, Conformance,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::algorithms_test

@@ -16,7 +16,7 @@
 #include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::calls_test {
 namespace {
 
 using oracle::Calls;
@@ -465,4 +465,4 @@ TEST(CallsAgreement, it_is_so_with_pauses_and_penalties) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calls_test

@@ -15,7 +15,7 @@
 #include "core/gcra.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::class_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -350,4 +350,4 @@ TEST(ShadowPromise, a_shadow_check_changes_no_answer_of_the_others) {
 TEST(ShadowPromise, one_that_is_enforced_is_found_out) { EXPECT_GT(decided_otherwise(true), 20); }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::class_promise_test

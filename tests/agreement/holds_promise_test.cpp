@@ -14,7 +14,7 @@
 #include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::holds_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -261,4 +261,4 @@ TEST(HoldsPromise, quotas_that_change_while_something_is_held) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::holds_promise_test

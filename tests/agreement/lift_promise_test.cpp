@@ -11,7 +11,7 @@
 #include "agreement/reserving.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::lift_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -295,4 +295,4 @@ TEST(LiftPromise, what_all_wait_for_together_is_as_if_each_came_at_its_moment) {
 TEST(LiftPromise, a_limit_that_others_meet_alone_is_found_out) { EXPECT_GT(differences(true).found, 20); }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::lift_promise_test

@@ -13,7 +13,7 @@
 #include "weir/limits.hpp"
 #include "weir/redis.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::limits_store_test {
 namespace {
 
 constexpr std::string_view kFile = R"(
@@ -136,4 +136,4 @@ TEST(LimitsStore, decides_alike_in_a_real_redis) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::limits_store_test

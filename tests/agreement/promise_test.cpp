@@ -17,7 +17,7 @@
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -253,4 +253,4 @@ TEST(Promise, any_interleaving_of_threads_on_one_key) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::promise_test

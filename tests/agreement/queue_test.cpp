@@ -10,7 +10,7 @@
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::queue_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -150,4 +150,4 @@ TEST(Queue, a_wait_for_one_limit_does_not_lock_another) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::queue_test

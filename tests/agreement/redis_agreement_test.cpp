@@ -30,7 +30,7 @@
 #include "store/taking.hpp"
 #include "store/together_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::redis_agreement_test {
 namespace {
 
 using redis::ScriptCheck;
@@ -1126,4 +1126,4 @@ TEST_F(RedisAgreement, in_resp3_the_answers_are_the_same) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::redis_agreement_test

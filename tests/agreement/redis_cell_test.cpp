@@ -17,7 +17,7 @@
 #include "redis/wire_test.hpp"
 #include "weir/redis.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::redis_cell_test {
 namespace {
 
 using redis::ScriptCheck;
@@ -440,4 +440,4 @@ TEST_F(BesideRedisCell, the_public_store_shares_leases_merges_and_resets_in_it) 
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::redis_cell_test

@@ -10,7 +10,7 @@
 
 #include "conformance/redis_world.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::redis_knowledge_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -245,4 +245,4 @@ TEST_F(RedisKnowledge, without_a_step_nothing_that_is_owed_is_cut) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::redis_knowledge_test

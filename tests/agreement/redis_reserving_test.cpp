@@ -19,7 +19,7 @@
 #include "redis/reserve_script.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::redis_reserving_test {
 namespace {
 
 using namespace questions;
@@ -533,4 +533,4 @@ TEST_F(RedisReserving, a_check_gives_nothing_back_while_a_reservation_of_its_key
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::redis_reserving_test

@@ -22,7 +22,7 @@
 #include "weir/asio.hpp"
 #include "weir/redis.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::redis_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -647,4 +647,4 @@ TEST_F(WithCluster, several_limits_whose_slot_is_being_moved) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::redis_store_test

@@ -14,7 +14,7 @@
 #include "sim/replay.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::replay_serve_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -96,4 +96,4 @@ TEST(ReplayAndServe, decide_alike) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::replay_serve_test

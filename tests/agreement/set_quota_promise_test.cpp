@@ -17,7 +17,7 @@
 #include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::set_quota_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -243,4 +243,4 @@ TEST(SetQuotaPromise, of_a_limiter_that_takes_old_debts_for_new_ones_is_broken) 
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::set_quota_promise_test

@@ -11,7 +11,7 @@
 #include "store/embedded_store.hpp"
 #include "store/table.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::sixteen_rows_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -98,4 +98,4 @@ TEST(SixteenRows, through_the_wire) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sixteen_rows_test

@@ -9,7 +9,7 @@
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::timetable_test {
 namespace {
 
 using oracle::Timetable;
@@ -211,4 +211,4 @@ TEST(WaitingPromise, giving_back_all_but_what_was_handed_out_after_it_is_found_o
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::timetable_test

@@ -11,7 +11,7 @@
 #include "agreement/timetable.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::waiting_agreement_test {
 namespace {
 
 using oracle::Timetable;
@@ -272,4 +272,4 @@ TEST(WaitingAgreement, long_random_traces) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::waiting_agreement_test

@@ -14,7 +14,7 @@
 #include "agreement/subject.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::waiting_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -254,4 +254,4 @@ TEST(WaitingPromise, at_the_moments_of_acting_no_span_holds_more_whatever_happen
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::waiting_promise_test

@@ -8,7 +8,7 @@
 
 #include "agreement/subject.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::window_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -151,4 +151,4 @@ TEST(WindowPromise, traces_that_reach_it) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::window_promise_test

@@ -26,7 +26,7 @@ def environment():
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false", "WEIR_PYTHON": sys.executable}
     for name in ("WEIR_URL", "WEIR_LOCAL", "WEIR_PASSWORD"):
         env.pop(name, None)
-    env["WEIR_PROGRAM"] = os.environ.get("WEIR", os.path.join(ROOT, "build/dev/src/cli/weir"))
+    env["WEIR_PROGRAM"] = os.environ.get("WEIR_PROGRAM", os.path.join(ROOT, "build/dev/src/cli/weir"))
     build = os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev"))
     env.setdefault("GOCACHE", os.path.join(build, "go-cache"))
     return env

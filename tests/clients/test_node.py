@@ -65,4 +65,4 @@ class TestNodeClients(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

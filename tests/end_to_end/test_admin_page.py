@@ -381,4 +381,4 @@ class TestWithUsers(PageTest):
 
 
 if __name__ == "__main__":
-    run(280)
+    run()

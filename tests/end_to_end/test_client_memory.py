@@ -281,4 +281,4 @@ class TestOrdinaryUse(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(longest=200)
+    run()

@@ -200,4 +200,4 @@ class Forgery(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

@@ -465,4 +465,4 @@ gateways:
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

@@ -245,4 +245,4 @@ class Libraries(Clients):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

@@ -430,4 +430,4 @@ class Addresses(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run_at_once(200)
+    run_at_once()

@@ -770,4 +770,4 @@ class TestFiles(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run_at_once(200)
+    run_at_once()

@@ -151,4 +151,4 @@ class Production(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

@@ -273,4 +273,4 @@ class OtherForms(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

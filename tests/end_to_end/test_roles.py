@@ -606,4 +606,4 @@ class TestMany(Changing):
 
 
 if __name__ == "__main__":
-    run(280)
+    run()

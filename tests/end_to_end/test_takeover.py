@@ -739,4 +739,4 @@ class Adopted:
 
 
 if __name__ == "__main__":
-    run_at_once(longest=280)
+    run_at_once()

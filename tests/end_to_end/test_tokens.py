@@ -490,4 +490,4 @@ class Nginx(Models):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

@@ -144,4 +144,4 @@ class Plot(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

@@ -275,4 +275,4 @@ class OneEnvoy(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

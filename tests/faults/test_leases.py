@@ -113,4 +113,4 @@ class TestLeases(unittest.TestCase):
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    run(100)
+    run()

@@ -99,4 +99,4 @@ class TestLimits(unittest.TestCase):
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    run(150)
+    run()

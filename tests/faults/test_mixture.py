@@ -151,4 +151,4 @@ class TestMixture(Faults, unittest.TestCase):
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    run(280)
+    run()

@@ -158,4 +158,4 @@ class TestShared(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

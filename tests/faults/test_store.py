@@ -1202,4 +1202,4 @@ class TestInfo(WithRedis):
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    run(280)
+    run()

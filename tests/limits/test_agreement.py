@@ -187,4 +187,4 @@ class Agreement(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

@@ -467,4 +467,4 @@ class Envoys(Alike, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

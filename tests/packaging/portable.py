@@ -67,7 +67,7 @@ class Archive(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="weir-another-folder-") as folder:
             copy = os.path.join(folder, "w")
             shutil.copytree(SOURCE, copy, symlinks=True, ignore=not_sources)
-            shutil.copytree(os.path.join(SOURCE, "build/package/tree/sources"), os.path.join(copy, "build/package/tree/sources"))
+            shutil.copytree(os.path.join(SOURCE, "build/package/sources"), os.path.join(copy, "build/package/sources"))
             made = {**os.environ, "SOURCE_DATE_EPOCH": str(members()[0].mtime), "CCACHE_DISABLE": "1", "TZ": "Asia/Tokyo",
                     "LC_ALL": "C"}
             subprocess.run([os.path.join(copy, "packaging/build")], env=made, umask=0o077, check=True, capture_output=True)

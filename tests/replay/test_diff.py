@@ -93,4 +93,4 @@ class Diff(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(120)
+    run()

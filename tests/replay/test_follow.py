@@ -166,4 +166,4 @@ class Follow(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(120)
+    run()

@@ -225,4 +225,4 @@ class Programs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

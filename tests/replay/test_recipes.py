@@ -70,4 +70,4 @@ class Recipes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

@@ -139,4 +139,4 @@ class Regex(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(120)
+    run()

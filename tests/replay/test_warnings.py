@@ -114,4 +114,4 @@ class Names(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(120)
+    run()

@@ -20,7 +20,7 @@ import unittest
 from browser import Browser, check_contrast, check_overflow, luminance, open_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WEIR = os.environ.get("WEIR", str(ROOT / "build/dev/src/cli/weir"))
+WEIR = os.environ.get("WEIR_PROGRAM", str(ROOT / "build/dev/src/cli/weir"))
 EXAMPLE = ROOT / "examples/replay/access.log"
 WIDTHS = (1280, 800, 390)
 START = datetime.datetime(2026, 3, 17, 8)

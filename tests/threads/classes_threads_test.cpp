@@ -13,7 +13,7 @@
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::inline v0_1::waiting {
+namespace weir::inline v0_1::waiting::classes_threads_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -107,4 +107,4 @@ TEST(ClassesThreads, loops_share_their_lines) {
 }
 
 }  // namespace
-}  // namespace weir::waiting
+}  // namespace weir::waiting::classes_threads_test

@@ -14,7 +14,7 @@
 #include "core/gcra.hpp"
 #include "redis/denial_memory.hpp"
 
-namespace weir::inline v0_1::redis {
+namespace weir::inline v0_1::redis::denial_threads_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -86,4 +86,4 @@ TEST(DenialThreads, no_loop_is_told_less_than_another_has_been_answered) {
 }
 
 }  // namespace
-}  // namespace weir::redis
+}  // namespace weir::redis::denial_threads_test

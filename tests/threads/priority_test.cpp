@@ -34,7 +34,7 @@ extern "C" int nanosleep(const timespec* wanted, timespec* left) {
   return error == 0 ? 0 : -1;
 }
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::priority_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -161,4 +161,4 @@ TEST(Priority, a_thread_of_high_priority_lets_one_of_low_priority_release_the_lo
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::priority_test

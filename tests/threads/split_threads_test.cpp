@@ -7,7 +7,7 @@
 
 #include "store/segments.hpp"
 
-namespace weir::inline v0_1::store {
+namespace weir::inline v0_1::store::split_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST(SplitThreads, a_split_of_the_new_segment_loses_no_leaf) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::split_threads_test

@@ -15,7 +15,7 @@
 #include "store/table.hpp"
 #include "store/together_test.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::table_threads_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -197,4 +197,4 @@ TEST(TableThreads, churn_loses_nothing_live) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::table_threads_test

@@ -17,7 +17,7 @@
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::inline v0_1 {
+namespace weir::inline v0_1::windows_threads_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -126,4 +126,4 @@ TEST(WindowThreads, churn_loses_no_live_log) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::windows_threads_test

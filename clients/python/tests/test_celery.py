@@ -73,4 +73,4 @@ class Paced(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

@@ -145,4 +145,4 @@ class Snippets(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(200)
+    run()

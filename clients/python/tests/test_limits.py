@@ -270,4 +270,4 @@ class Old(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

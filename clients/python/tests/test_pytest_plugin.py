@@ -115,4 +115,4 @@ class Plugin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(100)
+    run()

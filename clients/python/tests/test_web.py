@@ -670,4 +670,4 @@ class Shared(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run_at_once(200)
+    run_at_once()

@@ -115,4 +115,4 @@ class Wheels(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    run(280)
+    run()

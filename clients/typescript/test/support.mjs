@@ -11,7 +11,7 @@ import { encode, Parser } from '../dist/esm/resp.js';
 
 export const SOURCE = process.env.WEIR_SOURCE ?? join(dirname(fileURLToPath(import.meta.url)), '../../..');
 export const CASES = join(SOURCE, 'clients/cases');
-export const PROGRAM = (process.env.WEIR_PROGRAM ??= process.env.WEIR ?? join(SOURCE, 'build/dev/src/cli/weir'));
+export const PROGRAM = (process.env.WEIR_PROGRAM ??= join(SOURCE, 'build/dev/src/cli/weir'));
 export const PATIENCE_MS = 10_000;
 for (const name of ['WEIR_URL', 'WEIR_PASSWORD', 'WEIR_LOCAL']) delete process.env[name];
 

@@ -1,0 +1,375 @@
+#!/usr/bin/python3
+"""`./dev check`, which installs first what this needs: everything that a commit has to pass.
+
+tools/check.py [--long | --changed]
+
+The parts are a small graph in two lanes: what computes, at a lower priority, runs beside what mostly waits (servers,
+other programs). Each writes build/check/PART.log; the end of it is shown when the part fails. A test that talks to
+other processes and fails is run once more alone, and named in the last lines; more than two of those are a failure, and
+a crash, a sanitizer's report or a referee's finding is never tried again. Last and alone come the tests that judge
+time; ctest's closing line is then the last.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build/check"
+PROGRAM = "build/package/obj"  # g++, as it is packed; tests of the program, and of what must be optimised
+UNITS = "build/asan"
+THREADS = "build/tsan"
+PROGRESS_S = 20
+MAY_PASS_ALONE = 2
+CORES = os.cpu_count() or 2
+THREAD_SUITES = ["library", "store", "thread", "redis_agreement"]
+FUZZED = ["resp", "front", "http", "grpc", "rls", "xds", "log", "reply", "limits", "envoy"]
+# A child of fork() that has another thread waits 26 s under ThreadSanitizer until it gives up a lock. Elsewhere it gives
+# up at once.
+WAITS_FOR_LONG = "*a_lock_that_nobody_can_give_back*"
+# What no second run can excuse.
+FINAL = re.compile(r"Sanitizer|runtime error:|Segmentation fault|SIG(SEGV|ABRT|BUS|ILL)|core dumped|\bassert(ion)? .* failed|"
+                   r"terminate called|exit code -(4|6|7|11)\b")
+
+running = set()  # processes, so that Ctrl-C ends them
+
+
+class Part:
+    """One command, or several one after the other, that have a name, a log and a duration."""
+
+    def __init__(self, name, *commands, after=(), patient=False, environment=None):
+        self.name, self.commands, self.after, self.patient = name, commands, after, patient
+        self.environment = {**os.environ, **(environment or {})}
+        self.log = LOGS / f"{name.replace(' ', '_')}.log"
+        self.done = threading.Event()
+        self.failed = False
+        self.began = self.seconds = None
+
+    def run(self):
+        for each in self.after:
+            each.done.wait()
+        if not any(each.failed for each in self.after):
+            self.began = time.monotonic()
+            with open(self.log, "w") as out:
+                self.failed = not all(self._succeeds(command, out) for command in self.commands)
+            self.seconds = time.monotonic() - self.began
+            say(f"{self.name}: {'FAILED after ' if self.failed else ''}{self.seconds:.0f} s")
+        else:
+            self.failed = True
+        self.done.set()
+
+    def _succeeds(self, command, out):
+        if callable(command):
+            return command(out)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=ROOT,
+                                   env=self.environment, start_new_session=True,
+                                   preexec_fn=None if self.patient else lambda: os.nice(5))
+        running.add(process)
+        code = process.wait()
+        running.discard(process)
+        return code == 0
+
+    def progress(self):
+        """`built 40 of 96`, by the last line of ninja's or ctest's."""
+        try:
+            with open(self.log, "rb") as log:
+                log.seek(max(0, os.path.getsize(self.log) - 20000))
+                text = log.read().decode(errors="replace")
+        except OSError:
+            return self.name
+        steps = re.findall(r"^(?:\[|built )(\d+)(?:/| of )(\d+)|^ *(\d+)/(\d+) Test +#", text, re.M)
+        if not steps:
+            return self.name
+        built, of, tested, tests = steps[-1]
+        return f"{self.name}: " + (f"built {built} of {of}" if of else f"{tested} of {tests} tests")
+
+
+started = time.monotonic()
+
+
+def say(line):
+    elapsed = int(time.monotonic() - started)
+    print(f"./dev check: {elapsed // 60:3d}:{elapsed % 60:02d}  {line}", file=sys.stderr, flush=True)
+
+
+def tell_progress(parts, over):
+    while not over.wait(PROGRESS_S):
+        now = [each.progress() for each in parts if each.began and not each.done.is_set()]
+        if now:
+            say(" | ".join(now))
+
+
+# Tests by ctest
+
+def ctest(tree, *flags):
+    return ["ctest", "--test-dir", tree, "--output-on-failure", *flags]
+
+
+def outputs(tree):
+    """What each test of the last run of ctest wrote."""
+    log = (ROOT / tree / "Testing/Temporary/LastTest.log").read_text(errors="replace")
+    return dict(re.findall(r"^\d+/\d+ Testing: (\S+)$(.*?)^<end of output>$", log, re.M | re.S))
+
+
+def listed(tree):
+    shown = subprocess.run(["ctest", "--test-dir", tree, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
+    return {each["name"]: next((p["value"] for p in each.get("properties", []) if p["name"] == "LABELS"), [])
+            for each in json.loads(shown.stdout)["tests"]}
+
+
+class Retrying:
+    """A run of ctest whose tests of processes may fail once: a neighbour took what they needed."""
+
+    def __init__(self, tree, *flags):
+        self.tree, self.flags, self.passed_alone = tree, flags, []
+
+    def __call__(self, out):
+        if self._run(out, *self.flags):
+            return True
+        last = ROOT / self.tree / "Testing/Temporary/LastTestsFailed.log"
+        failed = [line.split(":", 1)[1] for line in last.read_text().splitlines()]
+        wrote, labels = outputs(self.tree), listed(self.tree)
+        for name in failed:
+            if not name.startswith("end_to_end.") or "referee" in labels.get(name, []) or FINAL.search(wrote.get(name, "")):
+                return False
+        if len(failed) > MAY_PASS_ALONE:
+            return False
+        for name in failed:
+            if not self._run(out, "-R", f"^{re.escape(name)}$"):
+                return False
+            self.passed_alone.append(name)
+        return True
+
+    def _run(self, out, *flags):
+        out.flush()
+        process = subprocess.Popen(ctest(self.tree, *flags), stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
+                                   stdin=subprocess.DEVNULL, start_new_session=True)
+        running.add(process)
+        code = process.wait()
+        running.discard(process)
+        return code == 0
+
+
+# What changed
+
+def git(*words):
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def changed():
+    """The files that differ from where this work began, or None if that is not known: the common ancestor with what
+    was cloned, else the commit that last passed here."""
+    passed = LOGS / "passed"
+    base = git("merge-base", "HEAD", "origin/HEAD") or git("merge-base", "HEAD", "origin/main")
+    if not base or base == git("rev-parse", "HEAD"):
+        base = passed.read_text().strip() if passed.exists() else ""
+    if not base or not git("cat-file", "-t", base):
+        return None
+    return sorted({*git("diff", "--name-only", base).splitlines(),
+                   *git("ls-files", "--others", "--exclude-standard").splitlines()})
+
+
+def folders_of_src():
+    return sorted(path.parent.name for path in ROOT.glob("src/*/CMakeLists.txt"))
+
+
+def users_of(folders):
+    """The folders of src whose code includes, through others too, a header of one of these."""
+    uses = {each: set(re.findall(r'#include "(\w+)/', "".join(p.read_text() for p in ROOT.glob(f"src/{each}/*.?pp"))))
+            for each in folders_of_src()}
+    found = set(folders)
+    while more := {each for each, used in uses.items() if each not in found and used & found}:
+        found |= more
+    return found
+
+
+def tidied(files):
+    """The unity files of the folders of src that changed; of all where a header for all did."""
+    if files is None or any(each.startswith(("include/", ".clang-tidy")) for each in files):
+        return folders_of_src()
+    return sorted({each.split("/")[1] for each in files if each.startswith("src/") and each.count("/") > 1})
+
+
+def tidy(folders, nodes):
+    unity = [path for each in folders for path in sorted(ROOT.glob(f"{UNITS}/src/{each}/CMakeFiles/*.dir/Unity/*.cxx"))]
+    if not unity:
+        return ["true"]
+    return ["bash", "-c", 'printf "%s\\n" "$@" | xargs -P "$(nproc)" -n 1 clang-tidy-19 --quiet -p ' + UNITS +
+            " --extra-arg=-Wno-unknown-warning-option"
+            f" --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes={nodes}",
+            "tidy", *sorted(map(str, unity), key=lambda path: -os.path.getsize(path))]
+
+
+# The graph
+
+def build(tree, *targets):
+    return ["cmake", "--build", tree, *(["--target", *targets] if targets else [])]
+
+
+def configure(preset):
+    return ["cmake", "--preset", preset]
+
+
+def fuzz(seconds):
+    line = (f"mkdir -p {UNITS}/corpus/$0 && {UNITS}/fuzz/weir_fuzz_$0 -max_total_time={seconds} -timeout=10 -max_len=8192 "
+            f"-print_final_stats=1 {UNITS}/corpus/$0 fuzz/corpus/$0")
+    return ["bash", "-c", f"printf '%s\\n' {' '.join(FUZZED)} | xargs -P {CORES} -n 1 bash -euc '{line}'"]
+
+
+def package():
+    return ["packaging/build", "-DWEIR_BUILD_TESTS=ON", "-DWEIR_TESTS=optimised;program", "-DWEIR_TEST_EACH=OFF",
+            "-DWEIR_BUILD_BENCH=ON"]
+
+
+SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs clang-format-19 --dry-run --Werror"],
+           ["tools/check_layers.py"], ["tools/check_english.py"])
+
+
+def graph(long):
+    """The lanes of a whole check, and its run of the tests of the program."""
+    sources = Part("sources", *SOURCES)
+    packed = Part("package", package(), after=[sources])
+    tests = Part("tests of the program", build(PROGRAM), build(PROGRAM, "all_verify_interface_header_sets"), after=[packed])
+    asan = Part("asan's build", configure("asan"), build(UNITS, "weir_tests", "weir_fuzz"), after=[sources])
+    units = Part("units", ctest(UNITS, "-j", str(CORES)), after=[asan])
+    tsan = Part("tsan's build", configure("tsan"), build(THREADS, *(f"weir_{each}_tests" for each in THREAD_SUITES)),
+                after=[sources])
+    threads = Part("threads", ctest(THREADS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(THREAD_SUITES)})(\\.|$)"),
+                   after=[tsan], environment={} if long else {"GTEST_FILTER": f"-{WAITS_FOR_LONG}"})
+    tidying = Part("tidy", tidy(tidied(None if long else changed()), 225000 if long else 20000), after=[asan])
+    fuzzing = Part("fuzz", fuzz(600 if long else 8), after=[asan])
+    proving = Part("prove", ["tests/prove/prove_test.py"],
+                   *([["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]),
+                   after=[sources])
+    program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing" if long else "timing|long")
+    waiting = Part("program", program, after=[tests], patient=True)
+    return [[sources, packed, tests, asan, units, tsan, threads, tidying, fuzzing, proving],
+            [waiting]], program
+
+
+# Which tests a changed folder needs, by the beginnings of the paths and a pattern of the tests' names. The code of the
+# program needs all that run it but for the slowest, and those too where it is spoken to.
+TESTS_OF = [
+    (("src/", "include/", "cmake/", "CMakeLists.txt", "packaging/"), r"."),
+    (("tests/end_to_end/server.py", "tests/end_to_end/ports.py"), r"^end_to_end\."),
+    (("tests/faults/world.py",), r"^end_to_end\.faults_"),
+    (("clients/python/", "examples/web/", "examples/pacing/"), r"^end_to_end\.(python|web|pacing|tokens)"),
+    (("clients/typescript/",), r"^end_to_end\.(typescript|client_node|web)"),
+    (("clients/go/",), r"^end_to_end\.go"),
+    (("examples/",), r"^end_to_end\.examples|^example\."),
+    (("bench/",), r"^end_to_end\.(bench|recipes)"),
+    (("docs/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"), r"^end_to_end\.(readme|python_docs|limits_documents)"),
+    (("tests/simulation/",), r"^simulation|^planted"),
+    (("tests/agreement/",), r"^suite\.(agreement|redis_agreement)|^redis"),
+    (("tests/prove/",), r"^prove"), (("tests/models/",), r"^models"),
+    (("dev", "tools/"), r"^(dev|english|layers)"),
+]
+SPOKEN_TO = r"src/(redis|net|resp|http|grpc|rls|xds|server|store|waiting)/"
+
+
+def selected(files):
+    """The pattern of the names of the tests that these files need, and the labels that stay out."""
+    patterns = {pattern for each in files for paths, pattern in TESTS_OF if each.startswith(paths)}
+    for each in files:
+        if found := re.fullmatch(r"(?:tests|clients/python/tests)/(\w+)/test_(\w+)\.py", each):
+            folder, name = found.groups()
+            patterns.add(rf"^end_to_end\.({folder}_)?{name}$")
+    all_of_it = any(re.match(SPOKEN_TO, each) for each in files)
+    return "|".join(sorted(patterns)), "timing|long" if all_of_it else "timing|long|faults|foreign|slow"
+
+
+def graph_of(files):
+    """The lanes of what these files need, and its run of the tests of the program."""
+    folders = users_of({each.split("/")[1] for each in files if re.match(r"src/\w+/", each)})
+    if any(each.startswith(("include/", "cmake/", "CMakeLists.txt")) for each in files):
+        folders = set(folders_of_src())
+    sources = Part("sources", *SOURCES)
+    lanes, program = [[sources]], None
+    if folders or any(each.startswith(("tests/conformance/", "tests/library/", "tests/asking/")) for each in files):
+        suites = [each for each in sorted(folders) if list(ROOT.glob(f"src/{each}/*_test.cpp"))]
+        suites += ["conformance", "facade", "asking"]
+        asan = Part("asan's build", configure("asan"), build(UNITS, *(f"weir_{each}_tests" for each in suites)), after=[sources])
+        lanes[0] += [asan, Part("units", ctest(UNITS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(suites)})(\\.|$)"), after=[asan]),
+                     Part("tidy", tidy(tidied(files), 20000), after=[asan])]
+    pattern, without = selected(files)
+    if pattern:
+        packed = Part("package", package(), build(PROGRAM), after=[sources])
+        program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", without, "-R", pattern)
+        lanes[0].insert(1, packed)
+        lanes.append([Part("program", program, after=[packed], patient=True)])
+    return lanes, program
+
+
+def end_all(*_):
+    for each in list(running):
+        try:
+            os.killpg(each.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+    os._exit(130)
+
+
+def judge_time(long):
+    """Last and alone, at the terminal: its closing line is the one that a CI reads."""
+    process = subprocess.Popen(ctest(PROGRAM, "--progress", "-L", "timing", *([] if long else ["-LE", "long"])), cwd=ROOT,
+                               stdin=subprocess.DEVNULL)
+    return process.wait()
+
+
+def main():
+    words = argparse.ArgumentParser(prog="./dev check", description="Everything that a commit has to pass.",
+                                    epilog="Exit code 0: all passed; 1: something did not; 130: interrupted.")
+    which = words.add_mutually_exclusive_group()
+    which.add_argument("--long", action="store_true", help="all proofs and larger models, and what takes long; hours")
+    which.add_argument("--changed", action="store_true",
+                       help="what the folders need that differ from the commit where this work began")
+    asked = words.parse_args()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, end_all)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    commit = git("rev-parse", "HEAD")
+    files = changed() if asked.changed else None
+    if asked.changed and files is None:
+        say("no commit is known to compare with, neither of a remote nor one that passed here: all is checked")
+    if files == []:
+        say("nothing differs")
+        return 0
+    lanes, program = graph(asked.long) if files is None else graph_of(files)
+    parts = [each for lane in lanes for each in lane]
+    over = threading.Event()
+    threading.Thread(target=tell_progress, args=(parts, over), daemon=True).start()
+    runs = [threading.Thread(target=lambda lane=lane: [each.run() for each in lane]) for lane in lanes]
+    for each in runs:
+        each.start()
+    for each in runs:
+        each.join()
+    over.set()
+    for each in parts:
+        if each.failed and each.began:
+            end = each.log.read_text(errors="replace").splitlines()[-150:]
+            print(f"\n{each.name} ({each.log.relative_to(ROOT)}):", *end, sep="\n", file=sys.stderr)
+    say("seconds of each part: " + ", ".join(f"{each.name} {each.seconds:.0f}" for each in parts if each.seconds))
+    for name in program.passed_alone if program else ():
+        print(f"passed alone: {name}", file=sys.stderr)
+    sys.stderr.flush()
+    if any(each.failed for each in parts):
+        say("FAILED: " + ", ".join(each.name for each in parts if each.failed))
+        return 1
+    if files is not None:
+        say("passed")
+        return 0
+    code = judge_time(asked.long)
+    if code == 0 and not git("status", "--porcelain"):
+        (LOGS / "passed").write_text(commit + "\n")
+    return 1 if code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
