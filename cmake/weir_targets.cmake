@@ -29,7 +29,7 @@ endfunction()
 
 # weir_cold(TARGET): no request passes through it, so it is compiled in two thirds of the time.
 function(weir_cold target)
-  target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # weir_folder(NAME [COLD] SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.

@@ -251,7 +251,25 @@ def graph(long):
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing" if long else "timing|long")
     waiting = Part("program", program, after=[tests], patient=True)
     return [[sources, packed, tests, asan, units, tsan, threads, tidying, fuzzing, proving],
-            [waiting]], program
+            [waiting, *(longer(tests, asan, waiting) if long else [])]], program
+
+
+def longer(tests, asan, waiting):
+    """What is left to --long, one after the other."""
+    everything = {"WEIR_LONG": "1"}
+    # Left out: a test in which qemu's own memory would count.
+    arm = ctest("build/aarch64", "-j", str(CORES), "-E", "takes_memory_only_as_it_is_used")
+    return [
+        Part("oracles", [f"{PROGRAM}/tests/weir_agreement_tests"], [f"{PROGRAM}/tests/weir_soak_tests"],
+             ["tests/calendar/test_boundaries.py"], [f"{UNITS}/tests/weir_store_tests", "--gtest_filter=AllOrNoneCheck.any_keys*"],
+             after=[tests, asan, waiting], environment={**everything, "WEIR_BOUNDARIES": f"{PROGRAM}/tests/weir_boundaries"}),
+        Part("larger models", ["./dev", "models", "--long"]),
+        Part("built twice", ["tests/packaging/portable.py", "Archive"], after=[waiting], environment=everything),
+        Part("sanitized program", ["cmake", "--preset", "asan", "-DWEIR_TESTS=units;program"], build(UNITS),
+             ctest(UNITS, "-L", "faults|foreign", "-LE", "timing", "-j", "1"), after=[waiting, asan]),
+        Part("arm", configure("aarch64"), build("build/aarch64"), arm, ["packaging/arm"]),
+        Part("first commands", ["tests/packaging/first_commands.py"]),
+    ]
 
 
 # Which tests a changed folder needs, by the beginnings of the paths and a pattern of the tests' names. The code of the

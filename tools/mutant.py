@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """`./dev mutant FILE 's/a/b/' [TEST]`: plants a change in a copy of the sources, and says which test finds it.
 
-./dev mutant src/core/gcra.cpp 's/>=/>/' [TEST]   one change, as sed -E has it
+./dev mutant src/core/gcra.hpp 's/>=/>/' [TEST]   one change, as sed -E has it
 ./dev mutant --list TABLE                         many: each line of the table is FILE s/a/b/ [TEST]; # begins a comment
 
 The copy is build/mutant. TEST is a pattern of ctest's names; without it come the suite of the file's folder, that of every
@@ -144,7 +144,7 @@ def table(path):
     try:
         text = pathlib.Path(path).read_text()
     except (OSError, UnicodeDecodeError) as wrong:
-        raise Wrong(f"{path}: {wrong.strerror if isinstance(wrong, OSError) else 'it is no text'}") from None
+        raise Wrong(f"{path}: {wrong.strerror if isinstance(wrong, OSError) else 'it is not a text'}") from None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue

@@ -68,7 +68,7 @@ def main():
     try:
         names = re.compile(asked.name)
     except re.error as wrong:
-        words.error(f"NAME: '{asked.name}' is no pattern: {wrong}")
+        words.error(f"NAME: '{asked.name}' is not a pattern: {wrong}")
     check.LOGS.mkdir(parents=True, exist_ok=True)
     trees = built(names)
     if not trees:

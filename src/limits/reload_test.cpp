@@ -2,6 +2,7 @@
 // between.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -106,8 +107,8 @@ int broken(int traces, bool forgets) {
   return wrong;
 }
 
-TEST(Reload, a_hundred_thousand_traces_keep_the_promise_of_every_limit) {
-  EXPECT_EQ(broken(100'000, false), 0);
+TEST(Reload, traces_keep_the_promise_of_every_limit) {
+  EXPECT_EQ(broken(std::getenv("WEIR_LONG") != nullptr ? 100'000 : 5'000, false), 0);
 }
 
 // The canary: were a state forgotten at a reload, the traces would tell.

@@ -31,7 +31,7 @@ constexpr std::int64_t kUs = 1'000;
 
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
-class Embedded final : public Subject {
+class Embedded final : public questions::Subject {
  public:
   explicit Embedded(const std::int64_t& now) : now_(now) {}
   void submit(Request& request, std::size_t) override {
@@ -44,7 +44,7 @@ class Embedded final : public Subject {
   store::EmbeddedStore store_{std::size_t{8} << 20};
 };
 
-class InRedis final : public Subject {
+class InRedis final : public questions::Subject {
  public:
   explicit InRedis(const std::int64_t& now, const std::string& script = "") : now_(now) {
     // What another process does is noticed late where denials are remembered.
@@ -89,7 +89,8 @@ constexpr std::int64_t kNever = -1;
 
 class Trace {
  public:
-  Trace(core::Chance& chance, std::int64_t& now, Subject& redis, Subject* embedded, int number)
+  Trace(core::Chance& chance, std::int64_t& now, questions::Subject& redis, questions::Subject* embedded,
+        int number)
       : chance_(chance), now_(now), redis_(redis), embedded_(embedded), key_(std::to_string(number)) {
     first_id_ = redis.ids();
     limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
@@ -373,8 +374,8 @@ class Trace {
 
   core::Chance& chance_;
   std::int64_t& now_;
-  Subject& redis_;
-  Subject* embedded_;  // null: nothing is compared
+  questions::Subject& redis_;
+  questions::Subject* embedded_;  // null: nothing is compared
   std::string key_;
   std::size_t first_id_;
   std::int64_t most_wait_, most_ticks_;

@@ -27,7 +27,7 @@ PATIENCE = 30.0  # seconds that any single answer may take on a busy machine
 
 
 def run(longest=290):
-    """Runs the calling file's tests; exit code 0 when all pass. After so many seconds it says where it hangs."""
+    """Runs the calling file's tests; exit code 0 when all pass. After the longest time, in seconds, it says where it hangs."""
     faulthandler.dump_traceback_later(longest, exit=True)
     unittest.main(module="__main__", warnings="ignore")
 

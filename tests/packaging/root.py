@@ -25,10 +25,10 @@ class Root:
     ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1",
                    "LC_ALL": "C.UTF-8", "HOME": "/root"}
 
-    def __init__(self):
+    def __init__(self, suite=None, *flags):
         self.path = tempfile.mkdtemp(prefix="weir-root-")
         os.chmod(self.path, 0o755)  # a container's root can be read by its user
-        must("mmdebstrap", "--quiet", "--variant=minbase", release(), self.path)
+        must("mmdebstrap", "--quiet", "--variant=minbase", *flags, suite or release(), self.path)
 
     def close(self):
         shutil.rmtree(self.path, ignore_errors=True)

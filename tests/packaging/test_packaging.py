@@ -43,7 +43,8 @@ def own_network():
 def setUpModule():
     """All that needs the network, and then none of it."""
     global ROOT, BEFORE, SECOND, CONTAINER
-    must(os.path.join(SOURCE, "packaging/build"))
+    if os.path.realpath(os.environ.get("WEIR_BUILD", "")) != os.path.join(SOURCE, "build/package/obj"):
+        must(os.path.join(SOURCE, "packaging/build"))  # a check has made it before it tests it
     ROOT = Root()
     unittest.addModuleCleanup(ROOT.close)
     PortableInADebian.root = ROOT.path

@@ -31,11 +31,11 @@ class CallsMaker {
 
  private:
   std::uint32_t add_key(For use) {
-    constexpr const char* kNames[] = {"checks", "slots", "out", "pause", "rest", "window"};
+    constexpr const char* kUseNames[] = {"checks", "slots", "out", "pause", "rest", "window"};
     constexpr const char* kUnits[] = {"hour", "day", "week", "month", "year"};
     const std::size_t number = plan_.keys.size();
     Key key;
-    key.name = kNames[static_cast<std::size_t>(use)] + std::to_string(number);
+    key.name = kUseNames[static_cast<std::size_t>(use)] + std::to_string(number);
     key.use = use;
     key.burst = use == For::slots      ? chance_.between(1, 4)
                 : use == For::calendar ? chance_.between(20, 400)

@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""The tools of ./dev check, stress and mutant: what they choose, what they refuse, what they excuse."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+import check  # noqa: E402
+import mutant  # noqa: E402
+
+
+class Changed(unittest.TestCase):
+    def test_a_folder_is_needed_by_those_that_include_it_through_others_too(self):
+        self.assertGreaterEqual(check.users_of({"core"}), {"core", "store", "redis", "server"})
+        self.assertNotIn("core", check.users_of({"store"}))
+
+    def test_a_script_needs_itself_and_a_page_the_tests_of_pages(self):
+        self.assertEqual(check.selected(["tests/faults/test_store.py"])[0], r"^end_to_end\.(faults_)?store$")
+        self.assertIn("readme", check.selected(["docs/wire.md"])[0])
+        self.assertEqual(check.selected(["LICENSE"])[0], "")
+
+    def test_faults_and_gateways_are_left_out_only_where_the_code_speaks_to_nobody(self):
+        self.assertIn("faults", check.selected(["src/logs/json_lines.cpp"])[1])
+        self.assertEqual(check.selected(["src/redis/script.cpp"])[1], "timing|long")
+
+    def test_a_public_header_has_all_folders_tidied(self):
+        self.assertEqual(check.tidied(["include/weir/limiter.hpp"]), check.folders_of_src())
+        self.assertEqual(check.tidied(["src/store/table.cpp", "docs/wire.md"]), ["store"])
+
+
+class Excuses(unittest.TestCase):
+    def test_a_crash_is_final_and_a_late_answer_is_not(self):
+        for final in ("==7==ERROR: AddressSanitizer: heap-use-after-free", "x.cpp:3: runtime error: signed integer overflow",
+                      "weir ended with exit code -11", "Segmentation fault (core dumped)", "terminate called after throwing"):
+            self.assertTrue(check.FINAL.search(final), final)
+        self.assertFalse(check.FINAL.search("AssertionError: not within 30 s: the store is ready"))
+
+
+class Progress(unittest.TestCase):
+    def told(self, text):
+        part = check.Part("part")
+        with tempfile.TemporaryDirectory() as folder:
+            part.log = pathlib.Path(folder) / "log"
+            part.log.write_text(text)
+            return part.progress()
+
+    def test_is_the_last_step_of_ninja_or_of_ctest(self):
+        self.assertEqual(self.told("[1/9] Building\n[3/9] Linking\n"), "part: built 3 of 9")
+        self.assertEqual(self.told("built 40 of 96\n"), "part: built 40 of 96")
+        self.assertEqual(self.told("[9/9] Linking\n 2/30 Test  #7: end_to_end.x ...   Passed    0.1 sec\n"), "part: 2 of 30 tests")
+        self.assertEqual(self.told("no step\n"), "part")
+
+
+class ShowBuild(unittest.TestCase):
+    def test_keeps_what_is_said_beside_the_steps(self):
+        done = subprocess.run([TOOLS / "show_build"], input="[1/2] a\nx.cpp:1: warning: y\nninja: no work to do.\n", text=True,
+                              capture_output=True)
+        self.assertEqual(done.stdout, "x.cpp:1: warning: y\n")
+
+
+class Mutant(unittest.TestCase):
+    def refused(self, *words):
+        done = subprocess.run([sys.executable, TOOLS / "mutant.py", *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        return done.stderr.splitlines()[-1]
+
+    def test_reads_a_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "table")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write("# why\n\nsrc/a.cpp  s/x y/z/  suite.a\nsrc/b.cpp /only here/s|a/b|c|g\n")
+            self.assertEqual(mutant.table(path), [("src/a.cpp", "s/x y/z/", "suite.a"), ("src/b.cpp", "/only here/s|a/b|c|g", "")])
+
+    def test_every_table_of_the_repository_has_its_files(self):
+        for path in sorted((TOOLS.parent / "tests/mutants").iterdir()):
+            for file, _, _ in mutant.table(path):
+                self.assertTrue((TOOLS.parent / file).is_file(), f"{path.name}: {file}")
+
+    def test_refuses_what_makes_no_sense(self):
+        self.assertIn("it takes FILE", self.refused())
+        self.assertIn("it takes FILE", self.refused("src/core/gcra.hpp"))
+        self.assertIn("No such file", self.refused("--list", "/nowhere"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "table")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write("src/a.cpp s/x/y\n")
+            self.assertIn(f"{path}:1: a line is FILE s/a/b/ [TEST]", self.refused("--list", path))
+
+
+if __name__ == "__main__":
+    unittest.main()
