@@ -110,7 +110,7 @@ class Ends:
         waiting = self.server.client()
         self.addCleanup(waiting.close)
         waiting.send(*one)
-        time.sleep(0.2)
+        until(lambda: self.server.info()["blocked_clients"] == "1", "it waits")
         holder.close()
         self.assertEqual(waiting.reply()[0], 0)
 
