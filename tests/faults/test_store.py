@@ -31,6 +31,11 @@ def ready(server, patience=PATIENCE):
     return server
 
 
+def patient(flags):
+    """With a deadline that no answer misses because the machine is busy, unless they say one."""
+    return flags if "--store-deadline" in flags else (*flags, "--store-deadline", "5s")
+
+
 def failed(server):
     """The counters by cause that are not 0."""
     return {k[len("store_failed_"):]: int(v) for k, v in server.info().items()
@@ -58,7 +63,7 @@ class WithRedis(unittest.TestCase):
         return f"redis://{who}127.0.0.1:{port or self.redis.port}{rest}"
 
     def serve(self, *flags, url=None, wait=True, **options):
-        server = Server("--store", url or self.url(), *flags, **options)
+        server = Server("--store", url or self.url(), *(patient(flags) if wait else flags), **options)
         self.addCleanup(server.__exit__, None)
         return ready(server) if wait else server
 
@@ -280,10 +285,14 @@ class TestSharing(WithRedis):
 class TestHiccups(WithRedis):
     def test_ten_pauses_hand_out_no_second_burst(self):
         """A unit drains in 10 s: whatever the machine does, what is admitted beyond the burst is a second one."""
+        patient_client = self.client(self.serve("--no-remember-denials"))
         for threads in ("1", "2"):
-            server = ready(self.serve("--threads", threads, "--no-remember-denials"))
+            server = self.serve("--threads", threads, "--no-remember-denials", "--store-deadline", "50ms")
             clients = [self.client(server) for _ in range(2)]
-            start, admitted, asked = time.monotonic(), 0, 0
+            # The burst is used up before the first pause: what that finds left may be handed out twice.
+            start, admitted, asked = time.monotonic(), 50, 0
+            self.assertEqual([throttle(patient_client, f"k{threads}", 50, 1, 10)[0] for _ in range(50)], [0] * 50)
+            until(lambda: throttle(clients[0], f"k{threads}", 50, 1, 10)[0] == 1, "Redis has told that it is used up")
             for pause in range(10):
                 due = start + 0.4 * pause + 0.2
                 while time.monotonic() < due:
@@ -301,7 +310,6 @@ class TestHiccups(WithRedis):
             took = time.monotonic() - start
             self.assertGreater(int(server.info()["store_fallbacks"]), 0)
             self.assertLessEqual(admitted, 50 + 2 * took / 10 + 10)
-            self.assertGreaterEqual(admitted, 50)
 
 
 class TestRememberedDenials(WithRedis):
@@ -415,7 +423,7 @@ class TestWays(unittest.TestCase):
     """How one gets to Redis: sockets, TLS, users."""
 
     def serve(self, url, *flags, wait=True, **options):
-        server = Server("--store", url, *flags, **options)
+        server = Server("--store", url, *(patient(flags) if wait else flags), **options)
         self.addCleanup(server.__exit__, None)
         return ready(server) if wait else server
 
@@ -665,7 +673,7 @@ class TestWays(unittest.TestCase):
                     self.assertEqual([throttle(client, "k", 3, 1, HOUR)[0] for _ in range(5)], [0, 0, 0, 1, 1])
                     self.assertEqual(failed(server), {"connection": 5})
                     self.assertEqual(server.info()["store_fallbacks"], "5")
-                    self.assertIn("refused", server.stderr())
+                    until(lambda: "refused" in server.stderr(), "it says why")
                     redis.start()
                     since = time.monotonic()
                     ready(server, left)
@@ -739,12 +747,10 @@ class TestPolicies(unittest.TestCase):
         _, client = self.serve("--local-share", "50%")
         self.assertEqual([throttle(client, "k", 10, 1, HOUR)[0] for _ in range(7)], [0] * 5 + [1] * 2)
         self.assertEqual([throttle(client, "one", 1, 1, HOUR)[0] for _ in range(2)], [0, 1])
-        # Half the rate too: 20/s are 10/s.
-        self.assertEqual([throttle(client, "rate", 2, 20, 1)[0] for _ in range(2)], [0, 1])
-        time.sleep(0.06)
-        self.assertEqual(throttle(client, "rate", 2, 20, 1)[0], 1)
-        time.sleep(0.06)
-        self.assertEqual(throttle(client, "rate", 2, 20, 1)[0], 0)
+        # Half the rate too: two an hour are one.
+        self.assertEqual(throttle(client, "rate", 2, 2, HOUR)[0], 0)
+        denied, _, _, wait, _ = throttle(client, "rate", 2, 2, HOUR)
+        self.assertTrue(denied and 0.9 * HOUR < wait <= HOUR, wait)
 
     def test_allow(self):
         server, client = self.serve("--on-store-error", "allow")
@@ -1073,7 +1079,7 @@ class TestGoing(WithRedis):
                     getattr(client, how)()
                 time.sleep(0.05)
                 proxy.frozen = False
-                until(lambda: server.info()["connected_clients"] == "1", f"{how}: the connections are gone", 5)
+                until(lambda: server.info()["connected_clients"] == "1", f"{how}: the connections are gone")
         proxy.delay = 0
         ready(server)
         until(lambda: server.descriptors() <= before + 1, "all descriptors closed")
@@ -1094,9 +1100,10 @@ class TestGoing(WithRedis):
             self.assertFalse(server.spins(), how)
         proxy.frozen = False
 
-    def drains(self, client, server, count):
-        client.send_bytes(encode("CL.THROTTLE", "k", 99_999, 1, HOUR) * count)
-        time.sleep(0.1)
+    def drains(self, client, server, count, **options):
+        with server.client(**options) as teller:
+            client.send_bytes(encode("CL.THROTTLE", "k", 99_999, 1, HOUR) * count)
+            until(lambda: b"cmd=cl.throttle" in teller.ask("CLIENT", "LIST"), "it asks")
         server.signal(signal.SIGTERM)
         since = time.monotonic()
         answers = []
@@ -1140,7 +1147,7 @@ class TestGoing(WithRedis):
                         until(lambda: b"store_state:ready" in client.ask("INFO", "store"), "ready")
                         proxy.delay = delay
                         with self.subTest(delay=delay):
-                            self.drains(client, server, 3)
+                            self.drains(client, server, 3, tls=trust)
                         server.wait()
                 proxy.delay = 0
 
@@ -1164,7 +1171,7 @@ class TestGoing(WithRedis):
             for n, client in enumerate(clients[1:]):  # and those that leave are gone
                 client.send_bytes(encode("CL.THROTTLE", "left", 9, 1, HOUR))
                 (client.close if n % 2 else client.reset)()
-            until(lambda: b"connected_clients:1\r" in clients[0].ask("INFO", "clients"), "the others are gone", 5)
+            until(lambda: b"connected_clients:1\r" in clients[0].ask("INFO", "clients"), "the others are gone")
 
     def test_sigterm_with_nothing_to_do_is_quick(self):
         server = Server("--store", self.url())
