@@ -58,11 +58,14 @@ class Ends:
         self.is_free()
 
     def test_quit_before_the_peer_has_closed_its_side(self):
-        client = self.held(3)
-        self.assertEqual(client.ask("QUIT"), "OK")
-        began = time.monotonic()
-        self.is_free()
-        self.assertLess(time.monotonic() - began, 1.5)
+        """Its side stays open for 2 s: one that we look at late may be closed by then, and shows nothing."""
+        def free_while_it_is_open():
+            client = self.held(3)
+            there = self.server.descriptors()
+            self.assertEqual(client.ask("QUIT"), "OK")
+            self.is_free()
+            return self.server.descriptors() >= there
+        until(free_while_it_is_open, "the holds end before the connection is closed")
 
     def test_a_process_that_is_killed_under_load(self):
         worker = subprocess.Popen([sys.executable, os.path.abspath(__file__), str(self.server.port), self.key], stdout=subprocess.PIPE)
@@ -107,7 +110,7 @@ class Ends:
         waiting = self.server.client()
         self.addCleanup(waiting.close)
         waiting.send(*one)
-        time.sleep(0.2)
+        until(lambda: self.server.info()["blocked_clients"] == "1", "it waits")
         holder.close()
         self.assertEqual(waiting.reply()[0], 0)
 

@@ -54,7 +54,7 @@ def sanitized():
     return b"__asan_init" in text or b"__tsan_init" in text
 
 
-def until(condition, what, patience=PATIENCE):
+def until(condition, what, patience=PATIENCE, pause=0.01):
     """Polls until condition() is true and returns its value; an AssertionError names what did not happen."""
     deadline = time.monotonic() + patience
     while True:
@@ -63,7 +63,7 @@ def until(condition, what, patience=PATIENCE):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {patience} s: {what}")
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def environment(**extra):
@@ -176,6 +176,14 @@ class Server:
         with open(f"/proc/{self.pid}/stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def spins(self, seconds=0.5):
+        """Whether it computes although nobody asks it anything. This process computes for so long beside it: whatever
+        else the machine does, a program that spins gets about as much of it, and one that waits next to nothing."""
+        before, end = self.cpu_seconds(), time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+        return self.cpu_seconds() - before > seconds / 4
 
     def drains(self):
         """Whether nobody listens any more."""

@@ -2,7 +2,7 @@
 import time
 import unittest
 
-from server import Client, Error, OneServerWithLimits, run as run_tests
+from server import Client, Error, OneServerWithLimits, until, run as run_tests
 
 FILE = """\
 version: 1
@@ -139,8 +139,7 @@ class TestCharge(OneServerWithLimits):
         with Client(self.server.port) as waits, Client(self.server.port) as hurries:
             waits.send("WEIR.ACQUIRE", "MAXWAIT", "60000", self.key, rule)
             hurries.send("WEIR.ACQUIRE", "MAXWAIT", "2500", self.key, rule)
-            while int(self.server.info()["blocked_clients"]) < 2:
-                time.sleep(0.01)
+            until(lambda: self.server.info()["blocked_clients"] == "2", "both wait")
             before = time.monotonic()
             self.charge("PAUSE", "3000", self.key, rule)
             self.assertEqual(hurries.reply()[0], 1, "its moment is too late for it")

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from server import Error, Folder, OneServer, OneServerWithLimits, Server, until, weir
+from server import PATIENCE, Error, Folder, OneServer, OneServerWithLimits, Server, until, weir
 from server import run as run_tests
 
 FILE = """\
@@ -260,13 +260,14 @@ class TestReload(unittest.TestCase):
         self.addCleanup(client.close)
         return folder, server, client
 
-    def test_by_itself_within_a_second_and_debts_stay(self):
+    def test_by_itself_and_debts_stay(self):
         folder, server, client = self.start()
         self.assertEqual(client.ask("WEIR.CHECK", "COST", 4, "user=1")[:3], [0, 10, 6])
-        folder.write(SMALL % "8/h burst 20")
-        begun = time.monotonic()
-        until(lambda: client.ask("WEIR.LOOK", "user=1")[1] == 20, "the new burst is in force")
-        self.assertLess(time.monotonic() - begun, 1.0 + 1.0, "and a second of patience for a busy machine")
+        end = time.monotonic() + PATIENCE  # of all five together
+        for burst in (60, 50, 40, 30, 20):
+            folder.write(SMALL % f"8/h burst {burst}")
+            until(lambda burst=burst: client.ask("WEIR.LOOK", "user=1")[1] == burst, f"a burst of {burst} is in force",
+                  end - time.monotonic())
         self.assertEqual(client.ask("WEIR.LOOK", "user=1")[2], 16)
         with open(folder.path_of, "w", encoding="utf-8") as file:  # in place, in two pieces
             file.write("version: 1\nlimits:\n")

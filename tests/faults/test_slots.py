@@ -28,12 +28,13 @@ class Slots(unittest.TestCase):
         self.addCleanup(redis.close)
         return redis
 
-    def serve(self, redis, number, on_store_error="local", name="limits.yaml", flags=(), **options):
+    def serve(self, redis, number, on_store_error="local", name="limits.yaml", flags=("--store-deadline", "5s"), **options):
         store = redis if isinstance(redis, str) else f"redis://{redis.address}"
         server = self.enterContext(Server("--store", store, "--threads", "1", "--limits",
                                           self.folder.file(name, file_of(number, on_store_error)), *flags, **options))
         client = self.enterContext(server.client())
         client.server = server
+        until(lambda: server.info()["store_state"] == "ready", "the store is ready")
         return client
 
     def take(self, client):
@@ -61,8 +62,8 @@ class TestAway(Slots):
         self.addCleanup(proxy.close)
         proxy.address = f"127.0.0.1:{proxy.port}"
         # 40 % of 5 are 2, and 1 % of them is one at least.
-        two = self.serve(proxy, 5, "local 40%", "two.yaml", ("--store-deadline", "5s"))
-        one = self.serve(proxy, 5, "local 1%", "one.yaml", ("--store-deadline", "5s"))
+        two = self.serve(proxy, 5, "local 40%", "two.yaml")
+        one = self.serve(proxy, 5, "local 1%", "one.yaml")
         theirs = [self.held(client) for client in (two, one, two)]
         self.assertEqual(self.free(one), 2)
         proxy.refuse()
@@ -92,12 +93,11 @@ class TestAway(Slots):
             ports = ",".join(f"127.0.0.1:{each.port}" for each in sentinels.sentinels)
             client = self.serve(f"redis+sentinel://{ports}/mymaster", 2, "deny",
                                 flags=("--store-deadline", "2s", "--on-store-error", "deny"))
-            until(lambda: client.server.info()["store_state"] == "ready", "connected")
             ids = [self.held(client) for _ in range(2)]
             self.assertEqual(client.ask("WEIR.THROTTLE", "COST", 2, "month", month)[0], 0)
             sentinels.redis[0].must("WAIT", 1, 5_000)
             sentinels.redis[0].kill()
-            until(lambda: client.ask("WEIR.THROTTLE", "other", "1000/s")[0] == 0, "another is master", 30)
+            until(lambda: client.ask("WEIR.THROTTLE", "other", "1000/s")[0] == 0, "another is master")
             self.assert_busy(client, 2)
             self.assertEqual(client.ask("WEIR.THROTTLE", "month", month)[0], 1)
             self.assertEqual([client.ask("WEIR.SETTLE", ids[0]) for _ in range(2)], [0, -1])
@@ -152,7 +152,7 @@ class TestClock(Slots):
     def test_a_clock_of_redis_that_steps_moves_the_ends_of_holds_and_mints_no_slot(self):
         clocks = Clocks(self.folder, "redis")
         redis = self.redis(env={**os.environ, **clocks.environment})
-        client = self.serve(redis, 2, "deny", flags=("--store-deadline", "5s"))
+        client = self.serve(redis, 2, "deny")
         first, second = self.held(client), self.held(client)
         clocks.step(wall=-HOUR)
         # By its clock they end an hour later, unless they are settled or shortened.

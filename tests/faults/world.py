@@ -113,7 +113,7 @@ class Redis:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             cwd=self.folder.path, env=self.env, preexec_fn=_die_with_parent)
         if wait:
-            until(self.answers, f"{PROGRAM} on port {self.port}: {self.log()[-500:]}", 15)
+            until(self.answers, f"{PROGRAM} on port {self.port}: {self.log()[-500:]}")
         return self
 
     def log(self):
@@ -233,15 +233,15 @@ class Cluster(World):
         for server in self.servers[1:]:
             bus = dict(server.options)["cluster-port"]
             first.must("CLUSTER", "MEET", "127.0.0.1", server.port, bus)
-        until(lambda: all(len(self.nodes(s)) == 6 for s in self.servers), "all know all", 20)
+        until(lambda: all(len(self.nodes(s)) == 6 for s in self.servers), "all know all")
         bounds = [SLOTS * i // 3 for i in range(4)]
         for i in range(3):
             self.servers[i].must("CLUSTER", "ADDSLOTSRANGE", bounds[i], bounds[i + 1] - 1)
-        until(lambda: all("master" in n["flags"] for n in self.nodes(first)), "all are masters", 20)
+        until(lambda: all("master" in n["flags"] for n in self.nodes(first)), "all are masters")
         for i in range(3):
             until(lambda i=i: self.servers[3 + i].ask("CLUSTER", "REPLICATE", self.ids[self.servers[i]]) == "OK",
-                  "a replica", 20)
-        until(self.whole, "the cluster is whole", 30)
+                  "a replica")
+        until(self.whole, "the cluster is whole")
 
     @staticmethod
     def nodes(server):
@@ -360,7 +360,7 @@ class Sentinels(World):
                 options.append(("sentinel auth-pass", f"mymaster {password}"))
             self.sentinels.append(Redis(options, sentinel=True, tls=tls))
         self.servers = self.redis + self.sentinels
-        until(self.whole, "the sentinels know each other and the replicas", 20)
+        until(self.whole, "the sentinels know each other and the replicas")
 
     def named(self, sentinel):
         return int(sentinel.must("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")[1])

@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "tests" / name) for name in ("end_to_end", "faults", 
 import chance  # noqa: E402
 import rls  # noqa: E402
 from pair import Clock  # noqa: E402
-from server import PATIENCE, Error, Folder, Server, environment, run, weir  # noqa: E402
+from server import PATIENCE, Error, Folder, Server, environment, run, until, weir  # noqa: E402
 from world import Redis  # noqa: E402
 
 LIMITS = """\
@@ -288,6 +288,37 @@ class Rls:
         return over, status.limit.name, None if verb == "charge" and not over else left, status.until_reset
 
 
+class ByTheStore:
+    """Plays to a server whose Redis is ready, and says of each answer when it was not Redis that decided."""
+
+    def __init__(self, player, server, clock, slot):
+        self.player, self.teller, self.clock, self.slot = player, server.client(), clock, slot
+        self.fallbacks = "0"
+        self.rest()
+
+    def close(self):
+        self.teller.close()
+
+    def rest(self):
+        """What INFO says when the server has done what fell due and Redis owes it nothing: by a clock that jumps meanwhile,
+        that would be late, and the greeting of a connection too."""
+        seen = self.clock.looked(self.slot)
+
+        def rests():
+            text = self.teller.ask("INFO", "store").decode()
+            told = dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+            rested = (told["store_state"], told["store_under_way"]) == ("ready", "0") and self.clock.looked(self.slot) >= seen + 2
+            return told if rested or told["store_fallbacks"] != self.fallbacks else None
+        return until(rests, "the store is ready and owes no answer", pause=0.0003)
+
+    def play(self, *step):
+        answer, told = self.player.play(*step), self.rest()
+        if told["store_fallbacks"] == self.fallbacks:
+            return answer
+        self.fallbacks = told["store_fallbacks"]
+        return "by the fallback", answer, told
+
+
 class Alike:
     """A sequence is told alike by all of them. Below: which limits, and which sequences."""
 
@@ -322,6 +353,8 @@ class Alike:
             stack.callback(server.kill)  # by a clock that stands still it would never have drained
             player = form(server)
             stack.callback(player.close)
+            if store:
+                player = stack.enter_context(contextlib.closing(ByTheStore(player, server, clock, 2)))
             answers, now = [], 0
             for at, *step in steps:
                 clock.move((at - now) * 1_000_000)

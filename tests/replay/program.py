@@ -7,7 +7,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "end_to_end"))
-from server import WEIR, Folder, environment, run, until  # noqa: E402,F401
+from server import PATIENCE, WEIR, Folder, environment, run, until  # noqa: E402,F401
 
 SOURCE = HERE.parent.parent
 EXAMPLE_LOG = SOURCE / "examples" / "replay" / "access.log"

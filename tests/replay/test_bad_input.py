@@ -1,6 +1,7 @@
 """What `weir replay` says when something is wrong: with the log, with what was asked, with where it has to write."""
 import bz2
 import contextlib
+import fcntl
 import gzip
 import json
 import lzma
@@ -12,11 +13,13 @@ import select
 import shlex
 import signal
 import stat
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
-from program import EXAMPLE_LOG, WEIR, Folder, answer, environment, line, run, weir
+from program import EXAMPLE_LOG, PATIENCE, WEIR, Folder, answer, environment, line, run, until, weir
 
 LIMIT = ("--limit", "10/min")
 
@@ -525,15 +528,23 @@ class Running(BadInput):
         self.addCleanup(process.kill)
         process.stdin.write(open(self.good, "rb").read())
         process.stdin.flush()
+        until(lambda: self.waits(process), "it waits for more lines")
         return process
+
+    @staticmethod
+    def waits(process):
+        """It has read all there is, would catch SIGINT, and sleeps."""
+        unread = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)))[0]
+        with open(f"/proc/{process.pid}/status") as status:
+            told = dict(line.split(":", 1) for line in status)
+        return unread == 0 and told["State"].strip().startswith("S") and int(told["SigCgt"], 16) >> (signal.SIGINT - 1) & 1
 
     def test_ctrl_c(self):
         for extra in ((), ("--json",)):
             with self.subTest(extra):
                 process = self.slow(*extra)
-                time.sleep(0.5)
                 process.send_signal(signal.SIGINT)
-                out, errors = process.communicate(timeout=5)
+                out, errors = process.communicate(timeout=PATIENCE)
                 self.assertEqual(process.returncode, 130, errors)
                 if extra:
                     said = json.loads(out)
@@ -545,17 +556,16 @@ class Running(BadInput):
     def test_ctrl_c_before_anything_came(self):
         process = subprocess.Popen([WEIR, "replay", "-", *LIMIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env=environment())
-        time.sleep(0.5)
+        until(lambda: self.waits(process), "it waits for lines")
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=5)
+        _, errors = process.communicate(timeout=PATIENCE)
         self.assertIn(process.returncode, (130, 2), errors)
 
     def test_ctrl_c_twice_ends_at_once(self):
         process = self.slow()
-        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=5)
+        process.communicate(timeout=PATIENCE)
         self.assertIn(process.returncode, (130, -signal.SIGINT))
 
     def on_a_terminal(self, *args, env=None):
