@@ -76,6 +76,7 @@ std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
     text += fmt::format("  {:{}}  {:>6} different  {}\n", core::printable(seen.name), width, seen.different,
                         core::printable(seen.example));
   }
+  if (survey.more_fields) text += "  and more\n";
   if (!survey.keys.empty()) text += "keys, the best first:\n";
   for (const logs::Survey::Key& key : survey.keys)
     text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(logs::shell_word(key.name)),

@@ -85,4 +85,13 @@ std::optional<std::string> time_format_of(const std::vector<std::string>& texts)
   return std::nullopt;
 }
 
+bool may_be_a_time(const std::string& text) {
+  return all_read({text}, TimeReader(), 0, INT64_MAX) ||
+         std::any_of(kForms.begin(), kForms.end(), [&text](const TimeForm& form) {
+           return !form.format.empty() &&
+                  all_read({text}, TimeReader(Zone(), TimeFormat::parse(std::string(form.format))), 0,
+                           INT64_MAX);
+         });
+}
+
 }  // namespace weir::logs

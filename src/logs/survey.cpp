@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::size_t kTextBytes = 4096;  // bytes, for whether it is text
 constexpr std::size_t kMostValues = 10'000;
+constexpr std::size_t kMostTries = 8;   // of keys, each of which is a look at the whole beginning
+constexpr std::size_t kMostClocks = 8;  // that are looked at for the date that belongs to them
 
 std::string beginning_of(const std::string& path, const std::atomic<bool>& stop) {
   Input input(path, stop);
@@ -47,7 +49,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.push_back(line);
+    if (!line.empty() && line.size() <= LogSource::kLongestLine) lines.push_back(line);
   }
   return lines;
 }
@@ -80,6 +82,7 @@ class Surveyor {
     survey_.lines = survey_.requests = 0;
     survey_.why.clear();
     survey_.fields.clear();
+    survey_.more_fields = false;
     for (std::size_t i = splitter->header() ? 1 : 0; i < lines_.size(); ++i) {
       const std::string_view fault = splitter->split(lines_[i], found);
       if (is_header(fault)) continue;
@@ -136,19 +139,7 @@ class Surveyor {
         return Command{{}, {}, survey_.fields[i].name, *format, {}};
       if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
     }
-    for (std::size_t clock = 0; clock < values_.size(); ++clock) {
-      if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;
-      for (std::size_t date = 0; date < values_.size(); ++date) {
-        if (date == clock || values_[date].some.size() != values_[clock].some.size()) continue;
-        std::vector<std::string> both;
-        for (std::size_t i = 0; i < values_[date].some.size(); ++i)
-          both.push_back(values_[date].some[i] + " " + values_[clock].some[i]);
-        const auto format = time_format_of(both);
-        if (format)
-          return Command{{}, {}, survey_.fields[date].name + "," + survey_.fields[clock].name, *format, {}};
-      }
-    }
-    return std::nullopt;
+    return date_and_clock();
   }
 
  private:
@@ -158,6 +149,10 @@ class Surveyor {
 
   void take(const std::vector<LineField>& fields) {
     for (const LineField& field : fields) {
+      if (numbers_.size() >= Survey::kMostFields && !numbers_.contains(field.name)) {
+        survey_.more_fields = true;
+        continue;
+      }
       const auto [place, is_new] = numbers_.try_emplace(field.name, survey_.fields.size());
       if (is_new) {
         survey_.fields.push_back({field.name, "", 0, 0});
@@ -168,6 +163,26 @@ class Surveyor {
       if (seen.example.empty() && field.value != "-") seen.example = field.value.substr(0, 80);
       add(values_[place->second], field.value);
     }
+  }
+
+  // Two fields that are a time together.
+  std::optional<Command> date_and_clock() const {
+    std::size_t clocks = 0;
+    for (std::size_t clock = 0; clock < values_.size() && clocks < kMostClocks; ++clock) {
+      if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;
+      ++clocks;
+      for (std::size_t date = 0; date < values_.size(); ++date) {
+        const std::vector<std::string>& dates = values_[date].some;
+        const std::vector<std::string>& times = values_[clock].some;
+        if (date == clock || dates.size() != times.size()) continue;
+        if (!may_be_a_time(dates.front() + " " + times.front())) continue;
+        std::vector<std::string> both;
+        for (std::size_t i = 0; i < dates.size(); ++i) both.push_back(dates[i] + " " + times[i]);
+        if (const auto format = time_format_of(both))
+          return Command{{}, {}, survey_.fields[date].name + "," + survey_.fields[clock].name, *format, {}};
+      }
+    }
+    return std::nullopt;
   }
 
   bool has_key(const std::string& name) const {
@@ -263,7 +278,8 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
       unit = unit == 0 ? finest(record.ns) : std::min(unit, finest(record.ns));
     }
   } catch (const std::runtime_error& error) {
-    survey.why_not = error.what();
+    const std::string why = error.what();
+    survey.why_not = why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why;
     return false;
   }
   const bool found = !command.regex.empty() || !command.format.empty();
@@ -275,7 +291,7 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
   return true;
 }
 
-// Standard input is gone once it has been looked at; this is its beginning, under a name.
+// The beginning that was looked at, under a name: standard input is gone by now, and a file goes on.
 class Again {
  public:
   explicit Again(std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
@@ -327,7 +343,7 @@ bool explains(Survey& survey, const std::vector<std::string_view>& lines, const 
   command.time = times->time;
   command.time_format = times->time_format;
   if (survey.keys.empty()) survey.why_not = "no field has addresses, nor names of accounts";
-  for (const Survey::Key& key : survey.keys) {
+  for (const Survey::Key& key : std::span(survey.keys).first(std::min(survey.keys.size(), kMostTries))) {
     command.key = key.name == "ip" ? "" : key.name;
     if (!reads(path, asked, command, survey, stop)) continue;
     survey.command = command;
@@ -347,11 +363,18 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   if (whole.substr(0, kTextBytes).find('\0') != std::string_view::npos)
     throw std::runtime_error(path +
                              ": is not text; a log is lines of text, plain or compressed by gzip or zstd");
+  const bool returns = whole.find('\r') < whole.size() - 1;
+  if (returns && whole.find('\n') == std::string_view::npos)
+    throw std::runtime_error(path +
+                             ": its lines end with a carriage return alone; tr '\\r' '\\n' makes lines of "
+                             "them, which - reads from a pipe");
   const std::vector<std::string_view> lines = lines_of(whole);
-  if (lines.empty()) throw std::runtime_error(path + ": contains no lines");
-  std::optional<Again> again;
-  if (path == "-") again.emplace(whole);
-  const std::string readable = again ? again->path() : path;
+  if (lines.empty())
+    throw std::runtime_error(path + (whole.size() > LogSource::kLongestLine
+                                         ? ": every line is longer than 1 MiB"
+                                         : ": contains no lines"));
+  const Again again(whole);
+  const std::string readable = again.path();
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
   survey.guessed = found.guessed;

@@ -1,0 +1,142 @@
+#include "logs/survey.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "logs/line_parser_test.hpp"
+#include "logs/log_source.hpp"
+
+namespace weir::inline v0_1::logs {
+namespace {
+
+const std::atomic<bool> kGoOn{false};
+
+class LogFile {
+ public:
+  explicit LogFile(const std::string& text) {
+    const int fd = ::mkstemp(path_.data());
+    EXPECT_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(fd);
+  }
+  ~LogFile() { std::remove(path_.c_str()); }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = testing::TempDir() + "/survey.XXXXXX";
+};
+
+// The clients of the requests that the command reads, each with its second where several are asked for; or
+// why there is none.
+std::string clients(const std::string& text) {
+  const LogFile file(text);
+  Survey survey;
+  try {
+    survey = survey_of(file.path(), {}, kGoOn);
+  } catch (const std::runtime_error& error) {
+    return std::string(error.what()).substr(file.path().size() + 2);
+  }
+  if (!survey.command) return "none: " + survey.why_not;
+  Layout layout;
+  if (!survey.command->regex.empty()) layout.set(std::make_shared<const Regex>(survey.command->regex));
+  Wanted wanted;
+  wanted.set_key(survey.command->key.empty() ? "ip" : survey.command->key);
+  wanted.time = survey.command->time;
+  if (!survey.command->time_format.empty())
+    wanted.time_format = TimeFormat::parse(survey.command->time_format);
+  LogStats stats;
+  LogSource source(file.path(), wanted, {}, layout, stats, kGoOn);
+  LogRecord record{};
+  std::string all;
+  std::string key;
+  for (; source.next(record, key); key.clear()) all += (all.empty() ? "" : " ") + key;
+  return all;
+}
+
+// What stands before and after each of two clients, who differ.
+std::string clients_of(const std::string& before, const std::string& after) {
+  std::string text;
+  for (int n = 7; n < 9; ++n) text += before + "203.0.113." + std::to_string(n) + after + "\n";
+  return clients(text);
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string out;
+  for (std::size_t i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+const std::string kBoth = "203.0.113.7 203.0.113.8";
+const std::string kTime = "2026-11-21T05:49:47Z ";
+
+TEST(Survey, what_looks_like_an_address_before_the_client_hides_nothing) {
+  EXPECT_EQ(clients_of("Mar 17 08:00:38 h app[1]: " + kTime, " GET /"), kBoth);
+  EXPECT_EQ(clients_of(kTime + "08:00:38 ", " GET /"), kBoth);
+  EXPECT_EQ(clients_of(kTime + "00:1a:2b:3c:4d:5e ", " GET /"), kBoth);
+  EXPECT_EQ(clients_of(kTime + "999.1.2.3 ", " GET /"), kBoth);
+}
+
+TEST(Survey, a_comma_alone_makes_no_columns) {
+  EXPECT_EQ(clients_of(kTime, " x,\"a b\" y"), kBoth);
+  EXPECT_EQ(clients_of(kTime, "\tx,\"a b\"\t\"y"), kBoth);
+  EXPECT_EQ(clients("a,\"b\n"),
+            "none: its lines have no known format, nor a time with its year and an address in one place");
+}
+
+TEST(Survey, guessing_ends_whatever_the_line_is) {
+  EXPECT_EQ(clients(kTime + repeated("203.0.113.7,x,08:00:01 ", 12'000) + "\n"), "203.0.113.7");
+  std::string patterns;
+  for (int n = 0; n < 4'000; ++n)
+    patterns += "k" + std::to_string(n) + "=203.0.113." + std::to_string(n % 200) + " ";
+  EXPECT_EQ(clients(kTime + patterns + "\n"), "203.0.113.0");
+  EXPECT_EQ(clients(kTime + std::string(100'000, ' ') + "203.0.113.7\n").substr(0, 4), "none");
+}
+
+TEST(Survey, a_line_above_a_mebibyte_is_not_looked_at) {
+  const std::string text =
+      kTime + "203.0.113.7 GET /\n" + std::string(2 << 20, 'x') + "\n" + kTime + "203.0.113.8 GET /\n";
+  EXPECT_EQ(clients(text), kBoth);
+  EXPECT_EQ(clients(std::string(10 << 20, 'x')), "every line is longer than 1 MiB");
+}
+
+TEST(Survey, lines_that_end_with_a_carriage_return_alone_are_refused) {
+  const std::string why =
+      "its lines end with a carriage return alone; tr '\\r' '\\n' makes lines of them, which - reads from a "
+      "pipe";
+  EXPECT_EQ(clients("time,ip\r1795240187,192.0.2.1\r1795240188,192.0.2.2\r"), why);
+  EXPECT_EQ(clients(repeated("1795240187,192.0.2.1\r", 10'000)), why);
+  EXPECT_EQ(clients("time,ip\r\n1795240187,192.0.2.1\r\n"), "192.0.2.1");
+}
+
+TEST(Survey, as_many_columns_as_there_may_be) {
+  std::string header = "time,ip";
+  std::string line = "1795240187,192.0.2.1";
+  for (int n = 0; n < 100'000; ++n) {
+    header += ",c" + std::to_string(n);
+    line += ",05:49:47";
+  }
+  const LogFile file(header + "\n" + line + "\n" + line + "\n");
+  const Survey survey = survey_of(file.path(), {}, kGoOn);
+  EXPECT_EQ(survey.fields.size(), Survey::kMostFields);
+  EXPECT_TRUE(survey.more_fields);
+  ASSERT_TRUE(survey.command);
+  EXPECT_EQ(clients(header.substr(8) + "\n" + line.substr(11) + "\n").substr(0, 4), "none");
+}
+
+TEST(Survey, json_of_any_depth) {
+  for (const std::size_t depth : {5U, 30U, 900U, 5'000U}) {
+    const std::string line = repeated("{\"a\":", depth) + "{\"at\":\"" + kTime.substr(0, 20) +
+                             "\",\"who\":\"203.0.113.7\"}" + repeated("}", depth) + "\n";
+    EXPECT_EQ(clients(line + line),
+              depth < 100 ? "203.0.113.7 203.0.113.7" : "none: no field has times that could be read")
+        << depth;
+  }
+}
+
+}  // namespace
+}  // namespace weir::logs
