@@ -7,8 +7,8 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-// Each dot may separate two members or be part of a name, so the ways double with each: beyond so many dots
-// each of them separates, or none does.
+// Each dot may separate two members or be part of a name, so the ways double with each. Of a name with more,
+// all of them separate, or none does.
 constexpr std::ptrdiff_t kMostDots = 8;
 
 }  // namespace

@@ -11,12 +11,14 @@
 #include <stdexcept>
 
 #include "logs/input.hpp"
+#include "logs/json_documents.hpp"
 #include "logs/known_names.hpp"
 #include "logs/likely_keys.hpp"
 #include "logs/likely_pattern.hpp"
 #include "logs/likely_times.hpp"
 #include "logs/log_source.hpp"
 #include "logs/log_time.hpp"
+#include "logs/shell_word.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -112,11 +114,17 @@ class Surveyor {
       all.push_back(xff);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
-      if (name.find_first_of(",/") != std::string::npos || is_known(name) || name.empty()) continue;
+      if (name.find_first_of(",/") != std::string::npos || name.empty()) continue;
+      if (is_known(name) && (client.rank < kNoAddresses || client.different == 0)) continue;
       if (is_known_by_its_values(values_[i])) continue;
       const Candidate one = candidate_of(name, values_[i].some);
-      if (one.rank < kNoAddresses) all.push_back(one);
+      if (one.rank >= kNoAddresses) continue;
+      const std::string path = path_of_several(name);
+      if (path.empty()) all.push_back(one);
+      if (addresses_inside_.empty()) addresses_inside_ = path;
     }
+    has_addresses_ =
+        std::any_of(all.begin(), all.end(), [](const Candidate& each) { return each.rank < kNoAddresses; });
     // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), 0);
@@ -128,6 +136,12 @@ class Surveyor {
       if (seen.different > 1 && names_somebody(seen.name) && !has_key(seen.name))
         survey_.keys.push_back({seen.name, seen.different});
     }
+  }
+
+  // Where a line holds several requests, jq's path to them; empty when it does not.
+  std::string requests_inside(const std::optional<Command>& times) const {
+    const std::string path = times ? path_of_several(times->time.substr(times->time.find(',') + 1)) : "";
+    return path.empty() && !has_addresses_ ? addresses_inside_ : path;
   }
 
   // What has to be said of the times; nothing when no field has any.
@@ -185,6 +199,14 @@ class Surveyor {
     return std::nullopt;
   }
 
+  // jq's path to the objects with a field that more than one of a line has; empty when one has it.
+  std::string path_of_several(const std::string& name) const {
+    const std::vector<std::string> others = neighbours_of(name);
+    const bool several = std::any_of(others.begin(), others.end(),
+                                     [this](const std::string& each) { return numbers_.contains(each); });
+    return several ? jq_path(name) : "";
+  }
+
   bool has_key(const std::string& name) const {
     return std::any_of(survey_.keys.begin(), survey_.keys.end(),
                        [&name](const Survey::Key& each) { return each.name == name; });
@@ -209,14 +231,16 @@ class Surveyor {
     return survey_.fields[field].lines * 2 > survey_.requests && !values_[field].some.empty();
   }
 
-  // The fields of most lines: those of a line itself before those deep inside it, and before them all others
-  // than when something began to be, or will end.
+  // The fields of most lines: those of a line itself before those deep inside it, before them all others than
+  // when something began to be, or will end, and last those that a line has several of.
   std::vector<std::size_t> likeliest_times() const {
     std::vector<std::pair<std::ptrdiff_t, std::size_t>> all;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
-      if (in_most_lines(i))
-        all.emplace_back(std::count(name.begin(), name.end(), '.') + (is_of_something_else(name) ? 8 : 0), i);
+      if (!in_most_lines(i)) continue;
+      const std::ptrdiff_t doubts =
+          (is_of_something_else(name) ? 8 : 0) + (path_of_several(name).empty() ? 0 : 16);
+      all.emplace_back(std::count(name.begin(), name.end(), '.') + doubts, i);
     }
     std::sort(all.begin(), all.end());
     std::vector<std::size_t> fields;
@@ -245,6 +269,8 @@ class Surveyor {
   std::map<std::string, std::size_t> numbers_;
   std::vector<Values> values_;  // of each of the survey's fields
   std::array<Values, 3> known_;
+  bool has_addresses_ = false;    // of a key of one request
+  std::string addresses_inside_;  // jq's path to addresses of which a line has several
 };
 
 std::int64_t finest(std::int64_t ns) {
@@ -322,23 +348,33 @@ bool has_values_for_names(const Survey& survey) {
 
 bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
 
+enum class Verdict : std::uint8_t { reads, not_read, several };
+
+std::string makes_lines(const std::string& jq) {
+  return "jq -c " + shell_word(jq) + " makes a line of each, which - reads from a pipe";
+}
+
 // Looks at the lines as if they were laid out so, and tries what that suggests. Each key in turn, the best
 // first.
-bool explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
-              const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
+Verdict explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
+                 const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
   survey.layout = found.layout;
   survey.keys.clear();
   Surveyor surveyor(survey, lines);
   surveyor.look(found.layout, lines[found.line]);
   if (found.guessed && has_values_for_names(survey)) {
     survey.why_not = "the first line is not a header, and the others have no shape of a known format";
-    return false;
+    return Verdict::not_read;
   }
   surveyor.find_keys();
   const std::optional<Command> times = surveyor.times();
+  if (const std::string inside = surveyor.requests_inside(times); !inside.empty()) {
+    survey.why_not = "each line holds several requests; " + makes_lines(inside);
+    return Verdict::several;
+  }
   if (!times) {
     survey.why_not = "no field has times that could be read";
-    return false;
+    return Verdict::not_read;
   }
   command.time = times->time;
   command.time_format = times->time_format;
@@ -347,9 +383,34 @@ bool explains(Survey& survey, const std::vector<std::string_view>& lines, const 
     command.key = key.name == "ip" ? "" : key.name;
     if (!reads(path, asked, command, survey, stop)) continue;
     survey.command = command;
-    return true;
+    return Verdict::reads;
   }
-  return false;
+  return Verdict::not_read;
+}
+
+// Of JSON that is not one document a line: what makes lines of it.
+std::optional<Survey> survey_of_documents(std::string_view text) {
+  std::optional<std::vector<std::string>> documents = json_documents(text);
+  if (!documents) return std::nullopt;
+  std::vector<std::string_view> lines;
+  for (std::string& each : *documents) {
+    const std::size_t size = each.size();
+    each.append(kSlack, '\0');
+    lines.push_back(std::string_view(each).substr(0, size));
+  }
+  Survey survey;
+  survey.layout.format = find_format("jsonl");
+  survey.guessed = true;
+  Surveyor surveyor(survey, lines);
+  surveyor.look(survey.layout, lines.front());
+  surveyor.find_keys();
+  const std::optional<Command> times = surveyor.times();
+  const std::string first = survey.fields.empty() ? "" : survey.fields.front().name;
+  const std::string field = times ? times->time.substr(times->time.find(',') + 1) : first;
+  survey.why_not = "its JSON is not one document a line; " + makes_lines(jq_path(field));
+  survey.lines = lines_of(text).size();
+  survey.requests = 0;
+  return survey;
 }
 
 }  // namespace
@@ -368,6 +429,10 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
     throw std::runtime_error(path +
                              ": its lines end with a carriage return alone; tr '\\r' '\\n' makes lines of "
                              "them, which - reads from a pipe");
+  const bool may_be_json = asked.format == nullptr || asked.format->name == "jsonl";
+  if (may_be_json && asked.wrapper == nullptr) {
+    if (const std::optional<Survey> survey = survey_of_documents(whole)) return *survey;
+  }
   const std::vector<std::string_view> lines = lines_of(whole);
   if (lines.empty())
     throw std::runtime_error(path + (whole.size() > LogSource::kLongestLine
@@ -378,8 +443,8 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
   survey.guessed = found.guessed;
-  if (explains(survey, lines, readable, asked, found, {}, stop)) return survey;
-  if (asked.format != nullptr) return survey;
+  const Verdict verdict = explains(survey, lines, readable, asked, found, {}, stop);
+  if (verdict != Verdict::not_read || asked.format != nullptr) return survey;
   Survey as_found = survey;
   if (found.guessed && !has_header(found.layout))
     as_found.why_not = "its lines have no known format, nor a time with its year and an address in one place";
@@ -388,7 +453,7 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
     layout.set(std::make_shared<const Regex>(pattern));
     const Found matching = layout_of(lines, layout);
     if (!matching.guessed &&
-        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop))
+        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop) == Verdict::reads)
       return survey;
   }
   return as_found;

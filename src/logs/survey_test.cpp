@@ -138,5 +138,47 @@ TEST(Survey, json_of_any_depth) {
   }
 }
 
+// Two records, as JSON within `before` and `after`.
+std::string records(const std::string& before, const std::string& after, const std::string& between = ",") {
+  const auto record = [](const std::string& n) {
+    return "{\"at\":\"2026-11-21T05:49:4" + n + "Z\",\"who\":{\"ip\":\"203.0.113." + n + "\"}}";
+  };
+  return before + record("7") + between + record("8") + after + "\n";
+}
+
+std::string jq(const std::string& path, const std::string& what = "its JSON is not one document a line") {
+  return "none: " + what + "; jq -c " + path + " makes a line of each, which - reads from a pipe";
+}
+
+TEST(Survey, documents_of_several_requests_are_refused) {
+  const std::string several = "each line holds several requests";
+  EXPECT_EQ(clients(records("{\"records\":[", "]}")), jq("'.records[]'", several));
+  EXPECT_EQ(clients(records("{\"Records\":[", "]}") + records("{\"Records\":[", "]}")),
+            jq("'.Records[]'", several));
+  EXPECT_EQ(clients(records("{\"time\":1795240187,\"a-b\":[", "]}")), jq("'.\"a-b\"[]'", several));
+  EXPECT_EQ(clients(records("{\"a\":[{\"b\":[{\"c\":[", "]}]}]}")), jq("'.a[].b[].c[]'", several));
+  EXPECT_EQ(clients(records("[", "]")), jq("'.[]'"));
+  EXPECT_EQ(clients(records("[{\"records\":[", "]}]")), jq("'.[].records[]'"));
+  EXPECT_EQ(clients(records("", "", "\n")), "203.0.113.7 203.0.113.8");
+}
+
+TEST(Survey, one_request_may_have_lists) {
+  const std::string line =
+      R"({"time":1795240187,"client_ip":"203.0.113.7","tries":[{"at":1795240187,"to":"10.0.0.1"},)"
+      R"({"at":1795240188,"to":"10.0.0.2"}],"headers":{"X-Forwarded-For":["192.0.2.1","192.0.2.2"]}})";
+  EXPECT_EQ(clients(line + "\n" + line + "\n"), "203.0.113.7 203.0.113.7");
+}
+
+TEST(Survey, json_over_several_lines_is_refused) {
+  EXPECT_EQ(clients("{\n  \"time\": 1795240187,\n  \"ip\": \"203.0.113.7\"\n}\n"), jq("."));
+  EXPECT_EQ(clients(records("{\n\"records\": [\n", "\n]\n}", ",\n")), jq("'.records[]'"));
+  EXPECT_EQ(clients(records("[\n", "\n]", ",\n")), jq("'.[]'"));
+  std::string many = "{\n\"records\": [";
+  for (int n = 0; n < 50'000; ++n) many += records("", ",", ",\n");
+  EXPECT_EQ(clients(many), jq("'.records[]'"));
+  EXPECT_EQ(clients(records("{\"records\":[" + many.substr(14, 2 << 20), "]}")), jq("'.records[]'"));
+  EXPECT_EQ(clients("{\nnot json\n}\n").substr(0, 40), "none: its lines have no known format, no");
+}
+
 }  // namespace
 }  // namespace weir::logs
