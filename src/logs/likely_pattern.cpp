@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "core/digits.hpp"
 #include "logs/likely_keys.hpp"
 #include "logs/likely_times.hpp"
 #include "logs/regex.hpp"
@@ -78,6 +79,14 @@ std::string_view anchor_before(std::string_view before) {
   return before.substr(word);
 }
 
+// Whether what stands here is the version of a product, as in Chrome/131.0.0.0; a host's address after its
+// name has a port.
+bool is_version(std::string_view before, std::string_view after) {
+  const bool product =
+      before.size() > 1 && before.ends_with('/') && core::is_letter(before[before.size() - 2]);
+  return product && !(after.size() > 1 && after[0] == ':' && core::is_digit(after[1]));
+}
+
 // Where in its lines an address is.
 struct Place {
   std::size_t after_the_time = 0;
@@ -137,6 +146,7 @@ class AddressPlaces {
     const std::string text(line.substr(at, size));
     const std::string_view anchor = anchor_before(line.substr(0, at));
     if (!is_an_address(text) || anchor.size() > kLongestAnchor) return;
+    if (is_version(line.substr(0, at), line.substr(at + size))) return;
     const std::string before = anchor.empty() ? nth_address(nth_after_time.value_or(0)) : found_after(anchor);
     if (places_.size() >= kMostPlaces && !places_.contains(before)) return;
     Place& one = places_[before];
@@ -182,6 +192,16 @@ bool finds(const std::string& pattern, const Place& place, std::span<const std::
   return other * 10 <= same;
 }
 
+// Whether most of the lines with what stands before it have an address there.
+bool is_mostly_there(const Place& place, const std::string& before, std::span<const std::string_view> lines) {
+  if (place.name.empty()) return true;
+  const RE2 anchor("^" + before, RE2::Latin1);
+  const auto with_it = std::count_if(lines.begin(), lines.end(), [&anchor](std::string_view line) {
+    return RE2::PartialMatch(as_piece(line), anchor);
+  });
+  return place.addresses.size() * 2 >= static_cast<std::size_t>(with_it);
+}
+
 const TimeForm* form_of(std::span<const std::string_view> lines) {
   const TimeForm* form = nullptr;
   std::size_t most = 0;
@@ -219,6 +239,7 @@ std::vector<std::string> likely_patterns(std::span<const std::string_view> all) 
     const std::size_t count = place.addresses.size();
     const int rank = rank_of(place.name, place.values());
     if (count * 100 < lines.size() * kFewest || rank >= kOneOfMany) continue;
+    if (!is_mostly_there(place, before, lines)) continue;
     const std::string pattern = places.line_pattern(before, place);
     if (finds(pattern, place, lines)) choices.push_back({rank, count, pattern});
   }

@@ -348,7 +348,7 @@ bool has_values_for_names(const Survey& survey) {
 
 bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
 
-enum class Verdict : std::uint8_t { reads, not_read, several };
+enum class Attempt : std::uint8_t { reads, fails, several };
 
 std::string makes_lines(const std::string& jq) {
   return "jq -c " + shell_word(jq) + " makes a line of each, which - reads from a pipe";
@@ -356,7 +356,7 @@ std::string makes_lines(const std::string& jq) {
 
 // Looks at the lines as if they were laid out so, and tries what that suggests. Each key in turn, the best
 // first.
-Verdict explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
+Attempt explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
                  const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
   survey.layout = found.layout;
   survey.keys.clear();
@@ -364,17 +364,17 @@ Verdict explains(Survey& survey, const std::vector<std::string_view>& lines, con
   surveyor.look(found.layout, lines[found.line]);
   if (found.guessed && has_values_for_names(survey)) {
     survey.why_not = "the first line is not a header, and the others have no shape of a known format";
-    return Verdict::not_read;
+    return Attempt::fails;
   }
   surveyor.find_keys();
   const std::optional<Command> times = surveyor.times();
   if (const std::string inside = surveyor.requests_inside(times); !inside.empty()) {
     survey.why_not = "each line holds several requests; " + makes_lines(inside);
-    return Verdict::several;
+    return Attempt::several;
   }
   if (!times) {
     survey.why_not = "no field has times that could be read";
-    return Verdict::not_read;
+    return Attempt::fails;
   }
   command.time = times->time;
   command.time_format = times->time_format;
@@ -383,9 +383,9 @@ Verdict explains(Survey& survey, const std::vector<std::string_view>& lines, con
     command.key = key.name == "ip" ? "" : key.name;
     if (!reads(path, asked, command, survey, stop)) continue;
     survey.command = command;
-    return Verdict::reads;
+    return Attempt::reads;
   }
-  return Verdict::not_read;
+  return Attempt::fails;
 }
 
 // Of JSON that is not one document a line: what makes lines of it.
@@ -443,8 +443,8 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
   survey.guessed = found.guessed;
-  const Verdict verdict = explains(survey, lines, readable, asked, found, {}, stop);
-  if (verdict != Verdict::not_read || asked.format != nullptr) return survey;
+  const Attempt attempt = explains(survey, lines, readable, asked, found, {}, stop);
+  if (attempt != Attempt::fails || asked.format != nullptr) return survey;
   Survey as_found = survey;
   if (found.guessed && !has_header(found.layout))
     as_found.why_not = "its lines have no known format, nor a time with its year and an address in one place";
@@ -453,7 +453,7 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
     layout.set(std::make_shared<const Regex>(pattern));
     const Found matching = layout_of(lines, layout);
     if (!matching.guessed &&
-        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop) == Verdict::reads)
+        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop) == Attempt::reads)
       return survey;
   }
   return as_found;

@@ -180,5 +180,76 @@ TEST(Survey, json_over_several_lines_is_refused) {
   EXPECT_EQ(clients("{\nnot json\n}\n").substr(0, 40), "none: its lines have no known format, no");
 }
 
+TEST(Survey, a_version_is_no_address) {
+  const std::string none =
+      "none: its lines have no known format, nor a time with its year and an address in one place";
+  const auto log = [](const std::string& before, const std::string& after) {
+    std::string text;
+    for (int n = 7; n < 9; ++n) text += kTime + before + std::to_string(n) + after + "\n";
+    return clients(text);
+  };
+  EXPECT_EQ(log("GET / 200 \"Mozilla/5.0 Chrome/13", ".0.0.0 Safari/537.36\""), none);
+  EXPECT_EQ(log("started version 44.0.27.", ""), none);
+  EXPECT_EQ(log("app 4.2.0.", " started"), none);
+  EXPECT_EQ(log("from app/4.2.0.1 to 203.0.113.", " GET /"), kBoth);
+  EXPECT_EQ(log("host.example.org/203.0.113.", ":4031 GET /"), kBoth);
+  EXPECT_EQ(log("client 4.2.0.", " GET /"), "4.2.0.7 4.2.0.8");
+}
+
+TEST(Survey, a_version_in_json_is_no_address) {
+  const auto log = [](const std::string& member) {
+    std::string text;
+    for (int n = 7; n < 9; ++n)
+      text += R"({"time":179524018)" + std::to_string(n) + "," + member + std::to_string(n) + "\"}\n";
+    return clients(text);
+  };
+  const std::string none = "none: no field has addresses, nor names of accounts";
+  EXPECT_EQ(log(R"("app_version":"44.2.0.)"), none);
+  EXPECT_EQ(log(R"("app":"4.2.0.)"), none);
+  EXPECT_EQ(log(R"("browser":"131.0.0.1","who":"203.0.113.)"), kBoth);
+  EXPECT_EQ(log(R"("from":"4.2.0.)"), "4.2.0.7 4.2.0.8");
+  EXPECT_EQ(log(R"("client":"app-1","client_ip":"203.0.113.)"), kBoth);
+}
+
+TEST(Survey, an_address_is_found_whole) {
+  EXPECT_EQ(clients_of(kTime + "CONNECT: Client \"::ffff:", "\""), kBoth);
+  EXPECT_EQ(clients_of(kTime + "client:", " GET /"), kBoth);
+  EXPECT_EQ(clients_of(kTime + "[", "]:80 GET /"), kBoth);
+  const auto v6 = [](const std::string& before, const std::string& after) {
+    std::string text;
+    for (const char* who : {"2001:db8::5", "2001:db8:1:2:3:4:5:6", "::1"})
+      text += kTime + before + who + after + "\n";
+    return clients(text);
+  };
+  const std::string all = "2001:db8::5 2001:db8:1:2:3:4:5:6 ::1";
+  EXPECT_EQ(v6("[", "]:80 GET /"), all);
+  EXPECT_EQ(v6("client:", " GET /"), all);
+  EXPECT_EQ(v6("remote:[", "]:80 GET /"), all);
+  EXPECT_EQ(v6("", ": GET /"), all);
+}
+
+TEST(Survey, one_line_of_fifty_hides_nothing) {
+  for (const char* between : {" ", " from ", " client: ", " [x] "}) {
+    std::string text = kTime + "listening on 0.0.0.0:8080\n";
+    std::string wanted;
+    for (int n = 0; n < 49; ++n) {
+      text += kTime + "GET" + between + "203.0.113." + std::to_string(n) + "\n";
+      wanted += " 203.0.113." + std::to_string(n);
+    }
+    const std::string found = clients(text);
+    EXPECT_TRUE((" " + found).ends_with(wanted)) << between << found;
+  }
+}
+
+// Of the lines that have such a word, most have no address after it.
+TEST(Survey, most_lines_of_a_place_have_an_address) {
+  std::string text;
+  for (int n = 0; n < 50; ++n) {
+    const std::string number = std::to_string(n);
+    text += kTime + "build " + (n % 5 == 0 ? "130.0.67." + number : "130.0.67" + number + ".1") + "\n";
+  }
+  EXPECT_EQ(clients(text).substr(0, 4), "none");
+}
+
 }  // namespace
 }  // namespace weir::logs
