@@ -87,6 +87,14 @@ bool is_version(std::string_view before, std::string_view after) {
   return product && !(after.size() > 1 && after[0] == ':' && core::is_digit(after[1]));
 }
 
+// `open` begins the group of the time; those before it that are not the line's own are passed over.
+std::string time_pattern(const TimeForm& form, std::size_t skip, std::string_view open = "(") {
+  const std::string shape(form.shape);
+  std::string out;
+  for (; skip > 0; --skip) out += shape + "(?:|.*?[^0-9A-Za-z])";
+  return out.append(open) + shape + ")";
+}
+
 // Where in its lines an address is.
 struct Place {
   std::size_t after_the_time = 0;
@@ -103,14 +111,15 @@ struct Place {
 
 class AddressPlaces {
  public:
-  explicit AddressPlaces(const TimeForm& form)
-      : form_(form),
-        time_(std::string(form.shape)),
+  AddressPlaces(const TimeForm& form, std::size_t skip)
+      : time_text_(time_pattern(form, skip, "(?<time>")),
+        time_(time_pattern(form, skip), RE2::Latin1),
         address_("(?:^|[^0-9A-Za-z.:]|[^0-9.:]:)(" + std::string(kAddress) + ")(?:$|[^0-9A-Za-z.])") {}
 
   void look_at(std::size_t number, std::string_view line) {
-    re2::StringPiece when;
-    if (!time_.Match(as_piece(line), 0, line.size(), RE2::UNANCHORED, &when, 1)) return;
+    re2::StringPiece matched[2];
+    if (!time_.Match(as_piece(line), 0, line.size(), RE2::UNANCHORED, matched, 2)) return;
+    const re2::StringPiece when = matched[1];
     const auto time_at = static_cast<std::size_t>(when.data() - line.data());
     std::size_t nth = 0;  // of those after the time
     std::size_t from = 0;
@@ -129,7 +138,7 @@ class AddressPlaces {
   const std::map<std::string, Place>& all() const { return places_; }
 
   std::string line_pattern(const std::string& before, const Place& place) const {
-    const std::string time = "(?<time>" + std::string(form_.shape) + ")";
+    const std::string& time = time_text_;
     const std::string one(kAddress);
     const std::string address =
         "\\[?" + (place.list ? "(?<xff>" + one + "(?:, ?" + one + ")*)" : "(?<ip>" + one + ")");
@@ -163,7 +172,7 @@ class AddressPlaces {
     return out;
   }
 
-  const TimeForm& form_;
+  std::string time_text_;
   RE2 time_;
   RE2 address_;
   std::map<std::string, Place> places_;  // by the pattern of what is before the address
@@ -202,20 +211,45 @@ bool is_mostly_there(const Place& place, const std::string& before, std::span<co
   return place.addresses.size() * 2 >= static_cast<std::size_t>(with_it);
 }
 
-const TimeForm* form_of(std::span<const std::string_view> lines) {
+// What the time of a line is: the first text of a form, or the one after as many others as are skipped.
+struct LikelyTime {
   const TimeForm* form = nullptr;
-  std::size_t most = 0;
-  for (const TimeForm& each : time_forms()) {
-    const RE2 shape{std::string(each.shape)};
-    const auto count =
-        static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
-          return RE2::PartialMatch(as_piece(line), shape);
-        }));
-    if (count <= most) continue;
-    most = count;
-    form = &each;
+  std::size_t skip = 0;
+  std::size_t lines = 0;
+  bool constant = false;  // in ten lines or more: when the program was built or began, say
+};
+
+LikelyTime time_of(const TimeForm& form, std::size_t skip, std::span<const std::string_view> lines) {
+  constexpr std::size_t kMany = 10;
+  const RE2 pattern(time_pattern(form, skip), RE2::Latin1);
+  LikelyTime time{&form, skip};
+  std::string first;
+  for (const std::string_view line : lines) {
+    std::string text;
+    if (!RE2::PartialMatch(as_piece(line), pattern, &text)) continue;
+    if (time.lines == 0) first = text;
+    time.constant = text == first && (time.lines == 0 || time.constant);
+    ++time.lines;
   }
-  return most * 2 < lines.size() ? nullptr : form;
+  time.constant = time.constant && time.lines >= kMany;
+  return time;
+}
+
+// That of the most lines, of one in ten at least.
+LikelyTime time_of(std::span<const std::string_view> lines) {
+  constexpr std::size_t kMostSkipped = 2;
+  LikelyTime best;
+  for (const TimeForm& form : time_forms()) {
+    for (std::size_t skip = 0; skip <= kMostSkipped; ++skip) {
+      const LikelyTime time = time_of(form, skip, lines);
+      const bool better = time.constant != best.constant ? best.constant && time.lines * 2 >= best.lines
+                                                         : time.lines > best.lines;
+      if (time.lines > 0 && (better || best.lines == 0)) best = time;
+      if (!time.constant) break;
+    }
+  }
+  if (best.lines * 10 < lines.size()) return {};
+  return best;
 }
 
 }  // namespace
@@ -224,9 +258,9 @@ std::vector<std::string> likely_patterns(std::span<const std::string_view> all) 
   std::vector<std::string_view> lines;
   for (const std::string_view line : all.first(std::min(all.size(), kMostLines)))
     lines.push_back(line.substr(0, kMostBytes));
-  const TimeForm* const form = form_of(lines);
-  if (form == nullptr) return {};
-  AddressPlaces places(*form);
+  const LikelyTime time = time_of(lines);
+  if (time.form == nullptr) return {};
+  AddressPlaces places(*time.form, time.skip);
   for (std::size_t i = 0; i < lines.size(); ++i) places.look_at(i, lines[i]);
   struct Choice {
     int rank;

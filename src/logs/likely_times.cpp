@@ -14,7 +14,7 @@ namespace {
   "(?: ?(?:Z|[+-]\\d\\d:?\\d\\d)\\b| (?:UTC|GMT|CES?T|EES?T|WES?T|MSK|BST|IST|JST|KST|SGT|HKT|[ECMP][SD]T|" \
   "AE[SD]T|NZ[SD]T|AK[SD]T|HST)\\b)?"
 
-constexpr std::array<TimeForm, 23> kForms{{
+constexpr std::array<TimeForm, 26> kForms{{
     {"\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?" WEIR_ZONE, ""},
     {"\\d\\d/[A-Z][a-z][a-z]/\\d{4}:\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?: [+-]\\d{4})?", ""},
     {"[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d [A-Z]{1,4}",
@@ -39,6 +39,9 @@ constexpr std::array<TimeForm, 23> kForms{{
     {"\\b20\\d{12}\\b", "%Y%m%d%H%M%S"},
     {"\\b1[4-9]\\d{8}(?:\\.\\d+|\\d{3}|\\d{6}|\\d{9})?\\b", ""},
     {"\\d{6} +\\d{1,2}:\\d\\d:\\d\\d", "%y%m%d %H:%M:%S"},
+    {"\\d{4}:\\d\\d:\\d\\d-\\d\\d:\\d\\d:\\d\\d", "%Y:%m:%d-%H:%M:%S"},
+    {"\\d{4}/\\d\\d/\\d\\d - \\d\\d:\\d\\d:\\d\\d", "%Y/%m/%d - %H:%M:%S"},
+    {"\\d\\d/[A-Z][a-z]{2}/\\d{4} \\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?", "%d/%b/%Y %H:%M:%S"},
 }};
 #undef WEIR_ZONE
 

@@ -146,20 +146,39 @@ class Surveyor {
 
   // What has to be said of the times; nothing when no field has any.
   std::optional<Command> times() const {
-    if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
-    if (mostly_times(known_[kTimeSlot].some)) return Command{};
-    for (const std::size_t i : likeliest_times()) {
-      if (const auto format = time_format_of(values_[i].some))
-        return Command{{}, {}, survey_.fields[i].name, *format, {}};
-      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
-    }
-    return date_and_clock();
+    const std::optional<Command> known = known_time();
+    const bool own = known && !is_constant(known_[kTimeSlot]);
+    const std::optional<Command> other = own ? std::nullopt : time_of_a_field();
+    if (!known) return other ? other : date_and_clock();
+    return other && !is_constant(values_[numbers_.at(other->time)]) ? other : known;
   }
 
  private:
   static constexpr std::size_t kTimeSlot = 0;
   static constexpr std::size_t kClientSlot = 1;
   static constexpr std::size_t kForwardedSlot = 2;
+
+  // Of the field that is called as times are.
+  std::optional<Command> known_time() const {
+    if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
+    if (mostly_times(known_[kTimeSlot].some)) return Command{};
+    return std::nullopt;
+  }
+
+  std::optional<Command> time_of_a_field() const {
+    for (const std::size_t i : likeliest_times()) {
+      if (const auto format = time_format_of(values_[i].some))
+        return Command{{}, {}, survey_.fields[i].name, *format, {}};
+      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
+    }
+    return std::nullopt;
+  }
+
+  // Of many lines, none of which has another value: when the program was built or began, say.
+  static bool is_constant(const Values& values) {
+    constexpr std::size_t kMany = 10;
+    return values.different.size() == 1 && values.some.size() >= kMany;
+  }
 
   void take(const std::vector<LineField>& fields) {
     for (const LineField& field : fields) {
@@ -232,14 +251,16 @@ class Surveyor {
   }
 
   // The fields of most lines: those of a line itself before those deep inside it, before them all others than
-  // when something began to be, or will end, and last those that a line has several of.
+  // when something began to be, or will end, then those that a line has several of, and last those that never
+  // change.
   std::vector<std::size_t> likeliest_times() const {
     std::vector<std::pair<std::ptrdiff_t, std::size_t>> all;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
       if (!in_most_lines(i)) continue;
-      const std::ptrdiff_t doubts =
-          (is_of_something_else(name) ? 8 : 0) + (path_of_several(name).empty() ? 0 : 16);
+      const std::ptrdiff_t doubts = (is_of_something_else(name) ? 8 : 0) +
+                                    (path_of_several(name).empty() ? 0 : 16) +
+                                    (is_constant(values_[i]) ? 32 : 0);
       all.emplace_back(std::count(name.begin(), name.end(), '.') + doubts, i);
     }
     std::sort(all.begin(), all.end());

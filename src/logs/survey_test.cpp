@@ -180,7 +180,7 @@ TEST(Survey, json_over_several_lines_is_refused) {
   EXPECT_EQ(clients("{\nnot json\n}\n").substr(0, 40), "none: its lines have no known format, no");
 }
 
-TEST(Survey, a_version_is_no_address) {
+TEST(Survey, a_version_is_not_an_address) {
   const std::string none =
       "none: its lines have no known format, nor a time with its year and an address in one place";
   const auto log = [](const std::string& before, const std::string& after) {
@@ -196,7 +196,7 @@ TEST(Survey, a_version_is_no_address) {
   EXPECT_EQ(log("client 4.2.0.", " GET /"), "4.2.0.7 4.2.0.8");
 }
 
-TEST(Survey, a_version_in_json_is_no_address) {
+TEST(Survey, a_version_in_json_is_not_an_address) {
   const auto log = [](const std::string& member) {
     std::string text;
     for (int n = 7; n < 9; ++n)
@@ -249,6 +249,30 @@ TEST(Survey, most_lines_of_a_place_have_an_address) {
     text += kTime + "build " + (n % 5 == 0 ? "130.0.67." + number : "130.0.67" + number + ".1") + "\n";
   }
   EXPECT_EQ(clients(text).substr(0, 4), "none");
+}
+
+// The milliseconds since the first of ten lines, of which each is a millisecond later.
+std::string steps(const std::string& before, const std::string& after) {
+  std::string text;
+  for (int n = 0; n < 12; ++n) {
+    text += before + "2026-11-21T05:49:47." + std::to_string(100 + n) + after + "\n";
+  }
+  const LogFile file(text);
+  const Survey survey = survey_of(file.path(), {}, kGoOn);
+  if (!survey.command) return "none: " + survey.why_not;
+  return survey.command->time + (survey.finest_ns == 1'000'000 ? " moves" : " stands still");
+}
+
+TEST(Survey, a_time_that_never_changes_is_not_the_time) {
+  const std::string built = "2026-11-01T00:00:00Z";
+  EXPECT_EQ(steps("{\"time\":\"" + built + "\",\"at\":\"", "Z\",\"ip\":\"203.0.113.7\"}"), "at moves");
+  EXPECT_EQ(steps("{\"built\":\"" + built + "\",\"deep\":{\"at\":\"", "Z\"},\"ip\":\"203.0.113.7\"}"),
+            "deep.at moves");
+  EXPECT_EQ(steps("{\"time\":\"", "Z\",\"at\":\"" + built + "\",\"ip\":\"203.0.113.7\"}"), " moves");
+  EXPECT_EQ(steps("built=" + built + " ", "Z client 203.0.113.7"), " moves");
+  EXPECT_EQ(steps("[01/Nov/2026:00:00:00 +0000] ", "Z client 203.0.113.7"), " moves");
+  EXPECT_EQ(steps("", "Z client 203.0.113.7, built " + built), " moves");
+  EXPECT_EQ(steps("{\"time\":\"" + built + "\",\"x\":\"", "\",\"ip\":\"203.0.113.7\"}"), "x moves");
 }
 
 }  // namespace
