@@ -10,6 +10,7 @@
 #include "logs/likely_keys.hpp"
 #include "logs/likely_times.hpp"
 #include "logs/regex.hpp"
+#include "logs/time_format.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -235,11 +236,16 @@ LikelyTime time_of(const TimeForm& form, std::size_t skip, std::span<const std::
   return time;
 }
 
-// That of the most lines, of one in ten at least.
-LikelyTime time_of(std::span<const std::string_view> lines) {
+bool has_year(const TimeForm& form) {
+  return form.format.empty() || TimeFormat::parse(std::string(form.format)).has_year();
+}
+
+// That of the most lines, of one in ten at least; with a year, if there is one.
+LikelyTime time_of(std::span<const std::string_view> lines, bool with_year = true) {
   constexpr std::size_t kMostSkipped = 2;
   LikelyTime best;
   for (const TimeForm& form : time_forms()) {
+    if (has_year(form) != with_year) continue;
     for (std::size_t skip = 0; skip <= kMostSkipped; ++skip) {
       const LikelyTime time = time_of(form, skip, lines);
       const bool better = time.constant != best.constant ? best.constant && time.lines * 2 >= best.lines
@@ -248,8 +254,8 @@ LikelyTime time_of(std::span<const std::string_view> lines) {
       if (!time.constant) break;
     }
   }
-  if (best.lines * 10 < lines.size()) return {};
-  return best;
+  if (best.lines * 10 >= lines.size()) return best;
+  return with_year ? time_of(lines, false) : LikelyTime{};
 }
 
 }  // namespace

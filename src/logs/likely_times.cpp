@@ -14,7 +14,7 @@ namespace {
   "(?: ?(?:Z|[+-]\\d\\d:?\\d\\d)\\b| (?:UTC|GMT|CES?T|EES?T|WES?T|MSK|BST|IST|JST|KST|SGT|HKT|[ECMP][SD]T|" \
   "AE[SD]T|NZ[SD]T|AK[SD]T|HST)\\b)?"
 
-constexpr std::array<TimeForm, 26> kForms{{
+constexpr std::array<TimeForm, 27> kForms{{
     {"\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?" WEIR_ZONE, ""},
     {"\\d\\d/[A-Z][a-z][a-z]/\\d{4}:\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?: [+-]\\d{4})?", ""},
     {"[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d [A-Z]{1,4}",
@@ -42,6 +42,7 @@ constexpr std::array<TimeForm, 26> kForms{{
     {"\\d{4}:\\d\\d:\\d\\d-\\d\\d:\\d\\d:\\d\\d", "%Y:%m:%d-%H:%M:%S"},
     {"\\d{4}/\\d\\d/\\d\\d - \\d\\d:\\d\\d:\\d\\d", "%Y/%m/%d - %H:%M:%S"},
     {"\\d\\d/[A-Z][a-z]{2}/\\d{4} \\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?", "%d/%b/%Y %H:%M:%S"},
+    {"[A-Z][a-z]{2} [ \\d]\\d \\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?", "%b %d %H:%M:%S"},
 }};
 #undef WEIR_ZONE
 

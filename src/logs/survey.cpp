@@ -1,6 +1,7 @@
 #include "logs/survey.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -335,18 +336,24 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
     return false;
   }
   survey.finest_ns = unit;
+  survey.first_year = stats.first_year;
   return true;
 }
 
-// The beginning that was looked at, under a name: standard input is gone by now, and a file goes on.
+// The beginning that was looked at, under a name: standard input is gone by now, and a file goes on. It is as
+// old as the file, which may tell the year.
 class Again {
  public:
-  explicit Again(std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
+  Again(const std::string& path, std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
     while (fd_ >= 0 && !text.empty()) {
       const ssize_t wrote = ::write(fd_, text.data(), text.size());
       if (wrote <= 0) break;
       text.remove_prefix(static_cast<std::size_t>(wrote));
     }
+    struct stat status{};
+    if (path == "-" || ::stat(path.c_str(), &status) != 0) return;
+    const std::array times{status.st_atim, status.st_mtim};
+    ::futimens(fd_, times.data());
   }
   ~Again() {
     if (fd_ >= 0) ::close(fd_);
@@ -459,7 +466,7 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
     throw std::runtime_error(path + (whole.size() > LogSource::kLongestLine
                                          ? ": every line is longer than 1 MiB"
                                          : ": contains no lines"));
-  const Again again(whole);
+  const Again again(path, whole);
   const std::string readable = again.path();
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
