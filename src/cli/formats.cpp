@@ -69,6 +69,9 @@ std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
               : fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
   if (!survey.why.empty()) text += "  the first that is not one: " + survey.why + "\n";
   text += fmt::format("times: {}\n", resolution(survey.finest_ns));
+  if (survey.first_year != 0)
+    text += fmt::format("  they name no year: the first is taken to be of {}, by when the file was written\n",
+                        survey.first_year);
   text += "fields:\n";
   std::size_t width = 0;
   for (const logs::Survey::Seen& seen : survey.fields) width = std::max(width, seen.name.size());
@@ -76,6 +79,7 @@ std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
     text += fmt::format("  {:{}}  {:>6} different  {}\n", core::printable(seen.name), width, seen.different,
                         core::printable(seen.example));
   }
+  if (survey.more_fields) text += "  and more\n";
   if (!survey.keys.empty()) text += "keys, the best first:\n";
   for (const logs::Survey::Key& key : survey.keys)
     text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(logs::shell_word(key.name)),
@@ -97,6 +101,7 @@ std::string json_of(const logs::Survey& survey, const FormatsFlags& flags) {
   json.member("lines", survey.lines);
   json.member("requests", survey.requests);
   json.member("times", resolution(survey.finest_ns));
+  json.member("first_year", survey.first_year == 0 ? std::nullopt : std::optional(survey.first_year));
   json.begin_array("fields");
   for (const logs::Survey::Seen& seen : survey.fields) {
     json.begin_object();

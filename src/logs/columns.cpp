@@ -1,7 +1,9 @@
 #include "logs/columns.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "logs/known_names.hpp"
 
@@ -37,15 +39,14 @@ bool next_cell(std::string_view& rest, char separator, std::string_view& value, 
   return true;
 }
 
-// Throws when a quote is not closed.
-std::vector<std::string> cells_of(std::string_view line, char separator) {
+// Nothing when a quote is not closed.
+std::optional<std::vector<std::string>> cells_of(std::string_view line, char separator) {
   std::vector<char> scratch(line.size() + 1);
   char* out = scratch.data();
   std::vector<std::string> cells;
   for (bool more = true; more;) {
     std::string_view cell;
-    if (!next_cell(line, separator, cell, more, out))
-      throw std::runtime_error("the header line has an unclosed quote");
+    if (!next_cell(line, separator, cell, more, out)) return std::nullopt;
     cells.emplace_back(cell);
   }
   return cells;
@@ -55,19 +56,22 @@ bool names_a_time(std::string_view line, char separator) {
   if (line.find(separator) == std::string_view::npos || line.find('[') != std::string_view::npos)
     return false;
   const std::vector<std::string> times = names_of("time");
-  try {
-    const std::vector<std::string> cells = cells_of(line, separator);
-    return std::find_first_of(cells.begin(), cells.end(), times.begin(), times.end()) != cells.end();
-  } catch (const std::runtime_error&) {
-    return false;
-  }
+  const auto cells = cells_of(line, separator);
+  return cells &&
+         std::find_first_of(cells->begin(), cells->end(), times.begin(), times.end()) != cells->end();
+}
+
+std::vector<std::string> header_of(std::string_view line, char separator) {
+  auto cells = cells_of(line, separator);
+  if (!cells) throw std::runtime_error("the header line has an unclosed quote");
+  return std::move(*cells);
 }
 
 class Columns final : public Splitter {
  public:
   Columns(const std::vector<Slot>& slots, char separator, std::string_view header)
       : separator_(separator),
-        columns_(cells_of(header, separator)),
+        columns_(header_of(header, separator)),
         places_(slots, columns_),
         found_(columns_.size()) {}
 
@@ -110,6 +114,9 @@ class Columns final : public Splitter {
 
 }  // namespace
 
+bool has_columns(std::string_view line, char separator) {
+  return line.find(separator) != std::string_view::npos && cells_of(line, separator).has_value();
+}
 bool is_csv_header(std::string_view line) { return names_a_time(line, ','); }
 bool is_tsv_header(std::string_view line) { return names_a_time(line, '\t'); }
 

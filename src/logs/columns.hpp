@@ -13,6 +13,9 @@ namespace weir::inline v0_1::logs {
 bool is_csv_header(std::string_view line);
 bool is_tsv_header(std::string_view line);
 
+// Whether a line has several columns, which end as they should.
+bool has_columns(std::string_view line, char separator);
+
 // `line` is the header.
 std::unique_ptr<Splitter> make_csv(const std::vector<Slot>& slots, std::string_view line);
 std::unique_ptr<Splitter> make_tsv(const std::vector<Slot>& slots, std::string_view line);

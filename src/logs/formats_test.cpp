@@ -92,6 +92,9 @@ TEST(Formats, are_found) {
              "#Fields: date time s-ip c-ip", "2026-11-21 05:49:49 10.0.0.1 192.0.2.2"}),
       "w3c: a header a header 192.0.2.1 at +1000 ms costs 1 the line has not as many fields as were named "
       "a header 192.0.2.2 at +2000 ms costs 1");
+  EXPECT_EQ(found({"#Fields: date time  c-ip", "2026-11-21   05:49:47 192.0.2.1  ",
+                   "2026-11-21 05:49:48  192.0.2.2"}),
+            "w3c: a header 192.0.2.1 at +0 ms costs 1 192.0.2.2 at +1000 ms costs 1");
   EXPECT_EQ(found({"#separator \\x09", "#fields\tts\tuid\tid.orig_h", "1795240187.250000\tC1\t192.0.2.1"}),
             "zeek: a header a header 192.0.2.1 at +250 ms costs 1");
 }

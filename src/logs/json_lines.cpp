@@ -15,7 +15,8 @@ namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kNotAnObject = "the line is not a JSON object";
 constexpr std::size_t kMostFields = 200;
-constexpr std::size_t kMostElements = 3;  // of an array, among the fields that are told
+constexpr std::size_t kMostElements = 3;   // of an array, among the fields that are told
+constexpr std::size_t kLongestName = 256;  // of those
 
 // As the log spells a number or a truth.
 std::string_view token_of(ondemand::value& value) {
@@ -167,6 +168,7 @@ class JsonLines final : public Splitter {
       std::string_view name;
       ondemand::value value;
       if (member.unescaped_key().get(name) != SUCCESS || member.value().get(value) != SUCCESS) return false;
+      if (prefix.size() + name.size() > kLongestName) continue;
       if (!list(value, prefix + std::string(name), all)) return false;
     }
     return true;

@@ -122,9 +122,9 @@ class Finder {
 // What a file is read as of which no line has the shape of anything: the reasons then say what is missing.
 const LogFormat* likeliest(std::string_view line) {
   if (line.starts_with('{')) return find_format("jsonl");
-  if (line.find('\t') != std::string_view::npos) return find_format("tsv");
-  const bool comma = line.find(',') != std::string_view::npos;
-  return find_format(comma && line.find('[') == std::string_view::npos ? "csv" : "combined");
+  if (has_columns(line, '\t')) return find_format("tsv");
+  const bool bracket = line.find('[') != std::string_view::npos;
+  return find_format(!bracket && has_columns(line, ',') ? "csv" : "combined");
 }
 
 }  // namespace

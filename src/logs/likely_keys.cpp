@@ -48,6 +48,26 @@ std::size_t different(const std::vector<std::string>& values) {
   return std::set<std::string>(values.begin(), values.end()).size();
 }
 
+// 4.2.0.1: four small numbers, as hardly any network has them where many clients are. Nobody's host ends with
+// three zeros: 131.0.0.0.
+bool may_be_a_version(std::string_view text) {
+  constexpr int kSmall = 32;
+  const auto address = core::parse_address(without_port(text));
+  if (!address || !address->v4 || is_own(*address)) return false;
+  const auto* const begin = address->bytes.begin();
+  return std::all_of(begin, begin + 4, [](std::uint8_t each) { return each < kSmall; }) ||
+         (address->bytes[1] == 0 && address->bytes[2] == 0 && address->bytes[3] == 0);
+}
+
+// By its name, or by its values where the name says nothing of addresses.
+bool has_versions(const std::string& name, const std::vector<std::string>& values) {
+  constexpr std::array kVersions{"version", "browser", "agent", "build", "release", "firmware"};
+  constexpr std::array kAddresses{"ip", "addr", "host", "client", "remote", "peer", "from", "src", "source"};
+  if (contains_any(name, kVersions)) return true;
+  if (contains_any(name, kAddresses)) return false;
+  return std::all_of(values.begin(), values.end(), may_be_a_version);
+}
+
 }  // namespace
 
 bool is_an_address(std::string_view text) { return core::is_address(without_port(text)); }
@@ -67,7 +87,7 @@ int rank_of(std::string_view name, const std::vector<std::string>& addresses) {
         const auto address = core::parse_address(without_port(each));
         return !address || is_own(*address);
       }));
-  if (addresses.empty()) return kNoAddresses;
+  if (addresses.empty() || has_versions(called, addresses)) return kNoAddresses;
   return (server && !client ? 8 : 0) + (own * 2 > addresses.size() ? 4 : 0) +
          (different(addresses) == 1 && addresses.size() > 1 ? 2 : 0) + (client ? 0 : 1);
 }

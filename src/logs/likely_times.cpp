@@ -14,7 +14,7 @@ namespace {
   "(?: ?(?:Z|[+-]\\d\\d:?\\d\\d)\\b| (?:UTC|GMT|CES?T|EES?T|WES?T|MSK|BST|IST|JST|KST|SGT|HKT|[ECMP][SD]T|" \
   "AE[SD]T|NZ[SD]T|AK[SD]T|HST)\\b)?"
 
-constexpr std::array<TimeForm, 23> kForms{{
+constexpr std::array<TimeForm, 27> kForms{{
     {"\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?" WEIR_ZONE, ""},
     {"\\d\\d/[A-Z][a-z][a-z]/\\d{4}:\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?: [+-]\\d{4})?", ""},
     {"[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d [A-Z]{1,4}",
@@ -39,6 +39,10 @@ constexpr std::array<TimeForm, 23> kForms{{
     {"\\b20\\d{12}\\b", "%Y%m%d%H%M%S"},
     {"\\b1[4-9]\\d{8}(?:\\.\\d+|\\d{3}|\\d{6}|\\d{9})?\\b", ""},
     {"\\d{6} +\\d{1,2}:\\d\\d:\\d\\d", "%y%m%d %H:%M:%S"},
+    {"\\d{4}:\\d\\d:\\d\\d-\\d\\d:\\d\\d:\\d\\d", "%Y:%m:%d-%H:%M:%S"},
+    {"\\d{4}/\\d\\d/\\d\\d - \\d\\d:\\d\\d:\\d\\d", "%Y/%m/%d - %H:%M:%S"},
+    {"\\d\\d/[A-Z][a-z]{2}/\\d{4} \\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?", "%d/%b/%Y %H:%M:%S"},
+    {"[A-Z][a-z]{2} [ \\d]\\d \\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?", "%b %d %H:%M:%S"},
 }};
 #undef WEIR_ZONE
 
@@ -83,6 +87,15 @@ std::optional<std::string> time_format_of(const std::vector<std::string>& texts)
     if (all_read(texts, reader, kYear2000, kYear2080)) return std::string(count);
   }
   return std::nullopt;
+}
+
+bool may_be_a_time(const std::string& text) {
+  return all_read({text}, TimeReader(), 0, INT64_MAX) ||
+         std::any_of(kForms.begin(), kForms.end(), [&text](const TimeForm& form) {
+           return !form.format.empty() &&
+                  all_read({text}, TimeReader(Zone(), TimeFormat::parse(std::string(form.format))), 0,
+                           INT64_MAX);
+         });
 }
 
 }  // namespace weir::logs

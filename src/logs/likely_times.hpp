@@ -23,4 +23,7 @@ std::span<const TimeForm> time_forms();
 // when two do: of 03/04/2026 nobody knows the month.
 std::optional<std::string> time_format_of(const std::vector<std::string>& texts);
 
+// Whether a --time-format of a known form, or none at all, reads this text.
+bool may_be_a_time(const std::string& text);
+
 }  // namespace weir::logs

@@ -44,6 +44,9 @@ class LineParser {
   // The values of Wanted::also in the line that parse() read last, in their order; a null view for each that
   // the line lacks. They are valid until the next parse(), and only while the line is.
   std::span<const std::string_view> also() const { return also_; }
+  // Of times without a year: see TimeReader.
+  bool lacks_year() const { return times_.lacks_year(); }
+  void set_newest(std::int64_t ns) { times_.set_newest(ns); }
   bool header() const { return splitter_->header(); }  // whether the first line is not a record
 
  private:

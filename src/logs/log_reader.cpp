@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "logs/log_copies.hpp"
 #include "weir/lock.hpp"
 
 namespace weir::inline v0_1::logs {
@@ -243,6 +244,7 @@ LogReader::LogReader(LogReaderOptions options, const std::atomic<bool>& stop)
   if (options_.follow && options_.files.size() != 1)
     throw std::runtime_error("follow: expected one log, not " + std::to_string(options_.files.size()));
   refuse_twice(options_.files);
+  refuse_copies(options_.files, stop);
 }
 
 void LogReader::run(const std::function<void(std::span<const Event>)>& each,

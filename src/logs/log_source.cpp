@@ -1,6 +1,9 @@
 #include "logs/log_source.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 
@@ -10,6 +13,13 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// When a file was written last; nothing for what is not a file on disk.
+std::optional<std::int64_t> written_at(const std::string& path) {
+  struct stat status{};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
+}
 
 }  // namespace
 
@@ -126,6 +136,15 @@ void LogSource::make_parser(const Layout& layout, std::string_view line) {
   }
   if (stats_.expected.empty()) stats_.expected = layout.example();
   header_ = parser_->header();
+  lacks_year_ = parser_->lacks_year();
+  if (const auto written = written_at(path_); written) parser_->set_newest(*written);
+}
+
+void LogSource::note_year(const LogRecord& record) {
+  using std::chrono::floor;
+  if (!lacks_year_ || stats_.first_year != 0) return;
+  const std::chrono::sys_time<std::chrono::nanoseconds> time{std::chrono::nanoseconds{record.ns}};
+  stats_.first_year = static_cast<int>(std::chrono::year_month_day{floor<std::chrono::days>(time)}.year());
 }
 
 // A header within the file may lack a wanted field.
@@ -149,6 +168,7 @@ bool LogSource::next(LogRecord& record, std::string& key) {
     const std::size_t key_begin = key.size();
     const std::string_view fault = parse(*line, record, key);
     if (fault.empty()) {
+      note_year(record);
       record.left_out = !takes(record, *line);
       if (record.left_out) key.resize(key_begin);
       return true;

@@ -37,6 +37,7 @@ struct LogStats {
   std::vector<Unreadable> examples;  // the first kExamples of them
   std::vector<std::string> broken;   // files that could not be read to their end, and why
   std::string expected;              // an example of a line in this format
+  int first_year = 0;                // that the first line was given, where times have none
 
   static constexpr std::size_t kExamples = 5;
 };
@@ -67,6 +68,7 @@ class LogSource {
   void make_parser();
   std::string_view parse(std::string_view line, LogRecord& record, std::string& key);
   void make_parser(const Layout& layout, std::string_view line);
+  void note_year(const LogRecord& record);
   void unreadable(std::string_view line, std::string_view why);
 
   std::string path_;
@@ -82,8 +84,9 @@ class LogSource {
   bool ended_ = false;
   bool too_long_ = false;  // inside a line whose beginning was discarded
   std::uint64_t line_ = 0;
-  bool header_ = false;  // the next line is one
-  int noted_ = 0;        // lines whose fields are in the stats
+  bool header_ = false;      // the next line is one
+  bool lacks_year_ = false;  // its times do
+  int noted_ = 0;            // lines whose fields are in the stats
 };
 
 }  // namespace weir::logs

@@ -144,9 +144,28 @@ TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
   return read_number(text, ns);
 }
 
+// A day later than the newest may be a zone, or a clock that is wrong.
+TimeFault TimeReader::read_without_year(const TimeFormat& format, std::string_view text,
+                                        TimeFormat::ClockReading& moment) const {
+  using std::chrono::system_clock;
+  const std::int64_t now = newest_s_ ? *newest_s_ : system_clock::to_time_t(system_clock::now());
+  const std::int64_t latest = last_s_ == 0 ? now + kDay : last_s_ + 183 * kDay;
+  const std::chrono::sys_days day{std::chrono::days{latest / kDay}};
+  const int year = static_cast<int>(std::chrono::year_month_day{day}.year());
+  constexpr int kMost = 8;  // years between two 29 Februaries
+  TimeFault fault = nullptr;
+  for (int back = 0; back <= kMost; ++back) {
+    fault = format.read(text, moment, year - back);
+    if (fault == nullptr && moment.second <= latest) return nullptr;
+  }
+  return fault;
+}
+
 TimeFault TimeReader::read_format(const TimeFormat& format, std::string_view text, std::int64_t& ns) {
   TimeFormat::ClockReading moment;
-  if (const TimeFault fault = format.read(text, moment)) return fault;
+  const TimeFault fault =
+      format.has_year() ? format.read(text, moment) : read_without_year(format, text, moment);
+  if (fault != nullptr) return fault;
   if (moment.names_zone && !zone_.is_place())
     return "the time names its zone in letters; --zone Area/City says which it is";
   return in_zone(moment.second, moment.ns, moment.zone_s, ns);

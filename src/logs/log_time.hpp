@@ -29,16 +29,24 @@ class TimeReader {
 
   bool has_format() const { return format_.has_value(); }
 
+  // Of a format without a year: the first time read is in the last year in which it is not after this, and
+  // each later one in the year in which it is nearest to the one before. Until it is told, that is now.
+  void set_newest(std::int64_t ns) { newest_s_ = ns / 1'000'000'000; }
+  bool lacks_year() const { return format_ && !format_->has_year(); }
+
  private:
   TimeFault read_iso(std::string_view text, std::int64_t& ns);
   static TimeFault read_number(std::string_view text, std::int64_t& ns);
   TimeFault read_format(const TimeFormat& format, std::string_view text, std::int64_t& ns);
+  TimeFault read_without_year(const TimeFormat& format, std::string_view text,
+                              TimeFormat::ClockReading& moment) const;
   TimeFault in_zone(std::int64_t local_s, std::int64_t ns_of_it, std::optional<std::int32_t> own,
                     std::int64_t& ns);
 
   Zone zone_;
   std::optional<TimeFormat> format_;
   std::int64_t last_s_ = 0;  // UTC, of the time read last
+  std::optional<std::int64_t> newest_s_;
   // The last line's day, since most lines have the same: its text and its days since 1970.
   std::array<char, 11> day_text_{};
   std::int64_t day_ = 0;

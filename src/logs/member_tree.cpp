@@ -7,14 +7,17 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-// Each dot may separate two members or be part of a name, so the ways double with each.
-constexpr int kMostDots = 6;
+// Each dot may separate two members or be part of a name, so the ways double with each. Of a name with more,
+// all of them separate, or none does.
+constexpr std::ptrdiff_t kMostDots = 8;
 
 }  // namespace
 
-void MemberTree::add(std::string_view name, Target target) { add(name, target, kMostDots); }
+void MemberTree::add(std::string_view name, Target target) {
+  add(name, target, std::count(name.begin(), name.end(), '.') <= kMostDots);
+}
 
-void MemberTree::add(std::string_view name, Target target, int dots_left) {
+void MemberTree::add(std::string_view name, Target target, bool all_ways) {
   make_member(name).targets_.push_back(target);
   // a[0], a[0][-1]: the elements from the outermost one, each of which may be of an array or of a list.
   std::vector<int> indexes;
@@ -28,12 +31,11 @@ void MemberTree::add(std::string_view name, Target target, int dots_left) {
     for (const int index : indexes) at = &at->make_element(index);
     at->targets_.push_back(target);
   }
-  if (dots_left == 0) return;
-  for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+  for (std::size_t dot = name.find('.'); dot != kNone; dot = all_ways ? name.find('.', dot + 1) : kNone) {
     const std::string_view rest = name.substr(dot + 1);
-    make_member(name.substr(0, dot)).add(rest, target, dots_left - 1);
-    if (const auto [list, element] = element_name(name.substr(0, dot)); element)
-      make_member(list).make_element(*element).add(rest, target, dots_left - 1);
+    const auto [list, element] = element_name(name.substr(0, dot));
+    if (element) make_member(list).make_element(*element).add(rest, target, all_ways);
+    if (all_ways || !element) make_member(name.substr(0, dot)).add(rest, target, all_ways);
   }
 }
 

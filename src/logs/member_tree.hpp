@@ -42,7 +42,7 @@ class MemberTree {
 
   MemberTree& make_member(std::string_view name);
   MemberTree& make_element(int index);
-  void add(std::string_view name, Target target, int dots_left);
+  void add(std::string_view name, Target target, bool all_ways);
 
   std::vector<Member> members_;                      // by length of name
   std::array<std::uint16_t, kLongest + 2> begin_{};  // of each length; the last is all longer ones

@@ -1,6 +1,7 @@
 #include "logs/survey.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,18 +12,22 @@
 #include <stdexcept>
 
 #include "logs/input.hpp"
+#include "logs/json_documents.hpp"
 #include "logs/known_names.hpp"
 #include "logs/likely_keys.hpp"
 #include "logs/likely_pattern.hpp"
 #include "logs/likely_times.hpp"
 #include "logs/log_source.hpp"
 #include "logs/log_time.hpp"
+#include "logs/shell_word.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kTextBytes = 4096;  // bytes, for whether it is text
 constexpr std::size_t kMostValues = 10'000;
+constexpr std::size_t kMostTries = 8;   // of keys, each of which is a look at the whole beginning
+constexpr std::size_t kMostClocks = 8;  // that are looked at for the date that belongs to them
 
 std::string beginning_of(const std::string& path, const std::atomic<bool>& stop) {
   Input input(path, stop);
@@ -47,7 +52,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.push_back(line);
+    if (!line.empty() && line.size() <= LogSource::kLongestLine) lines.push_back(line);
   }
   return lines;
 }
@@ -80,6 +85,7 @@ class Surveyor {
     survey_.lines = survey_.requests = 0;
     survey_.why.clear();
     survey_.fields.clear();
+    survey_.more_fields = false;
     for (std::size_t i = splitter->header() ? 1 : 0; i < lines_.size(); ++i) {
       const std::string_view fault = splitter->split(lines_[i], found);
       if (is_header(fault)) continue;
@@ -109,11 +115,17 @@ class Surveyor {
       all.push_back(xff);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
-      if (name.find_first_of(",/") != std::string::npos || is_known(name) || name.empty()) continue;
+      if (name.find_first_of(",/") != std::string::npos || name.empty()) continue;
+      if (is_known(name) && (client.rank < kNoAddresses || client.different == 0)) continue;
       if (is_known_by_its_values(values_[i])) continue;
       const Candidate one = candidate_of(name, values_[i].some);
-      if (one.rank < kNoAddresses) all.push_back(one);
+      if (one.rank >= kNoAddresses) continue;
+      const std::string path = path_of_several(name);
+      if (path.empty()) all.push_back(one);
+      if (addresses_inside_.empty()) addresses_inside_ = path;
     }
+    has_addresses_ =
+        std::any_of(all.begin(), all.end(), [](const Candidate& each) { return each.rank < kNoAddresses; });
     // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), 0);
@@ -127,28 +139,19 @@ class Surveyor {
     }
   }
 
+  // Where a line holds several requests, jq's path to them; empty when it does not.
+  std::string requests_inside(const std::optional<Command>& times) const {
+    const std::string path = times ? path_of_several(times->time.substr(times->time.find(',') + 1)) : "";
+    return path.empty() && !has_addresses_ ? addresses_inside_ : path;
+  }
+
   // What has to be said of the times; nothing when no field has any.
   std::optional<Command> times() const {
-    if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
-    if (mostly_times(known_[kTimeSlot].some)) return Command{};
-    for (const std::size_t i : likeliest_times()) {
-      if (const auto format = time_format_of(values_[i].some))
-        return Command{{}, {}, survey_.fields[i].name, *format, {}};
-      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
-    }
-    for (std::size_t clock = 0; clock < values_.size(); ++clock) {
-      if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;
-      for (std::size_t date = 0; date < values_.size(); ++date) {
-        if (date == clock || values_[date].some.size() != values_[clock].some.size()) continue;
-        std::vector<std::string> both;
-        for (std::size_t i = 0; i < values_[date].some.size(); ++i)
-          both.push_back(values_[date].some[i] + " " + values_[clock].some[i]);
-        const auto format = time_format_of(both);
-        if (format)
-          return Command{{}, {}, survey_.fields[date].name + "," + survey_.fields[clock].name, *format, {}};
-      }
-    }
-    return std::nullopt;
+    const std::optional<Command> known = known_time();
+    const bool own = known && !is_constant(known_[kTimeSlot]);
+    const std::optional<Command> other = own ? std::nullopt : time_of_a_field();
+    if (!known) return other ? other : date_and_clock();
+    return other && !is_constant(values_[numbers_.at(other->time)]) ? other : known;
   }
 
  private:
@@ -156,8 +159,34 @@ class Surveyor {
   static constexpr std::size_t kClientSlot = 1;
   static constexpr std::size_t kForwardedSlot = 2;
 
+  // Of the field that is called as times are.
+  std::optional<Command> known_time() const {
+    if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
+    if (mostly_times(known_[kTimeSlot].some)) return Command{};
+    return std::nullopt;
+  }
+
+  std::optional<Command> time_of_a_field() const {
+    for (const std::size_t i : likeliest_times()) {
+      if (const auto format = time_format_of(values_[i].some))
+        return Command{{}, {}, survey_.fields[i].name, *format, {}};
+      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
+    }
+    return std::nullopt;
+  }
+
+  // Of many lines, none of which has another value: when the program was built or began, say.
+  static bool is_constant(const Values& values) {
+    constexpr std::size_t kMany = 10;
+    return values.different.size() == 1 && values.some.size() >= kMany;
+  }
+
   void take(const std::vector<LineField>& fields) {
     for (const LineField& field : fields) {
+      if (numbers_.size() >= Survey::kMostFields && !numbers_.contains(field.name)) {
+        survey_.more_fields = true;
+        continue;
+      }
       const auto [place, is_new] = numbers_.try_emplace(field.name, survey_.fields.size());
       if (is_new) {
         survey_.fields.push_back({field.name, "", 0, 0});
@@ -168,6 +197,34 @@ class Surveyor {
       if (seen.example.empty() && field.value != "-") seen.example = field.value.substr(0, 80);
       add(values_[place->second], field.value);
     }
+  }
+
+  // Two fields that are a time together.
+  std::optional<Command> date_and_clock() const {
+    std::size_t clocks = 0;
+    for (std::size_t clock = 0; clock < values_.size() && clocks < kMostClocks; ++clock) {
+      if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;
+      ++clocks;
+      for (std::size_t date = 0; date < values_.size(); ++date) {
+        const std::vector<std::string>& dates = values_[date].some;
+        const std::vector<std::string>& times = values_[clock].some;
+        if (date == clock || dates.size() != times.size()) continue;
+        if (!may_be_a_time(dates.front() + " " + times.front())) continue;
+        std::vector<std::string> both;
+        for (std::size_t i = 0; i < dates.size(); ++i) both.push_back(dates[i] + " " + times[i]);
+        if (const auto format = time_format_of(both))
+          return Command{{}, {}, survey_.fields[date].name + "," + survey_.fields[clock].name, *format, {}};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // jq's path to the objects with a field that more than one of a line has; empty when one has it.
+  std::string path_of_several(const std::string& name) const {
+    const std::vector<std::string> others = neighbours_of(name);
+    const bool several = std::any_of(others.begin(), others.end(),
+                                     [this](const std::string& each) { return numbers_.contains(each); });
+    return several ? jq_path(name) : "";
   }
 
   bool has_key(const std::string& name) const {
@@ -194,14 +251,18 @@ class Surveyor {
     return survey_.fields[field].lines * 2 > survey_.requests && !values_[field].some.empty();
   }
 
-  // The fields of most lines: those of a line itself before those deep inside it, and before them all others
-  // than when something began to be, or will end.
+  // The fields of most lines: those of a line itself before those deep inside it, before them all others than
+  // when something began to be, or will end, then those that a line has several of, and last those that never
+  // change.
   std::vector<std::size_t> likeliest_times() const {
     std::vector<std::pair<std::ptrdiff_t, std::size_t>> all;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
-      if (in_most_lines(i))
-        all.emplace_back(std::count(name.begin(), name.end(), '.') + (is_of_something_else(name) ? 8 : 0), i);
+      if (!in_most_lines(i)) continue;
+      const std::ptrdiff_t doubts = (is_of_something_else(name) ? 8 : 0) +
+                                    (path_of_several(name).empty() ? 0 : 16) +
+                                    (is_constant(values_[i]) ? 32 : 0);
+      all.emplace_back(std::count(name.begin(), name.end(), '.') + doubts, i);
     }
     std::sort(all.begin(), all.end());
     std::vector<std::size_t> fields;
@@ -230,6 +291,8 @@ class Surveyor {
   std::map<std::string, std::size_t> numbers_;
   std::vector<Values> values_;  // of each of the survey's fields
   std::array<Values, 3> known_;
+  bool has_addresses_ = false;    // of a key of one request
+  std::string addresses_inside_;  // jq's path to addresses of which a line has several
 };
 
 std::int64_t finest(std::int64_t ns) {
@@ -263,7 +326,8 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
       unit = unit == 0 ? finest(record.ns) : std::min(unit, finest(record.ns));
     }
   } catch (const std::runtime_error& error) {
-    survey.why_not = error.what();
+    const std::string why = error.what();
+    survey.why_not = why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why;
     return false;
   }
   const bool found = !command.regex.empty() || !command.format.empty();
@@ -272,18 +336,24 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
     return false;
   }
   survey.finest_ns = unit;
+  survey.first_year = stats.first_year;
   return true;
 }
 
-// Standard input is gone once it has been looked at; this is its beginning, under a name.
+// The beginning that was looked at, under a name: standard input is gone by now, and a file goes on. It is as
+// old as the file, which may tell the year.
 class Again {
  public:
-  explicit Again(std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
+  Again(const std::string& path, std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
     while (fd_ >= 0 && !text.empty()) {
       const ssize_t wrote = ::write(fd_, text.data(), text.size());
       if (wrote <= 0) break;
       text.remove_prefix(static_cast<std::size_t>(wrote));
     }
+    struct stat status{};
+    if (path == "-" || ::stat(path.c_str(), &status) != 0) return;
+    const std::array times{status.st_atim, status.st_mtim};
+    ::futimens(fd_, times.data());
   }
   ~Again() {
     if (fd_ >= 0) ::close(fd_);
@@ -306,34 +376,69 @@ bool has_values_for_names(const Survey& survey) {
 
 bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
 
+enum class Attempt : std::uint8_t { reads, fails, several };
+
+std::string makes_lines(const std::string& jq) {
+  return "jq -c " + shell_word(jq) + " makes a line of each, which - reads from a pipe";
+}
+
 // Looks at the lines as if they were laid out so, and tries what that suggests. Each key in turn, the best
 // first.
-bool explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
-              const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
+Attempt explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
+                 const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
   survey.layout = found.layout;
   survey.keys.clear();
   Surveyor surveyor(survey, lines);
   surveyor.look(found.layout, lines[found.line]);
   if (found.guessed && has_values_for_names(survey)) {
     survey.why_not = "the first line is not a header, and the others have no shape of a known format";
-    return false;
+    return Attempt::fails;
   }
   surveyor.find_keys();
   const std::optional<Command> times = surveyor.times();
+  if (const std::string inside = surveyor.requests_inside(times); !inside.empty()) {
+    survey.why_not = "each line holds several requests; " + makes_lines(inside);
+    return Attempt::several;
+  }
   if (!times) {
     survey.why_not = "no field has times that could be read";
-    return false;
+    return Attempt::fails;
   }
   command.time = times->time;
   command.time_format = times->time_format;
   if (survey.keys.empty()) survey.why_not = "no field has addresses, nor names of accounts";
-  for (const Survey::Key& key : survey.keys) {
+  for (const Survey::Key& key : std::span(survey.keys).first(std::min(survey.keys.size(), kMostTries))) {
     command.key = key.name == "ip" ? "" : key.name;
     if (!reads(path, asked, command, survey, stop)) continue;
     survey.command = command;
-    return true;
+    return Attempt::reads;
   }
-  return false;
+  return Attempt::fails;
+}
+
+// Of JSON that is not one document a line: what makes lines of it.
+std::optional<Survey> survey_of_documents(std::string_view text) {
+  std::optional<std::vector<std::string>> documents = json_documents(text);
+  if (!documents) return std::nullopt;
+  std::vector<std::string_view> lines;
+  for (std::string& each : *documents) {
+    const std::size_t size = each.size();
+    each.append(kSlack, '\0');
+    lines.push_back(std::string_view(each).substr(0, size));
+  }
+  Survey survey;
+  survey.layout.format = find_format("jsonl");
+  survey.guessed = true;
+  Surveyor surveyor(survey, lines);
+  surveyor.look(survey.layout, lines.front());
+  surveyor.find_keys();
+  const std::optional<Command> times = surveyor.times();
+  const std::string first = survey.fields.empty() ? "" : survey.fields.front().name;
+  const std::string field = times ? times->time.substr(times->time.find(',') + 1) : first;
+  survey.why_not = "its JSON is not one document a line; " + makes_lines(jq_path(field));
+  survey.lines = lines_of(text).size();
+  survey.requests = 0;
+  return survey;
 }
 
 }  // namespace
@@ -347,16 +452,27 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   if (whole.substr(0, kTextBytes).find('\0') != std::string_view::npos)
     throw std::runtime_error(path +
                              ": is not text; a log is lines of text, plain or compressed by gzip or zstd");
+  const bool returns = whole.find('\r') < whole.size() - 1;
+  if (returns && whole.find('\n') == std::string_view::npos)
+    throw std::runtime_error(path +
+                             ": its lines end with a carriage return alone; tr '\\r' '\\n' makes lines of "
+                             "them, which - reads from a pipe");
+  const bool may_be_json = asked.format == nullptr || asked.format->name == "jsonl";
+  if (may_be_json && asked.wrapper == nullptr) {
+    if (const std::optional<Survey> survey = survey_of_documents(whole)) return *survey;
+  }
   const std::vector<std::string_view> lines = lines_of(whole);
-  if (lines.empty()) throw std::runtime_error(path + ": contains no lines");
-  std::optional<Again> again;
-  if (path == "-") again.emplace(whole);
-  const std::string readable = again ? again->path() : path;
+  if (lines.empty())
+    throw std::runtime_error(path + (whole.size() > LogSource::kLongestLine
+                                         ? ": every line is longer than 1 MiB"
+                                         : ": contains no lines"));
+  const Again again(path, whole);
+  const std::string readable = again.path();
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
   survey.guessed = found.guessed;
-  if (explains(survey, lines, readable, asked, found, {}, stop)) return survey;
-  if (asked.format != nullptr) return survey;
+  const Attempt attempt = explains(survey, lines, readable, asked, found, {}, stop);
+  if (attempt != Attempt::fails || asked.format != nullptr) return survey;
   Survey as_found = survey;
   if (found.guessed && !has_header(found.layout))
     as_found.why_not = "its lines have no known format, nor a time with its year and an address in one place";
@@ -365,7 +481,7 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
     layout.set(std::make_shared<const Regex>(pattern));
     const Found matching = layout_of(lines, layout);
     if (!matching.guessed &&
-        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop))
+        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop) == Attempt::reads)
       return survey;
   }
   return as_found;

@@ -36,6 +36,7 @@ struct Survey {
 
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
   static constexpr std::size_t kMostLines = 10'000;
+  static constexpr std::size_t kMostFields = 400;
 
   Layout layout;
   bool guessed = false;            // no line has the shape of any format
@@ -44,8 +45,10 @@ struct Survey {
   std::uint64_t lines = 0;
   std::uint64_t requests = 0;
   std::string why;             // the first line that is not a request: what is wrong with it
+  int first_year = 0;          // that the first line was given, where times have none
   std::int64_t finest_ns = 0;  // 1 s, 1 ms, 1 us or 1: all times are multiples; 0: there are none
   std::vector<Seen> fields;    // in the order of the lines
+  bool more_fields = false;    // than these
   std::vector<Key> keys;       // the best first
 };
 

@@ -40,7 +40,7 @@ std::string written_out(const std::string& text) {
 // What a pattern has been compared with so far.
 class Reading {
  public:
-  explicit Reading(std::string_view text) : rest_(text) {}
+  Reading(std::string_view text, int year) : rest_(text), year_(year) {}
 
   TimeFault follow(std::string_view pattern) {
     for (std::size_t at = 0; at < pattern.size(); ++at) {
@@ -187,7 +187,7 @@ class Reading {
   }
 
   std::string_view rest_;
-  int year_ = 0;
+  int year_;
   int month_ = 0;
   int day_ = 0;
   int hour_ = 0;
@@ -249,7 +249,7 @@ TimeFormat TimeFormat::parse(const std::string& text) {
   const auto needs = [&](std::string_view any, const char* what) {
     if (!has_any(format.pattern_, any)) refuse(text, what);
   };
-  needs("Yy", "no year (%Y or %y)");
+  format.has_year_ = has_any(format.pattern_, "Yy");
   needs("mBbh", "no month (%m or %b)");
   needs("de", "no day (%d)");
   needs("HI", "no hour (%H, or %I with %p)");
@@ -287,10 +287,10 @@ TimeFault TimeFormat::read_count(std::string_view text, ClockReading& moment) co
   return nullptr;
 }
 
-TimeFault TimeFormat::read(std::string_view text, ClockReading& moment) const {
+TimeFault TimeFormat::read(std::string_view text, ClockReading& moment, int year) const {
   moment = {};
   if (count_ != nullptr) return read_count(text, moment);
-  Reading reading(text);
+  Reading reading(text, year);
   if (const TimeFault fault = reading.follow(pattern_)) return fault;
   return reading.finish(moment);
 }

@@ -25,7 +25,10 @@ class TimeFormat {
     std::optional<std::int32_t> zone_s;
     bool names_zone = false;  // in letters that say no offset: CEST
   };
-  TimeFault read(std::string_view text, ClockReading& moment) const;
+  // `year`: of a pattern without one.
+  TimeFault read(std::string_view text, ClockReading& moment, int year = 0) const;
+
+  bool has_year() const { return has_year_; }
 
  private:
   struct Count {
@@ -39,6 +42,7 @@ class TimeFormat {
   TimeFault read_count(std::string_view text, ClockReading& moment) const;
 
   std::string pattern_;
+  bool has_year_ = true;
   const Count* count_ = nullptr;  // in place of a pattern
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+
 #include <stdexcept>
 
 #include "logs/log_time.hpp"
@@ -81,13 +84,37 @@ TEST(TimeFormat, a_zone_in_letters_is_the_place_s) {
   EXPECT_EQ(ns, kThen);
 }
 
+// The newest that may be is the seventh of March 2026; what comes after it may be newer.
+TEST(TimeFormat, a_year_that_is_not_said_is_the_last_that_may_be) {
+  const auto read = [](std::initializer_list<const char*> texts) {
+    TimeReader reader(Zone(), TimeFormat::parse("%b %d %T"));
+    reader.set_newest(1'772'841'600'000'000'000);
+    std::string years;
+    for (const char* text : texts) {
+      std::int64_t ns = 0;
+      const TimeFault fault = reader.read(text, ns);
+      const std::chrono::sys_days day{std::chrono::days{ns / kSecond / kDay}};
+      years += (years.empty() ? "" : " ") +
+               (fault != nullptr ? fault
+                                 : std::to_string(static_cast<int>(std::chrono::year_month_day{day}.year())));
+    }
+    return years;
+  };
+  EXPECT_EQ(read({"Mar  7 00:00:00", "Mar  7 23:00:00"}), "2026 2026");
+  EXPECT_EQ(read({"Mar  9 00:00:00"}), "2025");
+  EXPECT_EQ(read({"Dec 31 23:59:59", "Jan  1 00:00:00", "Dec 31 23:59:58"}), "2025 2026 2025");
+  EXPECT_EQ(read({"Jun 30 00:00:00", "Nov  1 00:00:00", "Feb  1 00:00:00", "Jul  1 00:00:00"}),
+            "2025 2025 2026 2026");
+  EXPECT_EQ(read({"Feb 29 00:00:00", "Feb 30 00:00:00"}), "2024 the time does not exist");
+  EXPECT_EQ(read({"Mar  7 24:00:00", "x"}), "the time does not exist the time is not as --time-format says");
+}
+
 TEST(TimeFormat, says_what_a_format_lacks) {
   for (const auto& [text, why] : {
            std::pair{
                "dd.mm.yyyy",
                "time-format: 'dd.mm.yyyy': neither a pattern such as '%d.%m.%Y %H:%M:%S' nor s, ms, us, ns, "
                "excel, filetime, webkit or ticks"},
-           {"%d.%m. %T", "time-format: '%d.%m. %T': no year (%Y or %y)"},
            {"%d %Y %T", "time-format: '%d %Y %T': no month (%m or %b)"},
            {"%b %Y %T", "time-format: '%b %Y %T': no day (%d)"},
            {"%F", "time-format: '%F': no hour (%H, or %I with %p)"},

@@ -63,21 +63,24 @@ class Commented final : public Splitter {
     places_.emplace(slots_, names_);
   }
 
+  // Of blanks there may be several between two fields, and at the end; each tab is one.
   bool take(std::string_view line) {
     const char likely = line.find('\t') != kNone ? '\t' : ' ';
     const char separator = separator_ == 0 ? likely : separator_;
+    if (separator == ' ') line = line.substr(0, line.find_last_not_of(' ') + 1);
     const std::string_view whole = line;
     for (std::size_t i = 0; i < columns_; ++i) {
       const std::size_t end = line.find(separator);
       if ((end == kNone) != (i + 1 == columns_)) return false;
       found_[i] = line.substr(0, end);
       line.remove_prefix(end == kNone ? line.size() : end + 1);
+      if (separator == ' ') line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     }
     separator_ = separator;
     if (names_.size() > columns_) {
       const std::string_view date = found_[date_];
       const std::string_view clock = found_[clock_];
-      if (clock_ == date_ + 1) {
+      if (clock.data() == date.data() + date.size() + 1) {
         found_[columns_] = whole.substr(static_cast<std::size_t>(date.data() - whole.data()),
                                         date.size() + 1 + clock.size());
       } else {

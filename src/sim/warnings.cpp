@@ -101,6 +101,12 @@ std::vector<std::string> about_the_lines(const LogReport& log) {
                               grouped(stats.unreadable), counted(stats.read, "line"),
                               percent(stats.unreadable, stats.read)));
   }
+  if (stats.first_year != 0) {
+    out.push_back(
+        fmt::format("the times name no year: the first is taken to be of {}, by when the file was "
+                    "written",
+                    stats.first_year));
+  }
   if (many(stats.clamped, stats.requests) && log.spans) {
     out.push_back(cut_in_words(log) + ": a longer --reorder, or all, counts them whole");
   } else if (many(stats.clamped, stats.requests)) {

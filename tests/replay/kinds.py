@@ -149,12 +149,39 @@ KINDS = [
          f'"sourceIPAddress":"{who}","eventID":"e{n}"}}'),
     kind("a signup before the request", lambda h, m, s, who, n:
          f'{{"created":"2020-01-0{n + 1}T00:00:00Z","occurred":"2026-11-21T{h:02}:{m:02}:{s:02}Z","addr":"{who}"}}'),
+    # What comes before the client, or in its place.
+    kind("vsftpd on both protocols", lambda h, m, s, who, n:
+         f'Sat Nov 21 {h:02}:{m:02}:{s:02} 2026 [pid {n + 3}] CONNECT: Client "::ffff:{who}"', FOUR),
+    kind("a clock and a MAC address", lambda h, m, s, who, n:
+         f"2026-11-21T{h:02}:{m:02}:{s:02}Z 0{n}:00:38 00:1a:2b:3c:4d:5{n} {who} joined"),
+    kind("syslog, without a year", lambda h, m, s, who, n:
+         f"Nov 21 {h:02}:{m:02}:{s:02} host app[81{n}]: query from {who} took {n} ms"),
+    kind("a comma and quotes", lambda h, m, s, who, n: f'2026-11-21T{h:02}:{m:02}:{s:02}Z {who} x,"a b" y{n}'),
+    kind("a word and a colon", lambda h, m, s, who, n: f"2026-11-21T{h:02}:{m:02}:{s:02}Z took {n}ms client:{bracketed(who)} ok"),
+    kind("browsers beside the client", lambda h, m, s, who, n:
+         f'{{"at":"2026-11-21T{h:02}:{m:02}:{s:02}Z","app_version":"4.2.{n}.1","agent":"Chrome/13{n}.0.0.0","who":"{who}"}}'),
+    kind("rails", lambda h, m, s, who, n:
+         f'Started GET "/orders/{n}" for {who} at 2026-11-21 {h:02}:{m:02}:{s:02} +0000',
+         between="Processing by OrdersController#index as HTML\n  Rendered orders/index.html.erb (1.2ms)\nCompleted 200 OK in 5ms"),
+    kind("gin", lambda h, m, s, who, n:
+         f'[GIN] 2026/11/21 - {h:02}:{m:02}:{s:02} | 200 |     1.{n}2ms | {who:>15} | GET      "/orders/{n}"'),
+    kind("werkzeug", lambda h, m, s, who, n: f'{who} - - [21/Nov/2026 {h:02}:{m:02}:{s:02}] "GET /{n} HTTP/1.1" 200 -'),
+    kind("exim", lambda h, m, s, who, n:
+         f"2026-11-21 {h:02}:{m:02}:{s:02} 1abcde-000{n}ab-CD <= ann@example.org H=mail{n}.example.org [{who}] P=esmtps S=10{n}",
+         between="2026-11-21 {h:02}:{m:02}:{s:02} 1abcde-0001ab-CD Completed"),
+    kind("sophos", lambda h, m, s, who, n:
+         f'2026:11:21-{h:02}:{m:02}:{s:02} fw httpproxy[81{n}]: id="0001" name="http access" srcip="{who}" dstip="192.0.2.80"'),
+    kind("a list of CSV with a version", lambda h, m, s, who, n: f"2026-11-21T{h:02}:{m:02}:{s:02}Z,13{n}.0.0.0,{who}",
+         header="when,browser,who"),
     # Nobody can say: the month, the year, the zone, or who asked.
     Kind("a day that may be a month", [f"03/04/2026 05:49:4{n} login from 203.0.113.{n}" for n in range(5)], None),
-    Kind("without a year", [f"Nov 21 05:49:4{n} dnsmasq[812]: query[A] example.org from 203.0.113.{n}" for n in range(5)], None),
     Kind("a zone in letters", [f"2026-11-21 05:49:4{n} CET [812] LOG:  connection received: host=203.0.113.{n}" for n in range(5)],
          None),
     Kind("durations alone", ["time,ip", *(f"{n}.25,203.0.113.{n}" for n in range(5))], None),
     Kind("without a client", [f'[21/Nov/2026 05:49:4{n}] "GET / HTTP/1.1" 200 12' for n in range(5)], None),
+    Kind("browsers alone", [f'2026-11-21T05:49:4{n}Z GET / "Chrome/13{n}.0.0.0"' for n in range(9)], None),
+    Kind("versions alone", [f'{{"time":179524018{n},"app_version":"4.2.{n}.1"}}' for n in range(9)], None),
+    Kind("several requests a line", ['{"records":[' + ",".join(
+        f'{{"at":"2026-11-21T05:49:4{n}Z","ip":"203.0.113.{n}"}}' for n in range(9)) + "]}"], None),
     Kind("a proxy alone", [f"2026-11-21 05:49:4{n} upstream 10.0.0.5:80 answered 200" for n in range(9)], None),
 ]

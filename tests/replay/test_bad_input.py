@@ -246,8 +246,14 @@ class Logs(BadInput):
                          f"weir: {self.good}: is given twice, so its requests would count twice\n")
         self.assertEqual(self.fails(link, self.good, *LIMIT, names=[]),
                          f"weir: {self.good}: is given twice, first as {link}, so its requests would count twice\n")
-        copy = self.log(open(self.good).read(), "copy.log")
-        self.assertEqual(answer("replay", self.good, copy, *LIMIT)["lines"]["requests"], 60)
+        text = open(self.good).read()
+        for name, content in (("copy.log", text), ("copy.log.gz", gzip.compress(text.encode()))):
+            copy = self.log(content, name)
+            self.assertEqual(self.fails(self.good, copy, *LIMIT, names=[]),
+                             f"weir: {copy}: begins and ends with the same lines as {self.good}, so its requests would count "
+                             "twice\n")
+        other = self.log(text + line(31), "other.log")
+        self.assertEqual(answer("replay", self.good, other, *LIMIT)["lines"]["requests"], 61)
 
     def test_what_is_neither_text_nor_gzip_nor_zstd(self):
         data = open(self.good, "rb").read()

@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import json
+import os
 import shlex
 import unittest
 
@@ -31,11 +32,17 @@ class Kinds(unittest.TestCase):
         self.folder = Folder()
         self.addCleanup(self.folder.__exit__)
 
+    def file_of(self, kind):
+        """As old as its day, which tells the year where the lines do not."""
+        log = self.folder.file("some.log", "\n".join(kind.lines) + "\n")
+        os.utime(log, (kinds.DAY + 86_400,) * 2)
+        return log
+
     def test_each_is_read_right_or_refused(self):
         self.assertGreater(len(kinds.KINDS), 20)
         for kind in kinds.KINDS:
             with self.subTest(kind.name):
-                log = self.folder.file("some.log", "\n".join(kind.lines) + "\n")
+                log = self.file_of(kind)
                 code, out, errors = weir("formats", log, "--json")
                 self.assertEqual(errors, "")
                 said = json.loads(out)
@@ -51,7 +58,7 @@ class Kinds(unittest.TestCase):
     def test_read_without_a_word_they_are_read_right_or_not_at_all(self):
         for kind in kinds.KINDS:
             with self.subTest(kind.name):
-                log = self.folder.file("some.log", "\n".join(kind.lines) + "\n")
+                log = self.file_of(kind)
                 code, _, errors = weir("replay", log, "--limit", "1/s")
                 if code == 0:
                     self.assertEqual(sorted(decisions(["weir", "suggest", log], self.folder)), sorted(kind.requests))
@@ -90,8 +97,18 @@ class Kinds(unittest.TestCase):
                     else:
                         self.assertEqual((code, weir(*shlex.split(command)[1:])[0]), (0, 0), command)
 
+    def test_a_year_that_no_line_names_is_said(self):
+        kind, = (each for each in kinds.KINDS if each.name == "syslog, without a year")
+        log = self.file_of(kind)
+        code, out, _ = weir("formats", log)
+        self.assertEqual(code, 0)
+        self.assertIn("\n  they name no year: the first is taken to be of 2026, by when the file was written\n", out)
+        words = shlex.split(answer("formats", log)["run"])
+        said = answer("replay", *words[2:-2], "--limit", "1/s")
+        self.assertIn("the times name no year: the first is taken to be of 2026, by when the file was written", said["warnings"])
+
     def test_what_nothing_reads_is_said(self):
-        log = self.folder.file("some.log", "Nov 21 05:49:47 dnsmasq[812]: query[A] example.org from 203.0.113.7\n")
+        log = self.folder.file("some.log", "dnsmasq[812]: query[A] example.org from 203.0.113.7\n")
         code, out, errors = weir("formats", log)
         self.assertEqual((code, errors), (2, ""))
         self.assertTrue(out.endswith("\nno command was found that reads it: its lines have no known format, nor a time with its "
