@@ -32,6 +32,7 @@ constexpr RatelimitVariable kVariables[] = {
     {"DISABLE_STATS", "true: there is none"},
     {"GRPC_MAX_CONNECTION_AGE", "`--grpc-max-connection-age`"},
     {"GRPC_MAX_CONNECTION_AGE_GRACE", "how long calls may then take: 1h"},
+    {"WEIR_DRAIN_GRACE", "`--drain-grace`, which envoyproxy/ratelimit has not"},
     {"GRPC_SERVER_USE_TLS", "whether the next four are read"},
     {"GRPC_SERVER_TLS_CERT", "`--tls-cert`"},
     {"GRPC_SERVER_TLS_KEY", "`--tls-key`"},
@@ -55,7 +56,8 @@ constexpr RatelimitVariable kVariables[] = {
     {"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "the first time of `--rls-xds-retry`: 10s"},
     {"XDS_CLIENT_BACKOFF_MAX_INTERVAL", "its second: 60s"},
     {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "`--rls-xds-max-message`"},
-    {"FORCE_START_WITHOUT_INITIAL_CONFIG", "whether weir starts while that folder cannot be used"},
+    {"FORCE_START_WITHOUT_INITIAL_CONFIG",
+     "whether weir listens while that folder cannot be used, or before the xDS server has sent limits"},
     {"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "whether `/healthcheck` is 500 while there is no domain"},
     {"MERGE_DOMAIN_CONFIG", "`--rls-merge-domains`"},
     {"SHADOW_MODE", "`--rls-shadow-mode`"},
@@ -319,6 +321,7 @@ void use_listeners(const Variables& variables, GivenFlags& flags) {
                         ? "unix:" + path
                         : (v6 ? "[" + grpc.host + "]" : grpc.host) + ":" + std::to_string(grpc.port));
   flags.give("grpc-max-connection-age", variables.text("GRPC_MAX_CONNECTION_AGE"));
+  flags.give("drain-grace", variables.text("WEIR_DRAIN_GRACE"));
   if (!variables.on("GRPC_SERVER_USE_TLS")) return;
   if (!path.empty()) throw wrong("GRPC_SERVER_USE_TLS", "a Unix socket (GRPC_UDS) does not speak TLS");
   for (const std::string name : {"GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"})

@@ -93,6 +93,9 @@ int serve_and_log(const server::Settings& settings, bool json) {
   } const at_end;
   try {
     return serve(settings);
+  } catch (const server::EndedAtStart&) {
+    server::log(LogLevel::info, "stopped");
+    return 0;
   } catch (const std::exception& error) {
     if (!json) throw;
     server::log(LogLevel::error, error.what());

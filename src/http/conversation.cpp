@@ -258,7 +258,8 @@ void Conversation::describe(net::ClientInfo& client) const {
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
 }
 
-// All that it knows of a peer between two requests: whether that has shown what it is asked for.
+// All that it knows of a peer between two requests: whether that has shown what it is asked for. What a
+// request may is asked for each.
 std::optional<std::string> Conversation::hand_over() const {
   if (closing_ || late_ || exchange_) return std::nullopt;
   return std::string{trusted_ ? 't' : '-', static_cast<char>('0' + static_cast<int>(door_.most())),
@@ -268,8 +269,6 @@ std::optional<std::string> Conversation::hand_over() const {
 bool Conversation::take_over(std::string_view state) {
   if (state.size() != 3) return false;
   trusted_ = trusted_ || state[0] == 't';
-  if (state[1] < '0' || state[1] > '0' + static_cast<int>(steering::Role::admin)) return false;
-  door_.narrow(static_cast<steering::Role>(state[1] - '0'));
   told_to_continue_ = state[2] == 'c';
   return true;
 }

@@ -47,9 +47,8 @@ class Doorkeeper {
     actor_.role = role;
   }
 
-  // What anybody may here; and of a connection that was taken over, what that was where it came in.
+  // What anybody may here.
   steering::Role most() const { return most_; }
-  void narrow(steering::Role most) { most_ = most; }
 
   bool waiting() const { return compared_.waiting(); }
   bool answered() const { return compared_.answered(); }

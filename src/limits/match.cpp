@@ -654,21 +654,27 @@ std::optional<std::string> WaitBounds::refuses_wait(std::optional<std::chrono::n
 }
 
 std::optional<std::string> WaitBounds::refuses_hold(std::optional<std::chrono::nanoseconds> asked) const {
-  if (hold.count() == 0 || !asked || *asked <= hold) return std::nullopt;
+  if (!bounds_hold || !asked || *asked <= hold) return std::nullopt;
   return "hold is above " + core::to_text(hold) + ", the shortest ttl of the limits that the request meets";
 }
 
 WaitBounds prepare_waiting(const Set& set, Matched& matched) {
   if (matched.count > 1) mark_common_waits(set, matched);
   WaitBounds waiting;
+  std::optional<std::chrono::nanoseconds> hold;
+  std::optional<std::chrono::nanoseconds> shadow_hold;
+  const auto keep_least = [](std::optional<std::chrono::nanoseconds>& least, std::chrono::nanoseconds its) {
+    least = std::min(least.value_or(its), its);
+  };
   for (std::size_t i = 0; i < matched.count; ++i) {
     const NamedLimit& said = *set.limits()[matched.limit_of[i]].said;
-    if (matched.checks[i].shadow) continue;
+    const bool shadow = matched.checks[i].shadow;
     if (said.max_wait.count() >= 0)
-      waiting.max_wait = std::min(waiting.max_wait.value_or(said.max_wait), said.max_wait);
-    if (said.hold.estimate == 0) continue;
-    waiting.hold = waiting.hold.count() == 0 ? said.hold.ttl : std::min(waiting.hold, said.hold.ttl);
+      keep_least(shadow ? waiting.shadow_wait : waiting.max_wait, said.max_wait);
+    if (said.hold.estimate != 0) keep_least(shadow ? shadow_hold : hold, said.hold.ttl);
   }
+  waiting.bounds_hold = hold.has_value();
+  waiting.hold = hold ? *hold : shadow_hold.value_or(std::chrono::nanoseconds{0});
   return waiting;
 }
 

@@ -114,10 +114,14 @@ bool match(const Set& set, const Description& asked, Time now, MatchMemory& memo
 bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name,
                  MatchMemory& memory, Matched& into, std::vector<store::Check>& states);
 
-// What the limits that a request meets say of its waiting, where it does not.
+// What the limits that a request meets say of its waiting, where it does not. Those in shadow bound nothing,
+// but what they need is there: without a hold nobody could count their slots, and the request would be an
+// error.
 struct WaitBounds {
-  std::optional<std::chrono::nanoseconds> max_wait{};  // the least; also the most that it may ask for
-  std::chrono::nanoseconds hold{0};                    // the shortest; 0: none has a hold
+  std::optional<std::chrono::nanoseconds> max_wait{};     // the least; also the most that it may ask for
+  std::optional<std::chrono::nanoseconds> shadow_wait{};  // the least of those in shadow
+  std::chrono::nanoseconds hold{0};                       // the shortest; 0: none has a hold
+  bool bounds_hold = false;  // it is also the most that it may ask for; false: it is of one in shadow
 
   // Why a request cannot ask for as long as that; nothing: it can.
   std::optional<std::string> refuses_wait(std::optional<std::chrono::nanoseconds> asked) const;

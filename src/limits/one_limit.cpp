@@ -130,4 +130,10 @@ void move_one(Matched& from, std::size_t which, Matched& into) {
   drop(from, [which](std::size_t i) { return i == which; });
 }
 
+void drop_shadow_slots(Matched& from) {
+  drop(from, [&from](std::size_t i) {
+    return from.checks[i].shadow && core::counts_slots(from.checks[i].limit->rule.algorithm);
+  });
+}
+
 }  // namespace weir::limits

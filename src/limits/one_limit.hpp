@@ -36,4 +36,7 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
 // its limit itself.
 void move_one(Matched& from, std::size_t which, Matched& into);
 
+// Leaves out the slots of limits in shadow: of a request that holds nothing, which could not meet them.
+void drop_shadow_slots(Matched& from);
+
 }  // namespace weir::limits

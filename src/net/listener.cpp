@@ -1,6 +1,7 @@
 #include "net/listener.hpp"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -8,6 +9,7 @@
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -225,6 +227,43 @@ std::unique_ptr<Listener> listen_on(asio::io_context& context, const std::string
   if (family == AF_UNIX)
     return std::make_unique<AsioListener<Local>>(context, its_endpoint(Local::endpoint()), descriptor);
   return std::make_unique<AsioListener<tcp>>(context, its_endpoint(tcp::endpoint()), descriptor);
+}
+
+namespace {
+
+// The address that a socket is bound to, or none.
+struct Bound {
+  explicit Bound(int descriptor) {
+    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&at), &size) != 0) at.ss_family = AF_UNSPEC;
+  }
+  template <class Address>
+  const Address& as() const {
+    return reinterpret_cast<const Address&>(at);
+  }
+
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+};
+
+}  // namespace
+
+bool came_by(int connection, int listening) {
+  const Bound its(connection);
+  const Bound open(listening);
+  if (its.at.ss_family != open.at.ss_family) return false;
+  if (open.at.ss_family == AF_UNIX)
+    return its.size == open.size && std::memcmp(&its.at, &open.at, its.size) == 0;
+  if (open.at.ss_family == AF_INET) {
+    const auto& there = open.as<sockaddr_in>();
+    const auto& here = its.as<sockaddr_in>();
+    const bool any = there.sin_addr.s_addr == INADDR_ANY;
+    return here.sin_port == there.sin_port && (any || here.sin_addr.s_addr == there.sin_addr.s_addr);
+  }
+  if (open.at.ss_family != AF_INET6) return false;
+  const auto& there = open.as<sockaddr_in6>();
+  const auto& here = its.as<sockaddr_in6>();
+  const bool same = std::memcmp(&here.sin6_addr, &there.sin6_addr, sizeof there.sin6_addr) == 0;
+  return here.sin6_port == there.sin6_port && (same || IN6_IS_ADDR_UNSPECIFIED(&there.sin6_addr));
 }
 
 std::uint64_t file_at(const std::string& path) {

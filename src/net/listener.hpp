@@ -56,6 +56,9 @@ std::unique_ptr<Listener> listen_unix(boost::asio::io_context& context, const st
 std::unique_ptr<Listener> listen_on(boost::asio::io_context& context, const std::string& what,
                                     int descriptor);
 
+// Whether the connection came by that listening socket, or by another at the same address.
+bool came_by(int connection, int listening);
+
 // Which file is at that path, so that another in its place is told apart; 0: there is none.
 std::uint64_t file_at(const std::string& path);
 

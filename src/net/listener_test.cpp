@@ -56,6 +56,31 @@ class ListenerTest : public ::testing::Test {
   std::vector<Accepted> accepted_;
 };
 
+TEST_F(ListenerTest, knows_which_connections_came_by_it) {
+  const auto any = listen_tcp(context_, "resp", resolve("resp", "0.0.0.0", 0));
+  const auto one = listen_tcp(context_, "resp", resolve("resp", "127.0.0.1", 0));
+  const auto other = listen_tcp(context_, "resp", resolve("resp", "127.0.0.1", 0));
+  const auto file = listen_unix(context_, "unix-socket", folder_ + "/a");
+  const auto another_file = listen_unix(context_, "unix-socket", folder_ + "/b");
+  const std::vector<Listener*> all = {any.get(), one.get(), other.get(), file.get(), another_file.get()};
+  for (Listener* const each : all) start(*each);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string where = all[i]->address();
+    tcp::socket by_tcp(context_);
+    Local::socket by_file(context_);
+    if (i < 3) {
+      const auto port = static_cast<std::uint16_t>(std::stoi(where.substr(where.rfind(':') + 1)));
+      by_tcp.connect({asio::ip::make_address("127.0.0.1"), port});
+    } else {
+      by_file.connect(Local::endpoint(where));
+    }
+    run();
+    ASSERT_EQ(accepted_.size(), i + 1);
+    for (std::size_t j = 0; j < all.size(); ++j)
+      EXPECT_EQ(came_by(accepted_[i].descriptor, all[j]->descriptor()), i == j) << where << ", " << j;
+  }
+}
+
 TEST_F(ListenerTest, tcp) {
   const auto listener = listen_tcp(context_, "resp", resolve("resp", "127.0.0.1", 0));
   ASSERT_EQ(listener->address().substr(0, 10), "127.0.0.1:");

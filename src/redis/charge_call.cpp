@@ -29,10 +29,12 @@ struct OpenCharge {
 
   Ticket ticket;
   nanoseconds deadline;
+  bool decides = false;
   std::vector<Each> each{};
   std::array<Charged, store::kMostChecks> told{};
-  std::size_t open = 0;  // slots
-  bool local = false;    // the fallback has charged some
+  std::array<Decision, store::kMostChecks> decisions{};  // where they are asked for
+  std::size_t open = 0;                                  // slots
+  bool local = false;                                    // the fallback has charged some
   Fault fault = Fault::none;
   std::size_t by = 0;  // with a fault: the check that has it
   std::string why{};
@@ -123,6 +125,9 @@ class ChargeCall final : public StoreCall {
     for (std::size_t i = 0; i < of_.size(); ++i) {
       charge_->told[of_[i]] = told[i];
       const KeptCheck& check = charge_->each[of_[i]].check;
+      const std::optional<Outside>& outside = charge_->each[of_[i]].outside;
+      charge_->decisions[of_[i]] =
+          outside ? store::decision_of(told[i], check.limit.rule, *outside) : decisions[i];
       in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
       // And again: a lease that was asked for meanwhile may be of before the pause.
       if (length) in_.known.forget(check.hash);
@@ -147,7 +152,10 @@ class ChargeCall final : public StoreCall {
     charge_->local = true;
     for (const std::size_t i : of_) {
       const auto& [check, outside] = charge_->each[i];
-      if (outside) charge_->told[i] = in_.fallback.charge(check.limit, check.key(), *outside, now);
+      if (!outside) continue;
+      store::Check here = check.check();
+      charge_->told[i] = in_.fallback.charge(here, *outside, charge_->decides, now);
+      charge_->decisions[i] = here.decision;
     }
   }
 
@@ -156,6 +164,8 @@ class ChargeCall final : public StoreCall {
     Request* const request = its.ticket.take();
     if (request == nullptr) return;  // cancelled: what is charged stays
     request->source = its.local ? Source::fallback : Source::store;
+    if (its.decides)
+      for (std::size_t i = 0; i < its.each.size(); ++i) request->checks[i].decision = its.decisions[i];
     const store::Charging charging{*request->charge, its.told};
     charging.tell(*request);
     request->charged = its.fault == Fault::none;
@@ -176,8 +186,9 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   if (request.charge->others_free) return charge_others_free(in, request, now);
   if (auto why = store::cannot_charge(request.checks, request.charge->outside))
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
-  const auto its = std::make_shared<OpenCharge>(
-      OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
+  const auto its = std::make_shared<OpenCharge>(OpenCharge{.ticket = Ticket(request),
+                                                           .deadline = now + in.patience_of(request),
+                                                           .decides = request.charge->decides});
   const Outside::Form form = request.charge->outside.form;
   const bool moves = store::pauses(request.charge->outside);
   // By slot; a refund of gcra's states is asked of another script.

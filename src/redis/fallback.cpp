@@ -235,19 +235,21 @@ bool Fallback::take(std::span<store::Check> checks, store::TakeTerms& asked, nan
   return asked.granted != 0 && !asked.looks;
 }
 
-Charged Fallback::charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now) {
-  const store::Limit here{.rule = scaled(limit), .id = limit.id};
+Charged Fallback::charge(store::Check& check, Outside outside, bool decides, nanoseconds now) {
+  const store::Limit& limit = *check.limit;
+  const store::Limit here{.rule = scaled(limit), .id = limit.id, .when_full = limit.when_full};
   // What is left of the whole is left of the share in proportion, rounded down.
   if (outside.form == Outside::Form::remaining) {
     const auto whole = static_cast<std::uint64_t>(limit.rule.quota.burst());
     const auto units = static_cast<Wide>(std::min(outside.units, whole));
     outside.units = static_cast<std::uint64_t>(units * static_cast<Wide>(here.rule.quota.burst()) / whole);
   }
-  store::Check check{.limit = &here, .key = key, .cost = Cost{outside.units}};
-  store::ChargeTerms terms{.outside = outside};
-  store::Request request{.checks = {&check, 1}, .verb = store::Verb::charge, .charge = &terms};
+  store::Check scaled_check{.limit = &here, .key = check.key, .cost = Cost{outside.units}};
+  store::ChargeTerms terms{.outside = outside, .decides = decides};
+  store::Request request{.checks = {&scaled_check, 1}, .verb = store::Verb::charge, .charge = &terms};
   store::Request* const batch[] = {&request};
   embedded_.submit(batch, {now, now});
+  check.decision = scaled_check.decision;
   return terms.told;
 }
 

@@ -54,8 +54,9 @@ class Fallback {
   // As much of it as there is here; the checks cost what the least costs, and then what was granted. Whether
   // it was charged.
   bool take(std::span<store::Check> checks, store::TakeTerms& asked, nanoseconds now);
-  // What happened outside is owed here, by the share of its limit that counts here.
-  Charged charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now);
+  // What happened outside is owed here, by the share of its limit that counts here; where it `decides`, the
+  // check has its decision.
+  Charged charge(store::Check& check, Outside outside, bool decides, nanoseconds now);
   // Cancels or settles what reserve() has given the id of.
   void undo(store::Request& request, nanoseconds now);
   // What count() charged at `charged_at`: the checks with a hash of its.

@@ -254,11 +254,11 @@ bool Conversation::take_over(std::string_view state) {
   const std::uint64_t most = in.number();
   const std::uint64_t role = in.number();
   if (most > kMost || role > kMost) return false;
-  caller_.most = static_cast<steering::Role>(most);
+  // What it may is derived here: its listener, the settings and the users may be others.
   service::Login login{.role = static_cast<steering::Role>(role)};
   login.user = in.text();
   login.by = in.text();
-  caller_.take(std::move(login));
+  caller_.take(service_.logins.again(login, caller_.peer.certificate));
   caller_.name = in.text();
   caller_.protocol = in.number() == 3 ? 3 : 2;
   const std::uint64_t replies = in.number();

@@ -76,7 +76,7 @@ void charge_apart(const Asked& asked, Question& question) {
       ++i;
       continue;
     }
-    Question& alone = asked.asking.add_charge(asked.outside(), byte_of(Form::by_file));
+    Question& alone = asked.asking.add_charge(asked.outside(), false, byte_of(Form::by_file));
     limits::move_one(matched, i, alone.more->matched);
     charge(asked, alone);
   }

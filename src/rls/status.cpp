@@ -36,16 +36,17 @@ bool is_worse(const Status& a, const Status& b) {
 nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
   const Quota& quota = rule.quota;
   const bool gcra = rule.algorithm == Algorithm::gcra;
+  if (decision.verdict == Verdict::never && gcra) return quota.burst() * quota.emission_interval();
   if (decision.verdict == Verdict::never)
-    return gcra ? quota.burst() * quota.emission_interval() : quota.rate().period;
+    return decision.reset_after.count() != 0 ? decision.reset_after : quota.rate().period;
   if (!gcra) return decision.retry_after.value_or(decision.reset_after);
   return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
 }
 
 void decide_charge(const Question& question) {
-  if (question.checks.empty()) return;
+  if (question.checks.empty() || question.charge->decides) return;
   store::Check& check = question.checks[question.by];
-  check.decision = store::decision_of(question.charge->told, check.limit->rule);
+  check.decision = store::decision_of(question.charge->told, check.limit->rule, question.charge->outside);
   check.decision.source = question.source;
 }
 

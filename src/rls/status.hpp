@@ -43,7 +43,7 @@ struct DescriptorTelling {
   void take(const Status& other, std::string_view its_name, bool its_time_helps);
 };
 
-// A charge tells what is owed; then its check is decided by it as one that asked.
+// A report tells what is owed; then its check is decided by it as one that asked.
 void decide_charge(const service::Question& question);
 
 }  // namespace weir::rls

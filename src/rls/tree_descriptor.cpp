@@ -81,7 +81,7 @@ void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, c
   const bool gcra = match.limit->rule.algorithm == Algorithm::gcra;
   const Outside outside{hits.given_back ? Outside::Form::refund : Outside::Form::cost, hits.units,
                         loop.asker.service().options().max_overdraft};
-  Question& question = asking.add_charge(outside, byte_of(Form::by_tree));
+  Question& question = asking.add_charge(outside, denies_nobody(loop.asks), byte_of(Form::by_tree));
   if (gcra && !hits.own) question.verb = Verb::check;
   keep(question, match);
   question.checks[0].cost = Cost{hits.units};
@@ -102,7 +102,7 @@ Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patien
   if (count > store::kMostChecks) wrong = Wrong::limits;
   if (count < 2 || wrong != Wrong::nothing) return nullptr;
   const nanoseconds overdraft = loop.asker.service().options().max_overdraft;
-  Question& joint = asking.add_charge({Outside::Form::cost, 1, overdraft}, byte_of(Form::jointly));
+  Question& joint = asking.add_charge({Outside::Form::cost, 1, overdraft}, false, byte_of(Form::jointly));
   joint.charge->others_free.emplace();
   joint.more->parts.clear();
   joint.room(count);

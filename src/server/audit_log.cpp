@@ -167,14 +167,21 @@ void AuditLog::record(steering::OperatorChange change, std::function<void(bool)>
   bool written = true;
   {
     const detail::Held lock(mutex_);
-    if (joins_flood(change)) {
-      // Told when its second has ended.
+    Flood* const flood = flood_of(change);
+    if (flood != nullptr && !(options_.required && waits())) {
+      join(flood->rest, change);  // told when its second has ended
     } else if (waiting_.size() >= kMostWaiting || ends_) {
       errors_.fetch_add(1, std::memory_order_relaxed);
       written = !options_.required;
     } else if (waits()) {
       at_once = false;
-      waiting_.push_back({std::move(change), 1, done});
+      if (flood != nullptr) {
+        Waiting& others = waiting_flood(change.by.user);
+        join(others, change);
+        others.done.push_back(done);
+      } else {
+        waiting_.push_back({std::move(change), 1, {done}});
+      }
     } else {
       std::string line = steering::audit_line(change, 1, options_.wall_clock(), head_);
       std::string head = steering::hash_of(line);
@@ -185,20 +192,31 @@ void AuditLog::record(steering::OperatorChange change, std::function<void(bool)>
   if (at_once) done(written);
 }
 
-bool AuditLog::joins_flood(const steering::OperatorChange& change) {
-  if (change.verb != "RESET" && change.verb != "DEL") return false;
+AuditLog::Flood* AuditLog::flood_of(const steering::OperatorChange& change) {
+  if (change.verb != "RESET" && change.verb != "DEL") return nullptr;
   const std::chrono::nanoseconds now = options_.wall_clock();
   if (floods_.size() >= kMostUsers && !floods_.contains(change.by.user)) end_floods(true);
   Flood& flood = floods_[change.by.user];
   if (now - flood.began >= kSecond || now < flood.began) {
     if (flood.rest.count > 0) waiting_.push_back(std::move(flood.rest));
-    flood = {.began = now, .times = 0, .rest = {.change = {}, .count = 0, .done = {}}};
+    flood = {.began = now, .times = 0, .rest = {.change = {}, .count = 0}};
   }
-  if (++flood.times <= kAlone) return false;
-  if (flood.rest.count++ == 0) flood.rest.change = {.by = change.by, .verb = change.verb};
-  // They are of several keys, and perhaps of several limits.
-  if (flood.rest.change.verb != change.verb) flood.rest.change.verb = "RESET";
-  return true;
+  return ++flood.times <= kAlone ? nullptr : &flood;
+}
+
+// They are of several keys, and perhaps of several limits.
+void AuditLog::join(Waiting& others, const steering::OperatorChange& change) {
+  if (others.count++ == 0) others.change = {.by = change.by, .verb = change.verb};
+  if (others.change.verb != change.verb) others.change.verb = "RESET";
+}
+
+// That user's line among those that are not being written yet.
+AuditLog::Waiting& AuditLog::waiting_flood(const std::string& user) {
+  const auto found = std::find_if(waiting_.rbegin(), waiting_.rend(), [&user](const Waiting& each) {
+    return each.is_flood && each.change.by.user == user;
+  });
+  if (found != waiting_.rend()) return *found;
+  return waiting_.emplace_back(Waiting{.change = {}, .count = 0, .done = {}, .is_flood = true});
 }
 
 // Those whose second has ended become lines.
@@ -303,7 +321,7 @@ void AuditLog::write(std::deque<Waiting> batch) {
     for (auto& [line, hash] : lines) keep(std::move(line), std::move(hash));
   }
   for (const Waiting& each : batch) {
-    if (each.done) each.done(written || !options_.required);
+    for (const auto& done : each.done) done(written || !options_.required);
   }
 }
 

@@ -2,7 +2,8 @@
 // is answered, and the latest of them in memory.
 //
 // The lines are a chain (steering/audit_line.hpp). More than ten RESET or DEL of one user in a second are
-// told by one line with their number, once the second has ended; those wait for nothing.
+// told by one line with their number, once the second has ended; those wait for nothing. Where what cannot be
+// written must not happen, they wait as any change does, and share the lines that are not being written yet.
 //
 // Any thread. Not for: events, which may be dropped (event_sinks.hpp).
 #pragma once
@@ -64,16 +65,20 @@ class AuditLog {
   struct Waiting {
     steering::OperatorChange change;
     std::uint64_t count = 1;
-    std::function<void(bool)> done;
+    std::vector<std::function<void(bool)>> done{};
+    bool is_flood = false;
   };
   // RESET and DEL of one user in this second.
   struct Flood {
     std::chrono::nanoseconds began{0};
     std::uint64_t times = 0;
-    Waiting rest{.change = {}, .count = 0, .done = {}};
+    Waiting rest{.change = {}, .count = 0};
   };
 
-  bool joins_flood(const steering::OperatorChange& change) WEIR_REQUIRES(mutex_);
+  static void join(Waiting& others, const steering::OperatorChange& change);
+  // The flood that it is part of; null: it is told alone.
+  Flood* flood_of(const steering::OperatorChange& change) WEIR_REQUIRES(mutex_);
+  Waiting& waiting_flood(const std::string& user) WEIR_REQUIRES(mutex_);
   void end_floods(bool all) WEIR_REQUIRES(mutex_);
   void end();
   void run();

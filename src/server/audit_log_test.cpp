@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -193,6 +194,34 @@ TEST_F(AuditLogTest, with_a_full_disk_what_is_required_is_refused_and_no_half_li
     EXPECT_NE(warned_.find(R"("verb":"LIFT")"), std::string::npos);
     EXPECT_TRUE(record(log, change("BAN")));
   }
+  EXPECT_EQ(verify({path_}), 0);
+}
+
+// However many there are in a second.
+TEST_F(AuditLogTest, with_a_full_disk_a_flood_that_is_required_is_refused_too) {
+  AuditLog log(options(true));
+  ASSERT_TRUE(record(log, change("RESET")));
+  const FullDisk full(std::filesystem::file_size(path_));
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(record(log, change(i % 2 == 0 ? "RESET" : "DEL"))) << i;
+  EXPECT_EQ(lines_of(path_).size(), 2);
+}
+
+TEST_F(AuditLogTest, a_flood_that_is_required_is_written_before_it_is_told_so) {
+  std::uint64_t told = 0;
+  {
+    AuditLog log(options(true));
+    std::atomic<int> written{0};
+    for (int i = 0; i < 200; ++i)
+      log.record(change("RESET"), [&written](bool yes) { written += yes ? 1 : 0; });
+    ASSERT_TRUE(record(log, change("BAN")));
+    EXPECT_EQ(written, 200) << "those before it";
+  }
+  for (const std::string& each : lines_of(path_)) {
+    if (each.find(R"("verb":"RESET")") == std::string::npos) continue;
+    const std::size_t count = each.find(R"("count":)");
+    told += count == std::string::npos ? 1 : std::stoull(each.substr(count + 8));
+  }
+  EXPECT_EQ(told, 200U);
   EXPECT_EQ(verify({path_}), 0);
 }
 

@@ -104,10 +104,7 @@ ListenAddress read_address(const std::string& text) {
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, const Speak& resp,
                      const Speak& http, const Speak& rls, core::Notices& notices)
-    : settings_(settings),
-      notices_(notices),
-      tls_(read_tls()),
-      plain_{resp(steering::Role::admin), http(steering::Role::admin), rls(steering::Role::admin)} {
+    : settings_(settings), notices_(notices), tls_(read_tls()) {
   const bool password = !settings.password.empty() || !settings.users.empty();
   auto* const tls = tls_ ? &tls_->tls : nullptr;
   open_all(context, settings.resp, "", {"resp", password, tls, resp});
@@ -138,8 +135,10 @@ std::string Listeners::open(asio::io_context& context, const ListenAddress& want
   if (!by_path)
     check_reach(spoken.flag, net::resolve(spoken.flag, wanted.tcp.host, wanted.tcp.port), spoken.asks_who,
                 settings_);
-  Open& open = open_.emplace_back(Open{open_listener(context, settings_, spoken.flag, wanted),
-                                       std::make_unique<net::Protocol>(spoken.speak(wanted.most))});
+  Open& open =
+      open_.emplace_back(Open{open_listener(context, settings_, spoken.flag, wanted),
+                              std::make_unique<net::Protocol>(spoken.speak(wanted.most)),
+                              std::make_unique<net::Protocol>(spoken.speak(wanted.most)), wanted.most});
   if (!by_path) open.protocol->tls = spoken.tls;
   return open.listener->address();
 }
@@ -150,10 +149,14 @@ std::vector<net::Listener*> Listeners::all() const {
   return all;
 }
 
-const net::Protocol* Listeners::plain(std::string_view name) const {
-  const auto found = std::find_if(plain_.begin(), plain_.end(),
-                                  [name](const net::Protocol& each) { return each.name == name; });
-  return found == plain_.end() ? nullptr : &*found;
+const net::Protocol* Listeners::plain(std::string_view name, int connection) const {
+  const Open* found = nullptr;
+  for (const Open& each : open_) {
+    if (each.plain->name != name) continue;
+    if (net::came_by(connection, each.listener->descriptor())) return each.plain.get();
+    if (found == nullptr || each.most < found->most) found = &each;
+  }
+  return found != nullptr ? found->plain.get() : nullptr;
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {

@@ -42,8 +42,9 @@ class Listeners {
   const std::vector<std::string>& addresses() const { return addresses_; }
   // In the order of the settings: RESP, HTTP, gRPC.
   std::vector<net::Listener*> all() const;
-  // Of a plain connection, by Protocol::name; null: there is none.
-  const net::Protocol* plain(std::string_view name) const;
+  // Of a plain connection that another process has accepted, by Protocol::name: that of the listener by which
+  // it came, or, where none is known to, of the one at which anybody may least. Null: there is none.
+  const net::Protocol* plain(std::string_view name, int connection) const;
   void start(net::Dispatcher& dispatcher);
   void stop();
 
@@ -61,6 +62,8 @@ class Listeners {
   struct Open {
     std::unique_ptr<net::Listener> listener;
     std::unique_ptr<net::Protocol> protocol;
+    std::unique_ptr<net::Protocol> plain;  // the same without TLS
+    steering::Role most;
   };
   // What the listeners of a flag have in common.
   struct Spoken {
@@ -77,7 +80,6 @@ class Listeners {
   const Settings& settings_;
   core::Notices& notices_;
   Tls tls_;
-  std::array<net::Protocol, 3> plain_;  // of connections that are taken over, which say what they may
   std::vector<Open> open_;
   std::vector<std::string> addresses_;
 };

@@ -7,7 +7,10 @@
 
 #include <array>
 #include <atomic>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <exception>
 #include <functional>
 #include <future>
@@ -79,6 +82,7 @@ void give_memory_back(std::size_t threads) {
 constexpr const char* kSignal = "SIGHUP";
 constexpr const char* kChanged = "new files";
 constexpr std::chrono::seconds kLookAtCertificates{10};
+constexpr std::chrono::milliseconds kLookForLimits{20};
 
 // How long a takeover waits for answers that are due, beside those of a store.
 constexpr std::chrono::milliseconds kOverdueAnswers{30};
@@ -197,6 +201,7 @@ class Server::Impl {
           done();
         });
       };
+    await_limits();
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ = std::make_unique<Admin>(settings_, service_, admin_links());
     if (admin_ && !taker_) admin_->start();
@@ -251,7 +256,7 @@ class Server::Impl {
     }
     if (service_.overrides) overrides_ = std::make_unique<OverridesThread>(service_, main_timers());
     if (xds_source_) {
-      xds_source_->start();
+      start_xds();
     } else if (service_.descriptors) {
       descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     }
@@ -292,6 +297,28 @@ class Server::Impl {
     Listeners::Tls ours;
     std::vector<boost::asio::ssl::context> of_the_store;  // one for each loop
   };
+
+  void start_xds() {
+    if (!std::exchange(xds_started_, true)) xds_source_->start();
+  }
+  // Whether the first limits of an xDS server are still to come: what is asked before that could not be
+  // decided. Any thread.
+  bool lacks_limits() const {
+    return settings_.rls_xds && !settings_.rls_config_later && service_.descriptors &&
+           !service_.descriptors->current();
+  }
+  // In the place of envoyproxy/ratelimit nothing listens before that.
+  void await_limits() {
+    if (!settings_.ratelimit || !lacks_limits()) return;
+    spdlog::info("rls-xds: nothing listens before {} has sent rate limits", settings_.rls_xds->text);
+    boost::asio::io_context context;
+    boost::asio::signal_set signals(context, SIGTERM, SIGINT, SIGQUIT);
+    bool ends = false;
+    signals.async_wait([&ends](const boost::system::error_code& error, int) { ends = !error; });
+    start_xds();
+    while (lacks_limits() && !ends) context.run_for(kLookForLimits);
+    if (ends) throw EndedAtStart();
+  }
 
   // What the process that takes over from this one goes on with, beside the table and the connections.
   // The files that one process writes at a time.
@@ -577,6 +604,7 @@ class Server::Impl {
       case Stage::serving:
         break;
     }
+    if (lacks_limits()) return "no rate limits have come from " + settings_.rls_xds->text;
     if (!settings_.ready_needs_store) return {};
     const redis::Health::View store = store_status_.worst();
     if (store.state == redis::Health::State::ready) return {};
@@ -586,6 +614,7 @@ class Server::Impl {
   // What gRPC's health and the health check of envoyproxy/ratelimit tell. Any thread.
   std::string why_not_healthy() const {
     if (stage_.load(std::memory_order_acquire) == Stage::draining) return "draining";
+    if (lacks_limits()) return "no rate limits have come";
     if (!settings_.ratelimit) return {};
     const auto made = service_.descriptors ? service_.descriptors->current() : nullptr;
     if (settings_.ratelimit->needs_domain && (!made || made->domains() == 0))
@@ -702,6 +731,7 @@ class Server::Impl {
   std::unique_ptr<LimitsWatch> descriptors_watch_;
   std::unique_ptr<LimitsWatch> users_watch_;
   std::unique_ptr<XdsSource> xds_source_;
+  bool xds_started_ = false;
   std::string certificates_seen_;              // of the thread of aside_, while there is one
   std::optional<Every> look_at_certificates_;  // while it runs, where there are any
   std::unique_ptr<Aside> aside_;

@@ -9,10 +9,13 @@
 
 namespace weir::inline v0_1::server {
 
+// It was told to end before it listened.
+struct EndedAtStart {};
+
 class Server {
  public:
   // Opens everything that can fail: listeners, certificates, the snapshot. Throws std::runtime_error with one
-  // line that says what and where.
+  // line that says what and where; or EndedAtStart.
   explicit Server(const Settings& settings);
   ~Server();
 

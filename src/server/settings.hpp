@@ -138,7 +138,9 @@ struct Settings {
   std::string rls_config;
   std::optional<XdsSettings> rls_xds;  // in its place
   bool rls_merge_domains = false;
-  bool rls_config_later = false;  // it starts, and answers UNKNOWN, while the folder cannot be used
+  // It starts, and answers UNKNOWN, while the folder cannot be used and before the xDS server has sent
+  // limits.
+  bool rls_config_later = false;
   Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 

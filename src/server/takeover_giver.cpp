@@ -225,7 +225,7 @@ bool TakeoverGiver::send_all(TakeoverChannel& next, const HandedOver& handed, na
                              Steady::time_point deadline) {
   MemoryDisk disk;
   const auto saved =
-      store::save_snapshot(its_.embedded->table(), "takeover", {}, &its_.embedded->reservations(), disk);
+      store::hand_snapshot(its_.embedded->table(), "takeover", its_.embedded->reservations(), disk);
   if (!saved) throw std::runtime_error(saved.error());
   std::vector<TakeoverConnection> told;
   std::vector<int> descriptors;

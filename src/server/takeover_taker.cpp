@@ -87,17 +87,18 @@ void TakeoverTaker::take_over(const Into& into) {
   stopped_ = received.stopped;
   for (Connection& each : received.connections) {
     TakeoverConnection& what = each.what;
+    const net::Protocol& protocol = *into.listeners.plain(what.protocol, each.descriptor.get());
     into.dispatcher.take_over(
         each.descriptor.release(),
         {what.id, std::move(what.address), static_cast<std::uint16_t>(what.port), what.local},
-        std::move(what.state), std::move(what.rest), *into.listeners.plain(what.protocol));
+        std::move(what.state), std::move(what.rest), protocol);
   }
 }
 
 // All that may be refused, before the word is said.
 void TakeoverTaker::restore(Received& received, const Into& into) {
   for (const Connection& each : received.connections)
-    if (into.listeners.plain(each.what.protocol) == nullptr)
+    if (into.listeners.plain(each.what.protocol, each.descriptor.get()) == nullptr)
       fail("the process in charge has other protocols");
   MemoryDisk disk(std::move(received.parts[kTablePart]));
   auto file = store::SnapshotFile::open("takeover", {}, disk);

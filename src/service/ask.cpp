@@ -120,7 +120,8 @@ bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusa
     refusal = {What::hold, *std::move(no_hold), in_ms(ask.hold), waiting.hold};
     return false;
   }
-  const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
+  auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
+  if (!max_wait && ask.verb == Verb::acquire && !ask.patience) max_wait = waiting.shadow_wait;
   into.reserve(max_wait, ask.hold.value_or(waiting.hold));
   return true;
 }
@@ -223,6 +224,8 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, basis.memory, more.matched,
                      trace, basis.steered))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
+  const bool holds_nothing = (ask.verb == Verb::check && !ask.holds) || ask.verb == Verb::take;
+  if (holds_nothing && trace == nullptr) limits::drop_shadow_slots(more.matched);
   take(into, more.matched.all());
   if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;

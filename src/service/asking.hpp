@@ -78,11 +78,12 @@ class Asking {
     question.silent = silent;
     question.by_file = false;
   }
-  // One that is charged whatever there is room for, whose checks the caller fills.
-  Question& add_charge(const Outside& outside, std::uint8_t form) {
+  // One that is charged whatever is left, and whose answer tells whether it may pass, unless it only reports.
+  // The caller fills its checks.
+  Question& add_charge(const Outside& outside, bool reports, std::uint8_t form) {
     Question& question = add_bare(store::Verb::charge, form);
     question.charge = &question.more_of().charge;
-    *question.charge = {.outside = outside, .client = client_};
+    *question.charge = {.outside = outside, .client = client_, .decides = !reports};
     return question;
   }
   // A part of that one, which has its answer when the other has.

@@ -20,6 +20,13 @@ const std::string kDefaultUser = "default";  // of AUTH without a name, as in Re
 
 std::string by_certificate(const User& user) { return "certificate " + user.certificate; }
 
+// Another password has another one; no word of a users file looks like it.
+std::string mark_of(const std::string& user, const std::string& password) {
+  std::string mark = "settings ";
+  core::append_hex(core::sha256("weir login" + std::string(1, '\0') + user + '\0' + password), mark);
+  return mark;
+}
+
 bool still_says(const User& user, const std::string& by) {
   if (by.empty()) return false;
   return by == user.token || by == user.password || (!user.certificate.empty() && by == by_certificate(user));
@@ -30,6 +37,7 @@ bool still_says(const User& user, const std::string& by) {
 Logins::Logins(const Settings& settings, Counters& counters, core::Notices& notices)
     : user_(settings.user),
       password_(settings.user, settings.password),
+      mark_(mark_of(settings.user, settings.password)),
       token_({}, settings.http_token),
       wall_clock_(settings.wall_clock),
       guesses_(settings.clock),
@@ -59,15 +67,22 @@ bool Logins::look_again(Login& login, std::string_view certificate) const {
   const bool ended = login.until && *login.until <= wall_clock_();
   const std::uint64_t version = users_->version();
   if (!ended && login.version == version) return false;
+  login = again(login, certificate);
   login.version = version;
-  // Those of the settings stay.
-  if (login.by.empty() && login.role != Role::none) return false;
+  return true;
+}
+
+Login Logins::again(const Login& login, std::string_view certificate) const {
+  if (password_.required() && login.by == mark_) return by_settings();
+  if (users_ == nullptr) return at_first(certificate, false);
+  const std::uint64_t version = users_->version();
   const auto users = users_->current();
   const User* const user = users->by_name(login.user);
   const bool holds = user != nullptr && !user->ended(wall_clock_()) && still_says(*user, login.by);
-  login = holds ? login_of(*user, login.by, version) : at_first(certificate, false);
-  return true;
+  return holds ? login_of(*user, login.by, version) : at_first(certificate, false);
 }
+
+Login Logins::by_settings() const { return {.user = user_, .role = Role::admin, .by = mark_}; }
 
 Login Logins::login_of(const User& user, const std::string& by, std::uint64_t version) {
   Login login{.user = user.name, .role = user.role, .by = by, .version = version};
@@ -93,7 +108,7 @@ std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
     return Ruling{.outcome = Outcome::in, .login = {.role = Role::admin}};
   if (!shown.only_token && password_.required() &&
       password_.match(shown.user ? *shown.user : kDefaultUser, shown.secret))
-    return Ruling{.outcome = Outcome::in, .login = {.user = user_, .role = Role::admin}};
+    return Ruling{.outcome = Outcome::in, .login = by_settings()};
   if (users_ == nullptr || shown.secret.size() > steering::PasswordHash::kMostPassword)
     return wrong(shown.address);
   const std::uint64_t version = users_->version();

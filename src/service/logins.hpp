@@ -28,12 +28,13 @@
 
 namespace weir::inline v0_1::service {
 
-// Who a connection has shown to be. Plain texts: it can be handed to another process, which asks
-// look_again().
+// Who a connection has shown to be. Plain texts: it can be handed to another process, which asks again().
 struct Login {
   std::string user = "-";
   steering::Role role = steering::Role::none;
-  std::string by{};  // what of the users file says so, in its words; empty: nothing of it
+  // What says so: words of the users file, or the mark of what the settings have; empty: nothing that it has
+  // shown.
+  std::string by{};
   std::optional<std::chrono::nanoseconds> until{};  // on the wall clock
   std::uint64_t version = 0;                        // of the file, when this was looked at
 };
@@ -64,7 +65,9 @@ class Logins {
   // Of one who shows nothing but, perhaps, a certificate: its common name. `has_bearer`: over HTTP, where the
   // token of the settings counts.
   Login at_first(std::string_view certificate, bool has_bearer) const;
-  // Who they are now: the file may say something else, or nothing, by now. False: as before.
+  // Who they are here and now, by what they have shown: of a connection that another process had.
+  Login again(const Login& login, std::string_view certificate) const;
+  // The same where the users file may say something else, or nothing, by now. False: as before.
   bool look_again(Login& login, std::string_view certificate) const;
 
   struct Shown {
@@ -92,6 +95,7 @@ class Logins {
  private:
   using UsersFile = std::shared_ptr<const steering::Users>;
 
+  Login by_settings() const;
   static Login login_of(const steering::User& user, const std::string& by, std::uint64_t version);
   const steering::User* password_user(const steering::Users& users, const Shown& shown) const;
   Ruling wrong(const std::string& address);
@@ -102,6 +106,7 @@ class Logins {
 
   const std::string user_;
   const Credentials password_;
+  const std::string mark_;   // of that user and password
   const Credentials token_;  // its user is empty
   const core::ClockFunction wall_clock_;
   Guesses guesses_;

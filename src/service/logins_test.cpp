@@ -187,6 +187,35 @@ TEST_F(LoginsTest, a_role_that_changes_or_goes_is_in_force_at_the_next_look) {
   EXPECT_EQ(login.user, "-");
 }
 
+// What another process has found of a connection counts here by what it has shown alone.
+TEST_F(LoginsTest, of_another_process_only_what_was_shown_counts) {
+  const auto other = [&](const std::string& password, const std::string& user = "default") {
+    return std::make_unique<Logins>(
+        Logins::Settings{.user = user, .password = password, .clock = [this] { return now; }}, counters,
+        notices);
+  };
+  const auto open = other("");
+  const auto secret = other("secret");
+  const Login nothing = open->at_first("", false);
+  EXPECT_EQ(nothing.role, Role::admin);
+  const Login by_password = secret->judge({.secret = "secret", .address = "10.0.0.1"})->login;
+  EXPECT_EQ(by_password.role, Role::admin);
+  EXPECT_EQ(secret->again(by_password, "").role, Role::admin);
+  EXPECT_EQ(secret->again(nothing, "").role, Role::none);
+  EXPECT_EQ(other("another")->again(by_password, "").role, Role::none);
+  EXPECT_EQ(other("secret", "bob")->again(by_password, "").role, Role::none);
+  EXPECT_EQ(open->again(by_password, "").role, Role::admin) << "nothing is asked for";
+  const std::string token = token_of("tok");
+  use("users:\n  ann: {role: operate, token: \"" + token + "\"}\n");
+  EXPECT_EQ(logins->again(nothing, "").role, Role::none);
+  EXPECT_EQ(logins->again(by_password, "").role, Role::none);
+  EXPECT_EQ(logins->again({.user = "ann", .role = Role::admin, .by = token}, "").role, Role::operate);
+  Login kept = nothing;
+  EXPECT_TRUE(users.reload().empty());
+  EXPECT_TRUE(logins->look_again(kept, ""));
+  EXPECT_EQ(kept.role, Role::none) << "also when the file is read again";
+}
+
 TEST_F(LoginsTest, the_time_of_somebody_ends) {
   use("users:\n  ann: {role: operate, token: \"" + token_of("tok") + "\", password: " + hash_of("pw") +
       ", certificate: c, until: 2026-11-27}\n");

@@ -56,29 +56,40 @@ bool AllOrNoneCheck::look() {
   std::array<Bucket*, 2 * kMostChecks> room;
   const std::span<Bucket*> buckets = find_homes(room);
   if (buckets.empty()) return false;
-  const HeldAll held(buckets);
-  if (!homes_still_hold()) return false;
-  find_keys();
-  needs_schedules_ = lacks_schedules();
-  if (needs_schedules_) return true;
-  if (taking_ != nullptr) {
-    taking_->granted = find_units(checks_, *taking_, [this] { return look_at_all(); });
-  } else {
-    look_at_all();
+  {
+    const HeldAll held(buckets);
+    if (!homes_still_hold()) return false;
+    find_keys();
+    needs_schedules_ = lacks_schedules();
+    if (needs_schedules_) return true;
+    bool passes = false;
+    if (taking_ != nullptr) {
+      taking_->granted = find_units(checks_, *taking_, [this] { return look_at_all(); });
+      passes = taking_->granted != 0;
+    } else {
+      passes = look_at_all();
+    }
+    // Charging it needs a slot for each new key, and so does saying that it would pass.
+    if (!passes || find_slots()) return true;
   }
-  return true;
+  return make_room();
 }
 
 // Whether nothing would stop the request.
 bool AllOrNoneCheck::look_at_all() {
   bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    const Key& key = keys_[key_of_[i]];
+    Check& check = checks_[i];
+    Key& key = keys_[key_of_[i]];
     const DecidingRule rule(checks_, i);
     const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
-    new (&checks_[i].decision)
-        Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
-    all = all && (checks_[i].shadow || checks_[i].decision.allowed());
+    found_[i] = key.state;
+    new (&check.decision)
+        Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, check.cost));
+    const bool charges = check.decision.allowed() && check.cost.units != 0;
+    if (charges && key.shut_out) check.decision = without_room(check, key);
+    key.charged = key.charged || charges;
+    all = all && (check.shadow || check.decision.allowed());
   }
   return all;
 }
@@ -184,6 +195,10 @@ void AllOrNoneCheck::find_those_over(nanoseconds at) {
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Key& key = keys_[key_of_[i]];
     const core::Rule& rule = checks_[i].limit->rule;
+    if (key.shut_out) {
+      charging_->find_over_for_room(i, checks_[i]);
+      continue;
+    }
     const bool late = !key.known || core::counted_by_another_quota(rule, key.state);
     charging_->find_whether_over(i, rule, key.state, late ? key.no_earlier(at) : at, checks_[i]);
   }
@@ -296,6 +311,7 @@ void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
           : core::decide(*rule, key.state, as_of, check.cost, late ? key.no_earlier(arrived) : arrived);
   if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};
   if (key.shut_out && step.changes) {
+    if (charging_ != nullptr) charging_->lose(which, key.state);
     check.decision = without_room(check, key);
     return;
   }
@@ -419,12 +435,13 @@ bool AllOrNoneCheck::make_room() {
 // True when the whole request is refused: charging the others alone would not be all or none.
 bool AllOrNoneCheck::refuse(Key& key) {
   ++refused_;
-  if (charging_ != nullptr ||
-      checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
+  const bool reports = charging_ != nullptr && !charging_->terms.asks();
+  if (reports || checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
     key.unstored = true;
     return false;
   }
-  if (only_shadow(key)) {
+  // Nothing else is stopped by that.
+  if (charging_ != nullptr || only_shadow(key)) {
     key.shut_out = true;
     return false;
   }

@@ -11,12 +11,14 @@
 // - a segment was split meanwhile, which happens less often than the table has leaves;
 // - another thread filled a claimed slot: Segments::kMostMissed times, then `when_full` decides; or
 // - there was no room for a key, and `when_full` has decided for it: it is allowed without an entry, it ends
-//   the request, or, where only shadow checks have the key, it stays denied and asks for room no more.
-// A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
+//   the request, or, where only shadow checks have the key, or checks of a charge, it stays denied and asks
+//   for room no more.
+// A thread that is alone thus needs two rounds, one for each split, and one for each of those checks without
 // room.
 //
 // A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp). What is charged
-// afterwards (charging.hpp) always passes, and a key without room loses it. What takes as much as there is is
+// afterwards (charging.hpp) always passes, and a key without room loses it, unless the charge asks: then
+// `when_full` decides for it. A look asks for the same room, and leaves it. What takes as much as there is is
 // decided as often as it needs to find out how much (taking.hpp), under the same locks.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
@@ -93,7 +95,7 @@ class AllOrNoneCheck {
     bool recounted = false;     // by another quota than its debt was counted by
     bool restated = false;      // so too, but from the end of a pause on
     bool unstored = false;      // allowed for lack of room, by when_full
-    bool shut_out = false;      // denied for lack of room, which stops nobody: a shadow check's
+    bool shut_out = false;      // denied for lack of room, which stops no other check
     core::TwoWords state{};     // after the checks so far
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
 

@@ -13,14 +13,21 @@ bool is_longer(const Charged& a, const Charged& b) {
   return a.wait != b.wait ? a.wait > b.wait : a.overdraft > b.overdraft;
 }
 
+Verdict verdict_of(const Charged& told, const core::Rule& rule, const Outside& outside) {
+  if (told.overdraft == 0) return Verdict::allowed;
+  const bool too_much =
+      outside.form == Outside::Form::cost && outside.units > static_cast<std::uint64_t>(rule.quota.burst());
+  return too_much ? Verdict::never : Verdict::denied;
+}
+
 }  // namespace
 
-Decision decision_of(const Charged& told, const core::Rule& rule) {
-  const bool over = told.overdraft > 0;
-  return {.verdict = over ? Verdict::denied : Verdict::allowed,
+Decision decision_of(const Charged& told, const core::Rule& rule, const Outside& outside) {
+  const Verdict verdict = verdict_of(told, rule, outside);
+  return {.verdict = verdict,
           .limit = rule.quota.burst(),
           .remaining = static_cast<std::int64_t>(told.remaining),
-          .retry_after = over ? std::optional(told.wait) : std::nullopt,
+          .retry_after = verdict == Verdict::denied ? std::optional(told.wait) : std::nullopt,
           .reset_after = told.reset_after,
           .source = told.source};
 }
@@ -31,11 +38,12 @@ core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core:
     return core::decide(rule, state, now, cost);
   Outside outside = terms.outside;
   outside.units = cost.units;
-  core::Overdrawn each = core::overdraw(rule, state, now, outside);
+  core::Overdrawn each = outside.form == Outside::Form::refund
+                             ? core::refund(rule, state, now, outside.units, least[which])
+                             : core::overdraw(rule, state, now, outside);
   if (lost) lose(each, state);
   told[which] = each;
-  const Verdict verdict = each.overdraft > 0 ? Verdict::denied : Verdict::allowed;
-  return {verdict,
+  return {verdict_of(each, rule, outside),
           rule.quota.burst(),
           each.remaining,
           static_cast<std::uint64_t>(each.wait.count()),
@@ -52,8 +60,8 @@ Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, 
 }
 
 void Charging::tell(Request& request) const {
+  request.charged = true;
   if (terms.others_free) {
-    request.charged = true;
     request.by = deciding(request.checks);
     return;
   }
@@ -68,10 +76,10 @@ void Charging::tell(Request& request) const {
     longest = &each;
     request.by = static_cast<std::uint8_t>(i);
   }
-  request.charged = true;
   terms.told = longest != nullptr ? *longest : Charged{};
   terms.told.dropped = dropped;
   terms.told.source = request.source;
+  if (terms.decides) request.by = deciding(request.checks);
 }
 
 std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside) {

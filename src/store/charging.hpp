@@ -42,6 +42,10 @@ struct Charging {
   // Of OthersFree, for each check before the first is charged; what it would be told.
   Decision find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
                              std::chrono::nanoseconds now, const Check& check);
+  // The same of one for whose key there is no room, which is over where it would be charged.
+  void find_over_for_room(std::size_t which, const Check& check) {
+    if (check.cost.units != 0) over |= static_cast<std::uint16_t>(1U << which);
+  }
   // Of OthersFree, once that is found: what charge() charges.
   bool charges(std::size_t which) const { return over == 0 || has(over, which); }
   // Of OthersFree: whether what is told says that it is over.
@@ -52,8 +56,7 @@ struct Charging {
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
-    if (terms.others_free)
-      return charge_for(which, rule, state, now, charges(which) ? check.cost : Cost{0}, lost);
+    if (terms.asks()) return charge_for(which, rule, state, now, charges(which) ? check.cost : Cost{0}, lost);
     const Outside outside = outside_of(terms, check);
     core::Overdrawn each = outside.form == Outside::Form::refund
                                ? core::refund(rule, state, now, outside.units, least[which])
@@ -67,10 +70,16 @@ struct Charging {
   bool refunds() const { return terms.outside.form == Outside::Form::refund; }
   // Its key's schedule is to be told of whatever is charged to the key from then on.
   bool keeps() const { return pauses(terms.outside); }
+  // There is no room for what was charged.
+  void lose(std::size_t which, core::TwoWords state) {
+    core::Overdrawn each{told[which]};
+    lose(each, state);
+    told[which] = each;
+  }
   // The request has its answer.
   void tell(Request& request) const;
 
-  // Of OthersFree: charges that much, whether it is over or not.
+  // Where it asks: charges that much, whether it is over or not.
   core::Step charge_for(std::size_t which, const core::Rule& rule, core::TwoWords state,
                         std::chrono::nanoseconds now, Cost cost, bool lost);
 
@@ -85,7 +94,8 @@ struct Charging {
 };
 
 // What a charge came to, as of one that asked for its cost: denied when more is owed than the limit admits.
-Decision decision_of(const Charged& told, const core::Rule& rule);
+// No time helps what cost more than it ever admits.
+Decision decision_of(const Charged& told, const core::Rule& rule, const Outside& outside);
 
 // Why no store charges such checks; nothing when it does.
 std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside);

@@ -161,7 +161,7 @@ void EmbeddedStore::reserve(Request& request, Arrival when) {
 }
 
 void EmbeddedStore::charge(Request& request, Arrival when) {
-  const Check& first = request.checks[0];
+  Check& first = request.checks[0];
   const core::Rule& rule = first.limit->rule;
   ChargeTerms& terms = *request.charge;
   if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm) &&
@@ -170,6 +170,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {
       terms.told = *told;
+      if (terms.decides) first.decision = decision_of(terms.told, rule, outside_of(terms, first));
       request.charged = true;
       return;
     }

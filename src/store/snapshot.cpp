@@ -116,6 +116,13 @@ bool read_all(Disk& disk, int file, void* data, std::size_t size) {
   return true;
 }
 
+// What the table can have, and no more is written. A window to which all has been given back has a word of 0,
+// and still ends when it does.
+bool is_sound(const Record& record) {
+  return record.place >> (kTagBits + kBucketBits) == 0 && record.ahead != 0 &&
+         record.ahead <= std::uint64_t{1} << 63;
+}
+
 // Of a record that is ahead by more than has passed.
 TableEntry entry_of(const Record& record, std::uint64_t passed) {
   const auto bucket = static_cast<std::uint32_t>(record.place & ((1U << kBucketBits) - 1));
@@ -160,11 +167,16 @@ bool write_file(const Table& table, Reservations* reservations, const SystemCloc
   return write_all(disk, file, &sum, sizeof sum);
 }
 
-}  // namespace
+// Why it cannot be read; empty: it can.
+std::string unreadable(const std::string& path, const SystemClocks& clocks, Disk& disk) {
+  auto opened = SnapshotFile::open(path, clocks, disk);
+  if (!opened) return opened.error();
+  return opened->reads_reservations() ? "" : failure(path, "damaged: its reservations are out of range");
+}
 
-tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
-                                                       const SystemClocks& clocks, Reservations* reservations,
-                                                       Disk& disk) {
+tl::expected<std::uint64_t, std::string> save(const Table& table, const std::string& path,
+                                              const SystemClocks& clocks, Reservations* reservations,
+                                              Disk& disk, bool reads_again) {
   std::string temporary = path + std::string(kTemporary) + std::string(kUnique, 'X');
   const int file = disk.create(temporary);
   if (file < 0) return tl::unexpected(system_failure(path, "cannot create a file beside it"));
@@ -174,6 +186,10 @@ tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const
   if (failed == nullptr && !disk.sync(file)) failed = "cannot sync";
   std::string error = failed != nullptr ? system_failure(path, failed) : "";
   disk.close(file);
+  if (failed == nullptr && reads_again) {
+    error = unreadable(temporary, clocks, disk);
+    if (!error.empty()) failed = "cannot read again";
+  }
   if (failed == nullptr && !disk.rename(temporary, path)) {
     failed = "cannot rename";
     error = system_failure(path, failed);
@@ -184,6 +200,19 @@ tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const
   }
   if (!disk.sync_folder_of(path)) return tl::unexpected(system_failure(path, "cannot sync its directory"));
   return records;
+}
+
+}  // namespace
+
+tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
+                                                       const SystemClocks& clocks, Reservations* reservations,
+                                                       Disk& disk) {
+  return save(table, path, clocks, reservations, disk, true);
+}
+
+tl::expected<std::uint64_t, std::string> hand_snapshot(const Table& table, const std::string& path,
+                                                       Reservations& reservations, Disk& disk) {
+  return save(table, path, {}, &reservations, disk, false);
 }
 
 void remove_leftovers(const std::string& path) {
@@ -241,8 +270,7 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     checksum.add(records.data(), n * sizeof(Record));
     left -= n;
     for (const Record& r : std::span(records).first(n)) {
-      const bool sound = r.place >> (kTagBits + kBucketBits) == 0 && r.word != 0 && r.ahead != 0;
-      if (!sound || r.ahead > std::uint64_t{1} << 63) return damaged("a record is out of range");
+      if (!is_sound(r)) return damaged("a record is out of range");
     }
   }
   file.reserved_.resize(trailer.reserved_bytes);
@@ -269,6 +297,15 @@ SnapshotFile::SnapshotFile(SnapshotFile&& other) noexcept
 
 SnapshotFile::~SnapshotFile() {
   if (descriptor_ >= 0) disk_.close(descriptor_);
+}
+
+// By a store that is thrown away.
+bool SnapshotFile::reads_reservations() const {
+  if (reserved_.empty()) return true;
+  Table table(Table::kLeastBytes, WhenFull::deny);
+  Reservations reservations(table, reserved_.size());
+  const nanoseconds now = passed_ + std::chrono::hours{1};
+  return reservations.restore(reserved_, now - passed_, now, true);
 }
 
 // Up to that many records at a time.

@@ -34,11 +34,15 @@ namespace weir::inline v0_1::store {
 // The version of what is written and read.
 constexpr std::uint32_t kSnapshotFormat = 7;
 
-// Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
+// Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it. It
+// is read again before it takes the place of what was at the path, which stays where it cannot be read.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
                                                        const SystemClocks& clocks = {},
                                                        Reservations* reservations = nullptr,
                                                        Disk& disk = system_disk());
+// The same into a new place, for one that reads it at once.
+tl::expected<std::uint64_t, std::string> hand_snapshot(const Table& table, const std::string& path,
+                                                       Reservations& reservations, Disk& disk);
 
 // Removes what was left beside the file by programs that were killed while they saved. Not while another may
 // be saving.
@@ -57,6 +61,8 @@ class SnapshotFile {
 
   // The seed that the table must have been made with for restore_into().
   core::HashKey seed() const { return seed_; }
+  // Whether restore_into() can read what is in it of reservations.
+  bool reads_reservations() const;
   // The keys that still owe something. `now` is read after open(). Fails when the file cannot be read again.
   struct Restored {
     std::uint64_t keys = 0;

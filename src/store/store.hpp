@@ -215,9 +215,15 @@ struct ChargeTerms {
   Outside outside{};
   std::uint64_t client = 0;  // of a pause: as in ReservationTerms
   std::optional<OthersFree> others_free{};
+  // Of Form::cost and Form::refund: whether something may happen hangs on the answer, so that each decision
+  // tells how its limit stands. A table that has no room for the key decides by the limit's when_full; what
+  // is only reported is lost then. With others_free it is always so.
+  bool decides = false;
+
+  bool asks() const { return decides || others_free; }
 
   // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed; of a
-  // refund, of the one that gave back least. With others_free the decisions are the answer instead.
+  // refund, of the one that gave back least. Where it asks() the decisions are the answer instead.
   Charged told{};  // what is dropped is of all of them
 };
 

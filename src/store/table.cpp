@@ -336,6 +336,7 @@ void Table::look_all(std::span<Check> checks, nanoseconds now) {
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now);
   while (!joint.look()) {
   }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   if (!joint.needs_schedules()) return;
   schedules_ != nullptr ? schedules_->look(checks, now) : look_all(checks, now, Schedules{});
 }
@@ -344,6 +345,7 @@ void Table::look_all(std::span<Check> checks, nanoseconds now, const Schedules& 
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now, &schedules);
   while (!joint.look()) {
   }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
 }
 
 bool Table::reset(KeyPlace place, nanoseconds now) {

@@ -162,6 +162,9 @@ class TestAudit(unittest.TestCase):
                         self.assertEqual(answers, [1] + 3 * [Error("ERR " + NOT_WRITTEN)])
                         self.assertEqual((posted[0], posted[1]["detail"]), (503, NOT_WRITTEN))
                         self.assertEqual(client.ask("WEIR.CHECK", "user=3")[2], 8)
+                        flood = [client.ask("WEIR.RESET", "AS", "user=3") for _ in range(30)]
+                        self.assertEqual(set(flood), {Error("ERR " + NOT_WRITTEN)}, "however many there are in a second")
+                        self.assertEqual(client.ask("WEIR.CHECK", "user=3")[2], 7)
                         client.ask("MULTI")
                         client.ask("WEIR.RESET", "AS", "user=3")
                         self.assertEqual(client.ask("EXEC"), [Error("ERR " + NOT_WRITTEN)])

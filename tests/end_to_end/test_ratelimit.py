@@ -12,7 +12,7 @@ import grpc
 import xds
 from ports import free_port
 from rls import DAY, OK, OVER, Client, Limit, descriptor
-from server import PATIENCE, ROOT, WEIR, Folder, Server, run, until, weir
+from server import PATIENCE, ROOT, WEIR, Folder, Server, environment, run, until, weir
 from test_tls import Authority
 
 SHOP = """domain: shop
@@ -126,6 +126,7 @@ class Variables(WithFolder):
                 (dict(GRPC_SERVER_USE_TLS="true"), "GRPC_SERVER_USE_TLS: it needs GRPC_SERVER_TLS_CERT"),
                 (dict(GRPC_SERVER_USE_TLS="true", GRPC_UDS="/run/x"), "GRPC_SERVER_USE_TLS: a Unix socket (GRPC_UDS) does not speak TLS"),
                 (dict(GRPC_MAX_CONNECTION_AGE_GRACE="1"), "GRPC_MAX_CONNECTION_AGE_GRACE: '1' is not a time such as 500ms, 60s or 1h"),
+                (dict(WEIR_DRAIN_GRACE="2h"), "drain-grace: 2h is above the maximum (1h)"),
                 (dict(USE_PROMETHEUS="true", PROMETHEUS_ADDR="x"),
                  "PROMETHEUS_ADDR: 'x' is not HOST:PORT with a port from 0 to 65535, as in 127.0.0.1:6390"),
                 ({}, "/nowhere/config: cannot read it: No such file or directory")):
@@ -371,6 +372,41 @@ class Health(WithFolder):
             self.folder.file("config/shop.yaml", SHOP)
             until(lambda: server.get("config", "/rlconfig")[1], "the file is read")
             self.assertEqual(client.ask("shop", descriptor(user="u")).code, OK)
+
+
+    def test_before_an_xds_server_has_sent_limits_nothing_listens(self):
+        ports = {name: str(free_port()) for name in ("GRPC_PORT", "PORT", "DEBUG_PORT")}
+
+        def refuses(name):
+            with socket.socket() as one:
+                return one.connect_ex(("127.0.0.1", int(ports[name]))) != 0
+
+        with xds.Xds() as source:
+            wanted = dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_URL=source.address, **ports)
+
+            def begin():
+                process = subprocess.Popen([WEIR, "ratelimit"], env=environment(**{**PORTS, **wanted}), stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                for each in (process.stdout.close, process.wait, process.kill):
+                    self.addCleanup(each)
+                return process
+
+            process = begin()
+            until(lambda: source.requests, "it asks for limits")
+            self.assertTrue(all(refuses(name) for name in ports))
+            process.terminate()
+            self.assertEqual((process.wait(PATIENCE), process.stdout.read()), (0, b""))
+            process = begin()
+            until(lambda: len(source.requests) > 1, "it asks again")
+            self.assertTrue(all(refuses(name) for name in ports))
+            source.send("1", xds.config("shop", xds.descriptor("user", limit=xds.rate_limit(xds.DAY, 3))))
+            self.assertIn(b" listening on ", process.stdout.readline())
+            with Client(f"127.0.0.1:{ports['GRPC_PORT']}") as client:
+                self.assertEqual([client.ask("shop", descriptor(user="u")).code for _ in range(4)], [OK, OK, OK, OVER])
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            server = self.start(FORCE_START_WITHOUT_INITIAL_CONFIG="true", **{**wanted, "CONFIG_GRPC_XDS_SERVER_URL": "127.0.0.1:1"})
+            self.assertEqual(server.health(), 200)
 
 
 class Store(WithFolder):

@@ -1,4 +1,5 @@
 """Envoy's rate limit service over envoyproxy/ratelimit's own YAML: what that program answers, weir answers too."""
+import os
 import subprocess
 import time
 import unittest
@@ -7,7 +8,7 @@ import urllib.request
 from chance import chance
 from ports import free_port
 from rls import DAY, HOUR, MINUTE, OK, OVER, Client, Limit, Status, descriptor
-from server import PATIENCE, Folder, Server, run, until
+from server import PATIENCE, Folder, Server, encode, run, until
 
 CONFIG = """domain: shop
 descriptors:
@@ -393,6 +394,66 @@ class OthersFreeShared(OthersFree, unittest.TestCase):
             before = calls()
             self.ask("one", "user", "many", "shade", "other")
             self.assertEqual(calls() - before, 1)
+
+
+def fill(server):
+    """Until a table of 1 MiB has no room for another key."""
+    with server.client() as client:
+        for first in range(0, 100_000, 2000):
+            client.send_bytes(b"".join(encode("WEIR.THROTTLE", f"full{i}", "1/d") for i in range(first, first + 2000)))
+            for _ in range(2000):
+                client.reply()
+    assert int(server.info()["refused_for_lack_of_room"]) > 40_000
+
+
+class FullTable(unittest.TestCase):
+    """A new key for which there is no room is decided by --when-full, however it is asked for."""
+
+    LIMITS = ("version: 1\nattributes: [user, after]\nlimits:\n"
+              "  plain: { by: [user], rate: 5/d }\n"
+              "  after: { by: [after], rate: 5/d, charge: after }\nrls: { edge: {} }\n")
+
+    def allowed(self, when_full, algorithm, *flags):
+        """How many of 24 requests pass, for each way to ask."""
+        with Folder() as folder:
+            os.mkdir(folder.file("config"))
+            folder.file("config/shop.yaml", "domain: shop\ndescriptors:\n"
+                        "  - { key: user, rate_limit: { unit: day, requests_per_unit: 5 } }\n"
+                        "  - { key: other, rate_limit: { unit: day, requests_per_unit: 5 } }\n")
+            with Server("--rls", "127.0.0.1:0", "--memory", "9MiB", "--when-full", when_full, "--rls-config", folder.file("config"),
+                        "--rls-algorithm", algorithm, "--limits", folder.file("limits.yaml", self.LIMITS), *flags) as server:
+                fill(server)
+                with Client(server.ports[1]) as client:
+                    def passes(ask):
+                        return [ask(f"new{i}").code for i in range(24)].count(OK)
+
+                    def then_report(name):
+                        told = client.check("edge", descriptor(user=name))
+                        client.report("edge", descriptor(user=name))
+                        return told
+                    return {"a descriptor": passes(lambda name: client.ask("shop", descriptor(user=name))),
+                            "two": passes(lambda name: client.ask("shop", descriptor(user=name), descriptor(other=name))),
+                            "its own hits": passes(lambda name: client.ask("shop", descriptor(user=name, hits=2))),
+                            "charged after": passes(lambda name: client.ask("edge", descriptor(after=name, hits=2))),
+                            "check, then report": passes(then_report)}
+
+    def test_is_decided_by_when_full(self):
+        for algorithm in ("fixed_window", "gcra"):
+            for flags in ((), ("--rls-charge", "others-free")):
+                with self.subTest(algorithm=algorithm, flags=flags):
+                    denied = self.allowed("deny", algorithm, *flags)
+                    self.assertLess(max(denied.values()), 4, denied)
+                    allowed = self.allowed("allow", algorithm, *flags)
+                    self.assertEqual(set(allowed.values()), {24}, allowed)
+
+    def test_what_can_never_pass_is_not_told_to_come_again(self):
+        for algorithm in ("fixed_window", "gcra"):
+            with Folder() as folder, self.subTest(algorithm):
+                folder.file("shop.yaml", "domain: shop\ndescriptors:\n  - { key: user, rate_limit: { unit: hour, requests_per_unit: 5 } }\n")
+                with Server("--rls", "127.0.0.1:0", "--rls-config", folder.path, "--rls-algorithm", algorithm) as server:
+                    with Client(server.ports[1]) as client:
+                        answer = client.ask("shop", descriptor(user="a", hits=6))
+                        self.assertEqual((answer.code, answer.headers), (OVER, []))
 
 
 class Kuadrant:

@@ -2,6 +2,7 @@
 is away, deaf or wrong keeps no request waiting."""
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 import grpc
@@ -34,6 +35,14 @@ class Weir(Server):
         """What is in force for a user."""
         return self.rls.ask(domain, asked(**(entry or {"user": "u"}), hits=0)).statuses[0].limit
 
+    def ready(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/readyz", timeout=PATIENCE) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
     def metrics(self):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=PATIENCE) as reply:
             return reply.read().decode()
@@ -56,7 +65,9 @@ class FromXds(unittest.TestCase):
             self.assertEqual(first, ("", "", "envoy-ratelimit", {"zone": "a", "team": "b=c"}, TYPE, None))
             self.assertEqual(xds.headers[0]["x-token"], "secret")
             self.assertEqual(server.rls.refused(server.rls.ask, "shop", asked(user="u")), NOTHING_LOADED)
+            self.assertEqual((server.ready(), server.rls.health()), ((503, f"no rate limits have come from {xds.address}\n"), 2))
             self.assertEqual(xds.send("1", shop(2)).version, "1")
+            self.assertEqual((server.ready(), server.rls.health()), ((200, "ok\n"), 1))
             codes = [server.rls.ask("shop", asked(user="u")).code for _ in range(3)]
             self.assertEqual(codes, [OK, OK, OVER])
             self.assertEqual(xds.send("2", shop(2), config("other", descriptor("k", "v", rate_limit(HOUR, 9, name="n"), shadow=True))).error, None)

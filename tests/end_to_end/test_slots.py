@@ -2,9 +2,11 @@
 import json
 import re
 import time
+import unittest
+import urllib.error
 import urllib.request
 
-from server import Error, OneServerWithLimits, encode, until, run as run_tests
+from server import Error, Folder, OneServerWithLimits, Server, encode, until, run as run_tests
 
 FILE = """\
 version: 1
@@ -183,6 +185,80 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual(self.post("/v1/settle", {"id": granted["id"]}), (200, {"wait": 0}))
         self.assertEqual(self.post("/v1/extend", {"id": granted["id"], "hold": 10}), (200, {"hold": 0}))
         self.assertEqual(self.post("/v1/reserve", asked)[0], 200)
+
+
+# What a limit may have beside a rate of one an hour, or in its place.
+MEMBERS = {
+    "slots": "in_flight: 1, hold: { ttl: 60s }",
+    "slots and a rate": "rate: 1/h, in_flight: 1, hold: { ttl: 60s }",
+    "hold": "rate: 1/h, hold: { estimate: 1, ttl: 60s }",
+    "max_wait": "rate: 1/h, max_wait: 10ms",
+    "penalty": "rate: 1/h, penalty: 1min",
+    "charge": "rate: 1/h, charge: after",
+    "leave": "rate: 2/h, leave: { bulk: 50% }",
+    "window": "rate: \"1/h algorithm=fixed_window\"",
+}
+SHADOWS = {"the file": ", shadow: until 2100-01-01", "an operator": ""}
+
+
+class TestShadow(unittest.TestCase):
+    """A limit in shadow is an error for nobody and denies nobody, whatever else it has and however it is asked."""
+
+    def asks(self, server, client):
+        """Whether each of the ways to ask passes, three times."""
+        def resp(verb, *words):
+            told = client.ask(verb, *words)
+            return told[0] == 0 if isinstance(told, list) else told
+
+        def http(verb, **more):
+            return server.post("/v1/" + verb, {"attributes": {"user": "a"}, **more})[0] == 200
+
+        def gate(profile):
+            request = urllib.request.Request(f"http://127.0.0.1:{server.ports[1]}/v1/gate/{profile}", headers={"X-User": "a"})
+            try:
+                with urllib.request.urlopen(request) as reply:
+                    return reply.status == 200
+            except urllib.error.HTTPError as error:
+                with error:
+                    return f"{error.code} {error.read()}"
+
+        for _ in range(3):
+            yield "check", resp("WEIR.CHECK", "user=a")
+            yield "look", resp("WEIR.LOOK", "user=a")
+            yield "reserve", resp("WEIR.RESERVE", "AS", "user=a")
+            yield "reserve and hold", resp("WEIR.RESERVE", "HOLD", "100000", "AS", "user=a")
+            yield "acquire", resp("WEIR.ACQUIRE", "MAXWAIT", "1", "AS", "user=a")
+            yield "take", resp("WEIR.CHECK", "COST", "2", "ATLEAST", "1", "user=a")
+            yield "/v1/check", http("check")
+            yield "/v1/reserve", http("reserve")
+            yield "/v1/acquire", http("acquire", max_wait=0.001)
+            yield "a gate", gate("plain")
+            yield "a gate that holds", gate("holds")
+
+    def test_is_felt_by_nobody(self):
+        gates = ("gateways:\n  plain: { from: path, trusted: [127.0.0.1], attributes: { user: header.x-user } }\n"
+                 "  holds: { from: path, trusted: [127.0.0.1], attributes: { user: header.x-user }, hold: true }\n")
+        for name, members in MEMBERS.items():
+            for way, shadow in SHADOWS.items():
+                for other in ("", "  other: { by: [user], rate: 1000/s }\n"):
+                    with self.subTest(member=name, by=way, other=other), Folder() as folder:
+                        limits = folder.file("limits.yaml", "version: 1\nclasses: [default, bulk]\nlimits:\n"
+                                             f"  tried: {{ by: [user], {members}{shadow} }}\n{other}{gates}")
+                        with Server("--limits", limits, "--http", "127.0.0.1:0") as server, server.client() as client:
+                            if not shadow:
+                                told = client.ask("WEIR.SHADOW", "LIMIT", "tried", "ON", "FOR", "86400000", "REASON", "tried out")
+                                self.assertNotIsInstance(told, Error)
+                            wrong = [(how, passes) for how, passes in self.asks(server, client) if passes is not True]
+                            self.assertEqual(wrong[:3], [])
+
+    def test_what_was_held_can_be_settled(self):
+        with Folder() as folder:
+            limits = folder.file("limits.yaml", "version: 1\nlimits:\n  calls: { by: [user], in_flight: 1, hold: { ttl: 60s } }\n")
+            with Server("--limits", limits) as server, server.client() as client:
+                client.ask("WEIR.SHADOW", "LIMIT", "calls", "ON", "FOR", "86400000", "REASON", "tried out")
+                ids = [client.ask("WEIR.RESERVE", "AS", "user=a")[5] for _ in range(2)]
+                self.assertGreater(len(ids[0]), 0)
+                self.assertEqual(client.ask("WEIR.SETTLE", ids[0]), 0)
 
 
 if __name__ == "__main__":

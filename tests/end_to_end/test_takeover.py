@@ -276,6 +276,37 @@ class GoesOn(WithChain):
         self.assertTrue(known.ask("DEL", "x").startswith("NOPERM"))
         self.assertTrue(unknown.ask("PING").startswith("NOAUTH"))
 
+    def test_what_a_connection_may_is_what_the_next_says(self):
+        folder = Folder()
+        self.addCleanup(folder.__exit__)
+        users = folder.file("users.yaml", "users: {}\n")
+        os.chmod(users, 0o600)
+        with self.subTest("users"):
+            chain = self.chain()
+            client = self.client(chain)
+            self.assertEqual(client.ask("DEL", "x"), 0)
+            chain.take_over("--users", users)
+            self.assertTrue(client.ask("DEL", "x").startswith("NOAUTH"))
+            chain.now.signal(signal.SIGHUP)
+            until(lambda: chain.now.stderr().count(users) > 0, "the file is read again")
+            self.assertTrue(client.ask("DEL", "x").startswith("NOAUTH"))
+        with self.subTest("the most of its listener, of two"):
+            chain = self.chain(resp=("127.0.0.1:0", "127.0.0.1:0"))
+            first, second = self.client(chain.now.ports[0]), self.client(chain.now.ports[1])
+            self.assertEqual([each.ask("DEL", "x") for each in (first, second)], [0, 0])
+            chain.options["resp"] = ("127.0.0.1:0=decide", "127.0.0.1:0")
+            chain.take_over()
+            self.assertTrue(first.ask("DEL", "x").startswith("NOPERM"))
+            self.assertEqual(second.ask("DEL", "x"), 0)
+        with self.subTest("another password"):
+            chain = self.chain(env={"WEIR_PASSWORD": "secret"})
+            client = self.client(chain)
+            self.assertEqual(client.ask("AUTH", "secret"), "OK")
+            chain.options["env"] = {"WEIR_PASSWORD": "other"}
+            chain.take_over()
+            self.assertTrue(client.ask("PING").startswith("NOAUTH"))
+            self.assertEqual(client.ask("AUTH", "other"), "OK")
+
     def test_the_snapshot_goes_on_with_the_next(self):
         folder = Folder()
         self.addCleanup(folder.__exit__)

@@ -229,6 +229,22 @@ class OneEnvoy(unittest.TestCase):
         # Two an hour: the third passes, as no more is owed than the limit, and the fourth is refused.
         self.assertEqual([used(1) for _ in range(4)], [200, 200, 200, 429], envoy.text())
 
+    def test_while_one_of_two_hangs_the_other_decides(self):
+        weirs = [Server("--rls", "127.0.0.1:0", "--limits", self.limits) for _ in range(2)]
+        for each in weirs:
+            self.addCleanup(each.__exit__, None)
+        # In the example's own proportion, but longer: a machine does other things too.
+        text = pathlib.Path(f"{EXAMPLES}/rls.yaml").read_text()
+        longer = [(f"{name}: {time}s", f"{name}: {float(time) * 25}s") for name, time in re.findall(r"(?<!_)\b(timeout|max_interval): ([0-9.]+)s", text)]
+        self.assertEqual(len(longer), 2)
+        envoy = RLS.start(tuple(("127.0.0.1", each.ports[1]) for each in weirs), self.backend.port, *longer)
+        self.addCleanup(envoy.close)
+        decided = lambda: "x-ratelimit-limit" in ask(envoy.port)[1]
+        until(decided, "weir decides")
+        weirs[0].signal(signal.SIGSTOP)
+        self.addCleanup(weirs[0].signal, signal.SIGCONT)
+        self.assertEqual([decided() for _ in range(20)].count(False), 0, envoy.text())
+
     def test_the_filters_own_retry_after_leaves_weirs(self):
         _, envoy = self.start(RLS, "--limits", self.limits,
                               changes=(*PATIENT, ("failure_mode_deny: false", "failure_mode_deny: false\n                      enable_retry_after_header: true")))

@@ -459,7 +459,8 @@ void World::save(Machine& machine) {
                                             &server->embedded.reservations(), *machine.disk);
     machine.saving = false;
     if (saved) machine.saved_at = began;
-    if (!saved && saved.error() != "snapshot 'weir.snapshot': cannot write: No space left on device")
+    if (!saved && saved.error() != "snapshot 'weir.snapshot': cannot write: No space left on device" &&
+        !saved.error().ends_with("Input/output error"))  // it is read again
       odd(saved.error());
   } catch (const SimulatedDisk::Killed&) {
     // It has begun another life meanwhile.
