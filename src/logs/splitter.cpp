@@ -156,11 +156,11 @@ void Places::fill(std::span<const std::string_view> fields, std::span<std::strin
 }
 
 std::string listed_fields(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostBytes = 400;
+  constexpr std::size_t kMostListed = 400;
   std::string all;
   for (const std::string& name : names) {
     if (name.empty()) continue;
-    if (all.size() + name.size() > kMostBytes) {
+    if (all.size() + name.size() > kMostListed) {
       all += ", ...";
       break;
     }

@@ -36,9 +36,8 @@ bool is_worse(const Status& a, const Status& b) {
 nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
   const Quota& quota = rule.quota;
   const bool gcra = rule.algorithm == Algorithm::gcra;
-  if (decision.verdict == Verdict::never && gcra) return quota.burst() * quota.emission_interval();
   if (decision.verdict == Verdict::never)
-    return decision.reset_after.count() != 0 ? decision.reset_after : quota.rate().period;
+    return gcra ? quota.burst() * quota.emission_interval() : quota.rate().period;
   if (!gcra) return decision.retry_after.value_or(decision.reset_after);
   return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
 }

@@ -163,8 +163,10 @@ class TestAudit(unittest.TestCase):
                         self.assertEqual((posted[0], posted[1]["detail"]), (503, NOT_WRITTEN))
                         self.assertEqual(client.ask("WEIR.CHECK", "user=3")[2], 8)
                         flood = [client.ask("WEIR.RESET", "AS", "user=3") for _ in range(30)]
-                        self.assertEqual(set(flood), {Error("ERR " + NOT_WRITTEN)}, "however many there are in a second")
-                        self.assertEqual(client.ask("WEIR.CHECK", "user=3")[2], 7)
+                        # A flood's line names no key, and may just fit. What happened is what was written before.
+                        self.assertIn(set(flood), ({Error("ERR " + NOT_WRITTEN)}, {1, Error("ERR " + NOT_WRITTEN)}))
+                        told = sum(each.get("count", 1) for each in lines_of(self.path) if each["verb"] == "RESET")
+                        self.assertEqual(told, 1 + flood.count(1), "however many there are in a second")
                         client.ask("MULTI")
                         client.ask("WEIR.RESET", "AS", "user=3")
                         self.assertEqual(client.ask("EXEC"), [Error("ERR " + NOT_WRITTEN)])

@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/end_to_end"), str(ROOT / "tests/faults")]
 import chance  # noqa: E402
-from server import Folder, Server, run, weir  # noqa: E402
+from server import Folder, Server, run, until, weir  # noqa: E402
 from world import Redis  # noqa: E402
 
 LIMITS = """\
@@ -86,13 +86,22 @@ class Agreement(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(Server("--limits", cls.limits, *flags))
             client = stack.enter_context(server.client())
+            if "--store" in flags:
+                until(lambda: cls.store(client)["store_state"] == "ready", "the store is ready")
             for asks, klass, cost in cls.requests:
                 words = [f"{name}={value}" for name, value in asks.items()]
                 client.send("WEIR.CHECK", "COST", str(cost), *(["CLASS", klass] if klass else []), *words)
             answers = [client.reply() for _ in cls.requests]
+            if "--store" in flags:
+                assert cls.store(client)["store_fallbacks"] == "0", "the fallback decided, and not Redis"
         for answer in answers:
             assert isinstance(answer, list), answer
         return [(each[0] == 0, each[1], each[2], each[5].decode()) for each in answers]
+
+    @staticmethod
+    def store(client):
+        """What INFO tells of it."""
+        return dict(line.split(":", 1) for line in client.ask("INFO", "store").decode().split("\r\n") if ":" in line)
 
     def test_most_limits_deny_something(self):
         self.assertLessEqual({"tenant", "ip", "search", "edge", "window"}, self.denied_by)
@@ -107,7 +116,7 @@ class Agreement(unittest.TestCase):
         def told(answers):
             return [each if each[0] else "denied" for each in answers]
         with Redis() as redis:
-            self.assertEqual(told(self.served("--store", f"redis://{redis.address}")), told(self.answers))
+            self.assertEqual(told(self.served("--store", f"redis://{redis.address}", "--store-deadline", "5s")), told(self.answers))
 
     def test_in_the_library(self):
         program = os.environ.get("WEIR_LIBRARY")
