@@ -258,6 +258,7 @@ class Listeners(WithFolder):
         self.assertEqual(server.get("health", "/healthcheck"), (200, "OK"))
         self.assertEqual(server.get("config", "/rlconfig")[1],
                          "shop.user: unit=DAY requests_per_unit=3, shadow_mode: false, quota_mode: false\n")
+        until(lambda: server.get("metrics", "/m")[0] == 200, "it serves")
         self.assertIn("weir_rls_decisions_total", server.get("metrics", "/m")[1])
         for name, path in (("health", "/healthcheck"), ("config", "/rlconfig"), ("metrics", "/m")):
             self.assertEqual([server.get(name, path, "HEAD"), server.get(name, path, "POST")[0]], [(200, ""), 405])
