@@ -307,7 +307,8 @@ TEST(CommandParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
   for (std::size_t size = 1; size < header.size(); ++size) {
     ASSERT_EQ(parser.next({header.data(), size}, bounds), CommandParser::Status::incomplete);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(3));
+  // Were it parsed from its beginning for each byte, it would take hours.
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::minutes(2));
 }
 
 std::size_t resident_bytes() {

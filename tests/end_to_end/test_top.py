@@ -218,8 +218,7 @@ class TestLive(unittest.TestCase):
                                     (None, signal.SIGHUP, -signal.SIGHUP), (None, signal.SIGSEGV, -signal.SIGSEGV)):
             top = self.start()
             top.shows("q quit")
-            raw = top.modes()
-            self.assertNotEqual(raw, self.before)
+            until(lambda: top.modes() != self.before, "the terminal reads keys")
             if typed:
                 top.types(typed)
             else:
