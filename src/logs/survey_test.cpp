@@ -50,7 +50,8 @@ std::string clients(const std::string& text) {
   if (!survey.command->time_format.empty())
     wanted.time_format = TimeFormat::parse(survey.command->time_format);
   LogStats stats;
-  LogSource source(file.path(), wanted, {}, layout, stats, kGoOn);
+  const Filter all_of_them;
+  LogSource source(file.path(), wanted, all_of_them, layout, stats, kGoOn);
   LogRecord record{};
   std::string all;
   std::string key;

@@ -15,10 +15,16 @@ class Talker:
     """Runs the command in a pseudo-terminal of its own, of that many columns and rows."""
 
     def __init__(self, command, columns=80, rows=24, **env):
+        begin, told = os.pipe()
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            os.close(told)
+            os.read(begin, 1)  # its end: the terminal's modes are seen
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execvpe(command[0], [str(word) for word in command], environment(**{"TERM": "xterm", **env}))
+        self.before = self.modes()
+        os.close(told)
+        os.close(begin)
         self.text = ""
         self.code = None
 

@@ -180,7 +180,7 @@ class TestLive(unittest.TestCase):
 
     def start(self, *words, **options):
         self.top = Talker([WEIR, "top", "--every", "100ms", "--url", self.one.url, *words], **options)
-        self.before = self.top.modes()
+        self.before = self.top.before
         self.top.shows(ENTER)
         return self.top
 
