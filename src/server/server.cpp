@@ -309,7 +309,7 @@ class Server::Impl {
   }
   // In the place of envoyproxy/ratelimit nothing listens before that.
   void await_limits() {
-    if (!settings_.ratelimit || !lacks_limits()) return;
+    if (!settings_.ratelimit || !settings_.rls_xds || !lacks_limits()) return;
     spdlog::info("rls-xds: nothing listens before {} has sent rate limits", settings_.rls_xds->text);
     boost::asio::io_context context;
     boost::asio::signal_set signals(context, SIGTERM, SIGINT, SIGQUIT);
@@ -604,7 +604,8 @@ class Server::Impl {
       case Stage::serving:
         break;
     }
-    if (lacks_limits()) return "no rate limits have come from " + settings_.rls_xds->text;
+    if (settings_.rls_xds && lacks_limits())
+      return "no rate limits have come from " + settings_.rls_xds->text;
     if (!settings_.ready_needs_store) return {};
     const redis::Health::View store = store_status_.worst();
     if (store.state == redis::Health::State::ready) return {};
