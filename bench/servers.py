@@ -16,7 +16,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build" / "release"))
+BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build" / "bench"))
 START_SECONDS = 20
 
 
