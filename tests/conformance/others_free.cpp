@@ -187,10 +187,12 @@ class Ledger {
         core::overdraw(rule, state, now, {Outside::Form::cost, charged ? part.cost : 0, kDay});
     state = step.next;
     Decision told;
-    told.verdict = step.overdraft > 0 ? Verdict::denied : Verdict::allowed;
+    // What is more than a limit ever admits is never.
+    const bool too_much = charged && part.cost > static_cast<std::uint64_t>(rule.quota.burst());
+    told.verdict = step.overdraft == 0 ? Verdict::allowed : too_much ? Verdict::never : Verdict::denied;
     told.limit = rule.quota.burst();
     told.remaining = static_cast<std::int64_t>(step.remaining);
-    if (step.overdraft > 0) told.retry_after = step.wait;
+    if (told.verdict == Verdict::denied) told.retry_after = step.wait;
     told.reset_after = step.reset_after;
     return told;
   }
