@@ -37,14 +37,14 @@ function(weir_hot target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
 endfunction()
 
-# weir_folder(NAME [COLD] SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
+# weir_folder(NAME [COLD | HOT] SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
 function(weir_folder name)
-  cmake_parse_arguments(arg "COLD" "" "SOURCES;TESTS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD;HOT" "" "SOURCES;TESTS;LINK" ${ARGN})
   add_library(weir_${name} STATIC ${arg_SOURCES})
   if(arg_COLD)
     weir_cold(weir_${name})
   endif()
-  if(name MATCHES "^(core|store|waiting|redis|limits)$")
+  if(arg_HOT)
     weir_hot(weir_${name})
   endif()
   weir_unity(weir_${name})

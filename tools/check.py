@@ -50,6 +50,16 @@ def step_back():
         pass
 
 
+def succeeds(command, out, environment=None, begins=None):
+    """Runs it to its end, in a session of its own, with `begins` called first there."""
+    process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=ROOT,
+                               env=environment, start_new_session=True, preexec_fn=begins)
+    running.add(process)
+    code = process.wait()
+    running.discard(process)
+    return code == 0
+
+
 class Part:
     """One command, or several one after the other, that have a name, a log and a duration."""
 
@@ -77,13 +87,7 @@ class Part:
     def _succeeds(self, command, out):
         if callable(command):
             return command(out)
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=ROOT,
-                                   env=self.environment, start_new_session=True,
-                                   preexec_fn=None if self.patient else step_back)
-        running.add(process)
-        code = process.wait()
-        running.discard(process)
-        return code == 0
+        return succeeds(command, out, self.environment, None if self.patient else step_back)
 
     def progress(self):
         """`built 40 of 96`, by the last line of ninja's or ctest's."""
@@ -119,6 +123,10 @@ def tell_progress(parts, over):
 
 def ctest(tree, *flags):
     return ["ctest", "--test-dir", tree, "--output-on-failure", *flags]
+
+
+def ctest_suites(tree, names):
+    return ctest(tree, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(names)})(\\.|$)")
 
 
 def outputs(tree):
@@ -157,13 +165,7 @@ class Retrying:
         return True
 
     def _run(self, out, *flags):
-        out.flush()
-        process = subprocess.Popen(ctest(self.tree, *flags), stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
-                                   stdin=subprocess.DEVNULL, start_new_session=True)
-        running.add(process)
-        code = process.wait()
-        running.discard(process)
-        return code == 0
+        return succeeds(ctest(self.tree, *flags), out)
 
 
 # What changed
@@ -251,14 +253,13 @@ def graph(long):
     units = Part("units", ctest(UNITS, "-j", str(CORES)), after=[asan])
     tsan = Part("tsan's build", configure("tsan"), build(THREADS, *(f"weir_{each}_tests" for each in THREAD_SUITES)),
                 after=[sources])
-    threads = Part("threads", ctest(THREADS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(THREAD_SUITES)})(\\.|$)"),
-                   after=[tsan], environment={} if long else {"GTEST_FILTER": f"-{WAITS_FOR_LONG}"})
+    threads = Part("threads", ctest_suites(THREADS, THREAD_SUITES), after=[tsan], environment={} if long else {"GTEST_FILTER": f"-{WAITS_FOR_LONG}"})
     tidying = Part("tidy", tidy(tidied(None if long else changed()), 225000 if long else 20000), after=[asan])
     fuzzing = Part("fuzz", fuzz(600 if long else 8), after=[asan])
     proving = Part("prove", ["tests/prove/prove_test.py"],
                    *([["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]),
                    after=[sources])
-    program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing" if long else "timing|long")
+    program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
     waiting = Part("program", program, after=[tests], patient=True)
     return [[sources, packed, tests, asan, units, tsan, threads, tidying, fuzzing, proving],
             [waiting, *(longer(tests, asan, waiting) if long else [])]], program
@@ -310,7 +311,7 @@ def selected(files):
             folder, name = found.groups()
             patterns.add(rf"^end_to_end\.({folder}_)?{name}$")
     all_of_it = any(re.match(SPOKEN_TO, each) for each in files)
-    return "|".join(sorted(patterns)), "timing|long" if all_of_it else "timing|long|faults|foreign|slow"
+    return "|".join(sorted(patterns)), "timing|sources|long" if all_of_it else "timing|sources|long|faults|foreign|slow"
 
 
 def graph_of(files):
@@ -325,7 +326,7 @@ def graph_of(files):
         suites += ["conformance", "facade", "asking"]
         targets = ["weir_commit", *(f"weir_{each}_tests" for each in suites)]
         asan = Part("asan's build", configure("asan"), build(UNITS, *targets), after=[sources])
-        lanes[0] += [asan, Part("units", ctest(UNITS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(suites)})(\\.|$)"), after=[asan]),
+        lanes[0] += [asan, Part("units", ctest_suites(UNITS, suites), after=[asan]),
                      Part("tidy", tidy(tidied(files), 20000), after=[asan])]
     pattern, without = selected(files)
     if pattern:

@@ -49,8 +49,7 @@ def copy():
     for path in (each for folder in ("src", "include", "tests") for each in (COPY / folder).rglob("*") if each.is_file()):
         if str(path.relative_to(COPY)) not in names and "__pycache__" not in path.parts:
             path.unlink()
-    environment = {"CCACHE_BASEDIR": str(COPY)}
-    os.environ.update(environment)
+    os.environ["CCACHE_BASEDIR"] = str(COPY)
     code, said = run("cmake", "--preset", "dev", "-DWEIR_TEST_EACH=OFF")
     if code != 0:
         raise Wrong(said)

@@ -44,7 +44,6 @@ def round_of(tree, number, pattern, timing):
     log = check.LOGS / f"stress_{tree.replace('/', '_')}_{number}.log"
     parts = [["-L", "timing", "-j", "1"]] if timing else [["-LE", "timing|long", "-j", str(check.CORES + 1)],
                                                          ["-L", "timing", "-LE", "long", "-j", "1"]]
-    failed, of = [], 0
     with open(log, "w+") as out:
         for flags in parts:
             subprocess.run(check.ctest(tree, *flags, "-R", pattern, "--timeout", "1200"), stdout=out, stderr=subprocess.STDOUT,

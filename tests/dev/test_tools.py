@@ -25,7 +25,7 @@ class Changed(unittest.TestCase):
 
     def test_faults_and_gateways_are_left_out_only_where_the_code_speaks_to_nobody(self):
         self.assertIn("faults", check.selected(["src/logs/json_lines.cpp"])[1])
-        self.assertEqual(check.selected(["src/redis/script.cpp"])[1], "timing|long")
+        self.assertEqual(check.selected(["src/redis/script.cpp"])[1], "timing|sources|long")
 
     def test_a_public_header_has_all_folders_tidied(self):
         self.assertEqual(check.tidied(["include/weir/limiter.hpp"]), check.folders_of_src())
