@@ -325,7 +325,7 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
   std::size_t given_back = 0, allowed = 0;
-  for (int trace = 0; trace < 120; ++trace) {
+  for (int trace = 0; trace < 40; ++trace) {
     Habits habits;
     habits.on_error = kDeny;
     habits.deadline = 20ms;

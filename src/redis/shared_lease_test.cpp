@@ -261,7 +261,7 @@ TEST(SharedStore, what_is_leased_is_divided_among_the_stores_of_a_process) {
 TEST(SharedStore, with_leases_for_several_checks_no_span_holds_more) {
   std::mt19937_64 random(seed());
   std::uint64_t spent = 0;
-  for (int trace = 0; trace < 60; ++trace) {
+  for (int trace = 0; trace < 20; ++trace) {
     SharedWorld world(trace % 2 == 0 ? kOne : kCluster, {}, 3);
     const core::Rule of_a = rule("200/s burst 20"), of_b = rule("100/s burst 10");
     std::map<std::string, std::vector<std::pair<nanoseconds, std::int64_t>>> admitted;
@@ -302,7 +302,7 @@ TEST(SharedStore, with_leases_for_several_checks_no_span_holds_more) {
     }
     for (std::size_t process = 0; process < 3; ++process) spent += world.store(process).counters().leased;
   }
-  EXPECT_GT(spent, 200U);
+  EXPECT_GT(spent, 50U);
 }
 
 }  // namespace

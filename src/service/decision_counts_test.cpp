@@ -155,7 +155,7 @@ TEST(DecisionCounts, limits_that_come_with_requests_are_one_row) {
 }
 
 // One name for each limit, verdict, class, cause and window: however many keys come.
-TEST(DecisionCounts, a_million_keys_are_no_more_series_than_one) {
+TEST(DecisionCounts, a_hundred_thousand_keys_are_no_more_series_than_one) {
   Counts counts;
   const auto lines = [&] {
     Exposition to(Exposition::Format::prometheus);
@@ -165,7 +165,7 @@ TEST(DecisionCounts, a_million_keys_are_no_more_series_than_one) {
   };
   for (int i = 0; i < 7; ++i) counts.ask("user=ada ip=1");
   const auto before = lines();
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     counts.world.now += 1ms;
     counts.ask("user=" + std::to_string(i) + " ip=1");
   }

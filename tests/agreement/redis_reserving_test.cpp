@@ -400,7 +400,7 @@ TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
   InRedis redis(now);
   now = redis.began();
   Embedded embedded(now);
-  const int traces = long_run() ? 1'000'000 : 8'000;
+  const int traces = long_run() ? 1'000'000 : 2'000;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, &embedded, number);
     for (int step = 0; step < 60; ++step) {

@@ -400,7 +400,7 @@ class PausedTrace {
 
 void whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds(Trial& trial) {
   core::Chance random;
-  for (int trace = 0; trace < 40 && trial.violations.empty(); ++trace)
+  for (int trace = 0; trace < 15 && trial.violations.empty(); ++trace)
     PausedTrace(trial, random, trace).run();
 }
 

@@ -398,7 +398,7 @@ void the_promise_holds_at_the_moments_of_acting(Trial& trial) {
 // is not fewer units for the other quota.
 void what_waits_is_not_fewer_units_by_other_numbers(Trial& trial) {
   core::Chance random;
-  for (int trace = 0; trace < 120; ++trace) {
+  for (int trace = 0; trace < 30; ++trace) {
     const std::string key = std::to_string(trace);
     std::vector<Limit> limits;
     for (int i = 0; i < 2; ++i) {

@@ -219,13 +219,14 @@ class Found:
     example: dict
 
 
-def ask(conditions, timeout_s):
+def ask(conditions, most):
     """Whether all of them can hold at once, and an example."""
     verdict, model = z3.unknown, None
     # What one tactic does not find soon, another often does.
-    for seconds, tactic in itertools.product((timeout_s / 8, timeout_s), TACTICS):
+    for steps, tactic in itertools.product((most // 8, most), TACTICS):
         solver = tactic()
-        solver.set("timeout", int(seconds * 1000))
+        # Z3's own steps, not its timeout: that is told by a thread, which now and then waits for good.
+        solver.set("rlimit", steps)
         solver.add(*conditions)
         verdict = solver.check()
         if verdict != z3.unknown:
@@ -234,9 +235,9 @@ def ask(conditions, timeout_s):
     return verdict, model
 
 
-def decide(goal, definitions, timeout_s):
+def decide(goal, definitions, most):
     began = time.monotonic()
-    verdict, model = ask([*definitions, *goal.premises, z3.Not(goal.goal)], timeout_s)
+    verdict, model = ask([*definitions, *goal.premises, z3.Not(goal.goal)], most)
     example = {}
     if model is not None:
         example = {str(d): str(model[d]) for d in model.decls() if not re.search(r"(quotient|rest)\d+$", str(d))}
@@ -244,10 +245,10 @@ def decide(goal, definitions, timeout_s):
     return Found(word, time.monotonic() - began, goal.label, example)
 
 
-def decide_premises(goal, definitions, timeout_s):
+def decide_premises(goal, definitions, most):
     """As "proved" when they can hold: nothing follows from what cannot be."""
     began = time.monotonic()
-    verdict, _ = ask([*definitions, *goal.premises], timeout_s)
+    verdict, _ = ask([*definitions, *goal.premises], most)
     word = "proved" if verdict == z3.sat else "vacuous" if verdict == z3.unsat else "unknown"
     return Found(word, time.monotonic() - began, "the premises of " + goal.label, {})
 
@@ -269,7 +270,7 @@ class Program:
         return self.modules[unit]
 
 
-def prove(one, program, timeout_s, told=None):
+def prove(one, program, most, told=None):
     """All goals of a statement; ends at the first that is not proved."""
     proof = Proof(program)
     one.make(proof)
@@ -278,11 +279,11 @@ def prove(one, program, timeout_s, told=None):
         premises, asking = frozenset(condition.get_id() for condition in goal.premises), 0
         if premises not in possible:
             possible.add(premises)
-            can = decide_premises(goal, proof.definitions, timeout_s)
+            can = decide_premises(goal, proof.definitions, most)
             if can.verdict != "proved":
                 return [*found, can]
             asking = can.seconds
-        found.append(decide(goal, proof.definitions, timeout_s))
+        found.append(decide(goal, proof.definitions, most))
         found[-1].seconds += asking
         if told:
             told(found[-1])

@@ -65,7 +65,8 @@ def _(p):
 @statement("quota.nearest",
            "Of the counts that have one T, the lowest is (period - 1) / T + 1 rounded down and is made if any is, one less has "
            "a longer T, and made are exactly those up to (period + period / 1000) / T: by which the search goes for the "
-           "count that a refusal names.")
+           "count that a refusal names.",
+           long=True)
 def _(p):
     x = p.inputs(JUDGE)
     q = p.call(JUDGE, x)

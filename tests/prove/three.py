@@ -66,7 +66,8 @@ def _(p):
 
 @statement("three.lift",
            "Of three limits, one that others meet without the one that is waited for is lifted for no longer than its burst "
-           "less the cost and less what the lowest class leaves free take to drain.")
+           "less the cost and less what the lowest class leaves free take to drain.",
+           long=True)
 def _(p):
     x, limits, latest = asked(p)
     m = p.call(THREE, x)
