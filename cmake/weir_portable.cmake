@@ -28,8 +28,8 @@ set_target_properties(weir_portable PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_
                                                LINK_DEPENDS "${archives}")
 target_compile_features(weir_portable PRIVATE cxx_std_20)
 target_compile_options(weir_portable PRIVATE -fPIE)
-# The map says of which archives the program is made: they are those whose notices it carries. The linker warns of
-# getaddrinfo() and dlopen(): packaging/portable.cpp says why neither loads anything.
-target_link_options(weir_portable PRIVATE -static-pie -s -Wl,--gc-sections -Wl,-Map=${CMAKE_BINARY_DIR}/portable/map)
+# The map says of which archives the program is made: they are those whose notices it carries. The linker would warn
+# of getaddrinfo() and dlopen(): packaging/portable.cpp says why neither loads anything.
+target_link_options(weir_portable PRIVATE -static-pie -s -Wl,--gc-sections -Wl,--no-warnings -Wl,-Map=${CMAKE_BINARY_DIR}/portable/map)
 target_link_libraries(weir_portable PRIVATE -Wl,--start-group ${archives} -Wl,--end-group weir_portable_sources
                                             -lssl -lcrypto -lre2 -lzstd -lz -lyaml -lnghttp2)
