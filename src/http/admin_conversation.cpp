@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/address.hpp"
-#include "core/printable.hpp"
 #include "http/admin_page.hpp"
 #include "http/handlers.hpp"
 #include "http/problem.hpp"
 #include "http/query.hpp"
+#include "http/web_page.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -39,18 +38,6 @@ std::string here_are(const AdminPages& pages) {
 bool is_forwarded(const Message& message) {
   const Handler* const route = find_route(message.path);
   return route != nullptr && (route->role >= steering::Role::operate || route->path == "/v1/look");
-}
-
-// localhost, an address, or one of the names; with a port or without. No name leads to an address by itself.
-bool is_our_host(std::string_view host, const net::Peer& peer, const std::vector<std::string>& names) {
-  if (peer.address == "unix") return true;
-  const std::size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
-  std::string name(host.substr(0, has_port ? colon : host.size()));
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return lower(c); });
-  if (name == "localhost" || std::find(names.begin(), names.end(), name) != names.end()) return true;
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  return core::parse_address(name).has_value();
 }
 
 }  // namespace
@@ -86,6 +73,7 @@ AdminConversation::AdminConversation(service::Service& service, const AdminPages
       api_(api),
       loop_(loop),
       peer_(std::move(peer)),
+      names_(service.options().host_names),
       asks_who_(service.logins.required()),
       most_(most),
       door_(service, peer_, most, loop.post, resume),
@@ -141,30 +129,13 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
   return parser_.consumed();
 }
 
-// A page of another site must not ask, in whatever way its browser may be led here: by its Origin, or, where
-// nobody has to show who they are, by a name that was made to lead to this address. What is not of /v1 steers
-// nothing and tells no key, and scrapers may know it by any name.
+// What is not of /v1 steers nothing and tells no key, and scrapers may know it by any name.
 bool AdminConversation::judge_page(const Message& message, bool is_api, Reply& reply) const {
-  const std::string_view host = message.value("Host");
-  const Field* const origin = message.find("Origin");
-  const bool is_ours = is_our_host(host, peer_, api_.names);
-  if (origin == nullptr) {
-    if (is_ours || host.empty() || asks_who_ || !is_api) return true;
-    write_problem(
-        reply, 403,
-        "the name '" + core::printable(host.substr(0, 64)) +
-            "' is not known to lead here: use an address or localhost, or start weir with --admin-name");
-    return false;
-  }
-  const bool same_host =
-      origin->value == "http://" + std::string(host) || origin->value == "https://" + std::string(host);
-  if (same_host && is_ours) return true;
-  write_problem(reply, 403,
-                same_host
-                    ? "a page at '" + core::printable(host.substr(0, 64)) +
-                          "' may ask only where --admin-name is that name"
-                    : "a request with Origin comes from a web page, and this one is not of this listener");
-  return false;
+  const PageJudge judge{peer_, names_, asks_who_};
+  std::string why = judge.why_not(message);
+  if (why.empty() && is_api) why = judge.why_not_by_name(message);
+  if (!why.empty()) write_problem(reply, 403, why);
+  return why.empty();
 }
 
 void AdminConversation::answer(const Message& message, Reply& reply) {

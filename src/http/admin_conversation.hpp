@@ -44,8 +44,6 @@ struct Readiness {
 // What else a listener of pages answers: the paths of /v1, by a loop that decides.
 struct AdminApi {
   Forward forward{};  // empty: nothing
-  // Hosts by which the listener is reached, in lower case, besides its addresses and localhost.
-  std::vector<std::string> names{};
 };
 
 // What they view must outlive them.
@@ -85,6 +83,7 @@ class AdminConversation final : public net::Conversation {
   const AdminApi& api_;
   Loop& loop_;
   net::Peer peer_;
+  const std::vector<std::string>& names_;
   const bool asks_who_;
   const steering::Role most_;
   Doorkeeper door_;

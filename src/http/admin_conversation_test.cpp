@@ -142,8 +142,7 @@ TEST(AdminConversation, an_answer_to_a_connection_that_has_gone_is_nobodys) {
 }
 
 TEST(AdminConversation, a_page_of_another_site_may_not_ask) {
-  Forwarding talk;
-  talk.api.names = {"weir.example"};
+  Forwarding talk(service::ServiceOptions{.host_names = {"weir.example"}});
   EXPECT_EQ(talk.status("localhost:1"), "forwarded");
   EXPECT_EQ(talk.status("localhost:1", "Origin: http://localhost:1\r\n"), "forwarded");
   EXPECT_EQ(talk.status("Weir.Example", "Origin: https://Weir.Example\r\n"), "forwarded");
@@ -152,6 +151,8 @@ TEST(AdminConversation, a_page_of_another_site_may_not_ask) {
   EXPECT_EQ(talk.status("localhost:1", "Origin: http://localhost:2\r\n"), "403");
   EXPECT_EQ(talk.status("localhost:1", "Origin: http://evil.example\r\n"), "403");
   EXPECT_EQ(talk.status("localhost:1", "Origin: null\r\n"), "403");
+  EXPECT_EQ(talk.status("localhost:1", "Origin: http://localhost:1\r\nOrigin: http://evil.example\r\n"),
+            "403");
   // A name that was made to lead here: its pages ask with their own Origin, or by GET with none.
   EXPECT_EQ(talk.status("evil.example", "Origin: http://evil.example\r\n"), "403");
   EXPECT_EQ(talk.status("evil.example"), "403");

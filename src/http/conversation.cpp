@@ -5,6 +5,7 @@
 
 #include "http/problem.hpp"
 #include "http/query.hpp"
+#include "http/web_page.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -171,6 +172,12 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   }
   if (!lets_pages_ask_ && message.find("Origin") != nullptr)
     return refuse(403, "a request with Origin comes from a web page, and none may ask");
+  // What only changes nothing may be asked without an Origin.
+  const bool tells = route != nullptr && route->role >= steering::Role::operate;
+  if (!lets_pages_ask_ && tells && (message.method == "GET" || message.method == "HEAD")) {
+    const PageJudge judge{peer_, service_.options().host_names, service_.logins.required()};
+    if (const std::string why = judge.why_not_by_name(message); !why.empty()) return refuse(403, why);
+  }
   if (has_credential(message.query)) return refuse(400, kCredentialInUrl);
   if (const Head caller = judge_caller(message, reply); caller != Head::runs) return caller;
   if (message.method == "OPTIONS" && message.target == "*") return tell_methods("GET, HEAD, POST, OPTIONS");

@@ -117,6 +117,27 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
   EXPECT_EQ(input, "");
 }
 
+// A name that was made to lead here lets a page of its own ask by GET, without an Origin.
+TEST_F(HttpConversationTest,
+       what_tells_of_keys_is_for_hosts_that_are_known_where_nobody_has_to_say_who_they_are) {
+  const auto status = [this](service::Service& of, const std::string& path, const std::string& host) {
+    Conversation conversation(of, room, peer, [this] { ++resumed; });
+    std::string input = "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
+    return feed(conversation, input).substr(9, 3);
+  };
+  service::Service named({.host_names = {"weir.example"}}, embedded.table());
+  service::Service closed({.http_token = "secret"}, embedded.table());
+  for (const char* const path : {"/v1/top", "/v1/status", "/v1/audit", "/v1/overrides", "/v1/overrides/1"}) {
+    EXPECT_EQ(status(service, path, "evil.example:6391"), "403") << path;
+    EXPECT_NE(status(service, path, "localhost:6391"), "403") << path;
+    EXPECT_NE(status(service, path, "192.0.2.7:6391"), "403") << path;
+    EXPECT_EQ(status(named, path, "evil.example:6391"), "403") << path;
+    EXPECT_NE(status(named, path, "Weir.Example:6391"), "403") << path;
+    EXPECT_EQ(status(closed, path, "evil.example:6391"), "401") << path;
+  }
+  EXPECT_EQ(status(service, "/openapi.json", "weir.weir.svc"), "200");
+}
+
 TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
   store::LateStore late(embedded);
   HttpLoop late_room{service, late};

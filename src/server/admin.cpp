@@ -56,7 +56,7 @@ http::AdminPage config_page(const service::Service& service) {
 Admin::Admin(const Settings& settings, service::Service& service, Links links)
     : service_(service),
       links_(std::move(links)),
-      api_{.forward = links_.forward, .names = settings.admin_names},
+      api_{.forward = links_.forward},
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       each_second_(*loop_.timers),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_),

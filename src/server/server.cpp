@@ -100,6 +100,7 @@ service::ServiceOptions options_from(const Settings& settings, const std::option
       .user = settings.user,
       .password = settings.password,
       .http_token = settings.http_token,
+      .host_names = settings.admin_names,
       .on_store_error = settings.on_store_error,
       .sharing = settings.store_sharing,
       .max_wait = settings.max_wait,

@@ -45,6 +45,10 @@ struct ServiceOptions {
   std::string password{};    // empty: none is required
   std::string http_token{};  // a bearer's; empty: there is none
 
+  // Hosts by which browsers reach the listeners of HTTP and of pages, in lower case, besides addresses and
+  // localhost.
+  std::vector<std::string> host_names{};
+
   // For limits that come with the request.
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
