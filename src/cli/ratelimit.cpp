@@ -1,7 +1,6 @@
 // weir ratelimit: in the place of envoyproxy/ratelimit, by its environment.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -55,15 +54,15 @@ void tell_what_is_open(const server::Settings& settings, const server::Ratelimit
 }
 
 void run(ServeFlags& flags, CLI::App& app, int& result) {
-  std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
   if (!flags.config.empty()) read_config(app, flags.config);
   flags.settings.insecure = true;  // by its nature, which is said once
   flags.settings.warn_of_reach = false;
-  use_environment(app, flags, [](const std::string& name) {
-    return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets one
-  });
+  std::vector<std::string> environment;
+  for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
+  const std::vector<std::string> warnings = use_environment(app, flags, environment);
   const server::Settings settings = settings_from(flags, app);
   server::open_log({.level = flags.log_level, .json = flags.log_format == "json"});
+  for (const std::string& each : warnings) server::log(LogLevel::warning, "ratelimit: " + each);
   if (settings.ratelimit) tell_what_is_open(settings, *settings.ratelimit);
   result = serve_and_log(settings, flags.log_format == "json");
 }

@@ -46,7 +46,7 @@ constexpr RatelimitVariable kVariables[] = {
     {"RUNTIME_APPDIRECTORY", "its end: config"},
     {"CONFIG_GRPC_XDS_SERVER_URL", "`--rls-xds`: localhost:18000"},
     {"CONFIG_GRPC_XDS_NODE_ID", "`--rls-xds-node`: default"},
-    {"CONFIG_GRPC_XDS_NODE_METADATA", "`--rls-xds-metadata` of each KEY:VALUE, by commas"},
+    {"CONFIG_GRPC_XDS_NODE_METADATA", "`--rls-xds-metadata` of each KEY=VALUE, by commas"},
     {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "`--rls-xds-header` of each NAME:VALUE, by commas"},
     {"CONFIG_GRPC_XDS_SERVER_USE_TLS", "`--rls-xds-tls`, and whether the next four are read"},
     {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "`--rls-xds-tls-ca`"},
@@ -107,6 +107,8 @@ constexpr RatelimitVariable kVariables[] = {
     {"OTEL_*", ""},
 };
 
+constexpr std::string_view kNever = "87600h";  // ten years
+
 std::runtime_error wrong(const std::string& name, const std::string& what) {
   return std::runtime_error(name + ": " + what);
 }
@@ -134,15 +136,41 @@ std::string encoded(std::string_view text) {
 // The variables by their names; one that no row has is a mistake of ours.
 class Variables {
  public:
-  explicit Variables(const Environment& environment) : environment_(environment) {}
+  explicit Variables(Environment environment) : environment_(environment) {}
 
   std::string text(const std::string& name, std::string_view unless = {}) const {
     const bool known = std::any_of(std::begin(kVariables), std::end(kVariables),
                                    [&name](const RatelimitVariable& each) { return each.name == name; });
     if (!known) throw std::logic_error(name + " has no row");
-    const char* const value = environment_(name);
-    return std::string(value == nullptr || *value == '\0' ? unless : value);
+    const std::string value = value_of(name);
+    return value.empty() ? std::string(unless) : value;
   }
+
+  // Where 0 means that there is no end, `never` stands for it; what is shorter than `least` is that.
+  std::string time(const std::string& name, std::string_view never, std::string_view least) const {
+    const std::string said = text(name);
+    const auto parsed = said == "0" ? std::chrono::nanoseconds{0} : core::parse_duration(said);
+    if (!parsed) return said;  // nothing, or its flag says what is wrong
+    if (*parsed == std::chrono::nanoseconds{0}) return taken(name, said, never);
+    return *parsed < *core::parse_duration(least) ? taken(name, said, least) : said;
+  }
+  std::string taken(const std::string& name, const std::string& said, std::string_view as) const {
+    warnings_.push_back(name + ": '" + said + "' is taken as " + std::string(as));
+    return std::string(as);
+  }
+
+  // Those that are set and do nothing here, but for what says that something is off.
+  void warn_of_idle_ones() const {
+    std::string all;
+    for (const std::string& each : environment_) {
+      const std::string_view name = std::string_view(each).substr(0, each.find('='));
+      const std::string value = value_of(name);
+      if (value.empty() || value == "0" || value == "false" || !is_idle(name)) continue;
+      (all += all.empty() ? "" : ", ") += name;
+    }
+    if (!all.empty()) warnings_.push_back("variables that do nothing here: " + all);
+  }
+  std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
   // As Go reads a bool.
   bool on(const std::string& name) const {
@@ -164,15 +192,16 @@ class Variables {
     throw wrong(name, "'" + word + "' is not " + all);
   }
 
-  // Of "a:b,c:d", each as a=b.
+  // Of "a:b,c:d" or "a=b,c=d", each as a=b.
   std::vector<std::string> pairs(const std::string& name) const {
     std::vector<std::string> all;
     const std::string said = text(name);
     for (std::string_view rest = said; !rest.empty();) {
       std::string one(rest.substr(0, rest.find(',')));
       rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-      const std::size_t colon = one.find(':');
-      if (colon == std::string::npos || colon == 0) throw wrong(name, "'" + one + "' is not KEY:VALUE");
+      const std::size_t colon = one.find_first_of(":=");
+      if (colon == std::string::npos || colon == 0)
+        throw wrong(name, "'" + one + "' is neither KEY=VALUE nor KEY:VALUE");
       one[colon] = '=';
       all.push_back(std::move(one));
     }
@@ -189,7 +218,23 @@ class Variables {
   }
 
  private:
-  const Environment& environment_;
+  std::string value_of(std::string_view name) const {
+    for (const std::string& each : environment_) {
+      if (each.size() > name.size() && each[name.size()] == '=' && each.starts_with(name))
+        return each.substr(name.size() + 1);
+    }
+    return {};
+  }
+  static bool is_idle(std::string_view name) {
+    return std::any_of(std::begin(kVariables), std::end(kVariables), [name](const RatelimitVariable& each) {
+      if (!each.sets.empty()) return false;
+      return each.name.ends_with('*') ? name.starts_with(each.name.substr(0, each.name.size() - 1))
+                                      : name == each.name;
+    });
+  }
+
+  Environment environment_;
+  mutable std::vector<std::string> warnings_;
 };
 
 // Fills the flags that nobody has given.
@@ -304,7 +349,7 @@ void use_store(const Variables& variables, GivenFlags& flags) {
   const std::string url = StoreUrl(variables).text();
   flags.give("store", url);
   if (url.empty()) return;
-  flags.give("store-deadline", variables.text("REDIS_TIMEOUT"));
+  flags.give("store-deadline", variables.time("REDIS_TIMEOUT", "60s", "1ms"));
   if (!variables.on("REDIS_TLS")) return;
   flags.give("store-tls-ca", variables.text("REDIS_TLS_CACERT"));
   flags.give("store-tls-cert", variables.text("REDIS_TLS_CLIENT_CERT"));
@@ -320,7 +365,7 @@ void use_listeners(const Variables& variables, GivenFlags& flags) {
   flags.give("rls", !path.empty()
                         ? "unix:" + path
                         : (v6 ? "[" + grpc.host + "]" : grpc.host) + ":" + std::to_string(grpc.port));
-  flags.give("grpc-max-connection-age", variables.text("GRPC_MAX_CONNECTION_AGE"));
+  flags.give("grpc-max-connection-age", variables.time("GRPC_MAX_CONNECTION_AGE", kNever, "1s"));
   flags.give("drain-grace", variables.text("WEIR_DRAIN_GRACE"));
   if (!variables.on("GRPC_SERVER_USE_TLS")) return;
   if (!path.empty()) throw wrong("GRPC_SERVER_USE_TLS", "a Unix socket (GRPC_UDS) does not speak TLS");
@@ -361,7 +406,8 @@ void use_xds(const Variables& variables, GivenFlags& flags) {
   flags.give("rls-xds-header", variables.pairs("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS"));
   flags.give("rls-xds-retry", variables.text("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "10s") + "," +
                                   variables.text("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "60s"));
-  flags.give("rls-xds-max-message", variables.text("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES"));
+  const std::string size = variables.text("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES");
+  if (size != "0") flags.give("rls-xds-max-message", size);  // 0: as if it were not set
   if (!variables.on("CONFIG_GRPC_XDS_SERVER_USE_TLS")) return;
   flags.turn_on("rls-xds-tls", true);
   flags.give("rls-xds-tls-ca", variables.text("CONFIG_GRPC_XDS_SERVER_TLS_CACERT"));
@@ -394,15 +440,18 @@ void use_log(const Variables& variables, GivenFlags& flags) {
                           : level == "DEBUG" || level == "TRACE"  ? "debug"
                           : level == "WARN" || level == "WARNING" ? "warn"
                                                                   : "error");
-  flags.give("log-format", variables.one_of("LOG_FORMAT", {"TEXT", "JSON"}) == "JSON" ? "json" : "text");
+  const std::string format = in_capitals(variables.text("LOG_FORMAT", "text"));
+  if (format == "TEXT" || format == "JSON")
+    return flags.give("log-format", format == "JSON" ? "json" : "text");
+  flags.give("log-format", variables.taken("LOG_FORMAT", variables.text("LOG_FORMAT"), "text"));
 }
 
 }  // namespace
 
 std::span<const RatelimitVariable> ratelimit_variables() { return kVariables; }
 
-void use_environment(CLI::App& app, ServeFlags& flags, const Environment& environment) {
-  const Variables variables(environment);
+std::vector<std::string> use_environment(CLI::App& app, ServeFlags& flags, Environment environment) {
+  Variables variables(environment);
   GivenFlags given(app);
   refuse_what_is_not_here(variables);
   use_log(variables, given);
@@ -411,9 +460,12 @@ void use_environment(CLI::App& app, ServeFlags& flags, const Environment& enviro
   use_limits(variables, given);
   use_pages(variables, flags.settings.ratelimit.emplace());
   flags.settings.rls_config_later = variables.on("FORCE_START_WITHOUT_INITIAL_CONFIG");
-  if (const std::string grace = variables.text("GRPC_MAX_CONNECTION_AGE_GRACE"); !grace.empty())
+  if (const std::string grace = variables.time("GRPC_MAX_CONNECTION_AGE_GRACE", kNever, "1ns");
+      !grace.empty())
     flags.settings.rls_options.grace =
         parse_time("GRPC_MAX_CONNECTION_AGE_GRACE", grace, std::chrono::nanoseconds{0});
+  variables.warn_of_idle_ones();
+  return variables.take_warnings();
 }
 
 }  // namespace weir::cli

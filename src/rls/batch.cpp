@@ -172,7 +172,10 @@ void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   const std::string_view why = sentence_of(wrong);
   if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
   if (wrong == Wrong::windows) return connection_.refuse(call, grpc::Code::unimplemented, why);
-  if (!is_bad(wrong)) return connection_.refuse(call, grpc::Code::invalid_argument, why);
+  // Envoy's service answers as envoyproxy/ratelimit does, Kuadrant's as theirs.
+  if (!is_bad(wrong))
+    return connection_.refuse(
+        call, loop_.asks == Asks::may_pass ? grpc::Code::unknown : grpc::Code::invalid_argument, why);
   service::Service& service = loop_.asker.service();
   loop_.counts.count(wrong);
   service.notices.tell(core::Notice::rls_refused, peer_, why);

@@ -116,12 +116,17 @@ std::uint64_t time_of(const ShownCheck& shown) {
   return in_seconds(wait_for_one(shown));
 }
 
+// When a client may come again: of a denial as Retry-After says it, since draft-06 has one moment for both.
+nanoseconds reset_of(const Decision& decision) {
+  return decision.allowed() ? decision.reset_after : decision.retry_after.value_or(decision.reset_after);
+}
+
 ShownNumbers numbers_of(const ShownCheck& shown) {
   return {.quota = units_of(quota_of(shown).burst()),
           .window = window_of(shown),
           .remaining = units_of(shown.check.decision.remaining),
           .time = time_of(shown),
-          .reset = shown.check.decision.reset_after,
+          .reset = reset_of(shown.check.decision),
           .concurrent = is_slots(shown)};
 }
 

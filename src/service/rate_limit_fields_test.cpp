@@ -61,6 +61,13 @@ TEST(RateLimitFields, say_when_only_of_a_denial_that_a_wait_can_end) {
   EXPECT_EQ(told(world),
             "RateLimit-Policy: \"user\";q=40;w=2\nRateLimit: \"user\";r=0;t=1\nRetry-After: 1\n");
   EXPECT_EQ(told(world, "off"), "Retry-After: 1\n");
+  // One moment in both fields, though the key is full again in 2 s.
+  EXPECT_EQ(world.request.decision().reset_after, 2s);
+  EXPECT_EQ(told(world, "draft-06"),
+            "RateLimit-Policy: 40;w=2\nRateLimit-Limit: 40\nRateLimit-Remaining: 0\nRateLimit-Reset: 1\n"
+            "Retry-After: 1\n");
+  EXPECT_EQ(told(world, "x-ratelimit"),
+            "X-RateLimit-Limit: 40\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\nRetry-After: 1\n");
   // 1 ns before it would pass.
   world.now += 50ms - 1ns;
   EXPECT_EQ(world.ask("user=u"), "denied 40 0 user in 1ms");

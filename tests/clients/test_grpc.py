@@ -70,7 +70,7 @@ class Shapes:
         self.assertEqual(self.ask(HEALTH + "Check", field(1, "none"))[:2], (5, "unknown service"))
 
     def test_what_is_refused(self):
-        self.assertEqual(self.ask(SERVICE, request("", descriptor(user="u")))[:2], (3, "rate limit domain must not be empty"))
+        self.assertEqual(self.ask(SERVICE, request("", descriptor(user="u")))[:2], (2, "rate limit domain must not be empty"))
         self.assertEqual(self.ask("/nowhere/Nothing", b"")[:2], (12, "unknown method /nowhere/Nothing"))
         code, details, _ = self.ask(SERVICE, request("edge", descriptor(user="x" * 10_000)), gzip=True)
         self.assertEqual(code, 12, details)

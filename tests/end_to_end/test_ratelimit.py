@@ -112,7 +112,7 @@ class Variables(WithFolder):
                 (dict(BACKEND_TYPE="memcache"), "BACKEND_TYPE: memcache cannot count for weir: it needs redis, or no REDIS_URL at all"),
                 (dict(BACKEND_TYPE="etcd"), "BACKEND_TYPE: it is redis, or left out"),
                 (dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_NODE_METADATA="a:b,c"),
-                 "CONFIG_GRPC_XDS_NODE_METADATA: 'c' is not KEY:VALUE"),
+                 "CONFIG_GRPC_XDS_NODE_METADATA: 'c' is neither KEY=VALUE nor KEY:VALUE"),
                 (dict(CONFIG_TYPE="x"), "CONFIG_TYPE: 'x' is not FILE or GRPC_XDS_SOTW"),
                 (dict(REDIS_TLS_SKIP_HOSTNAME_VERIFICATION="1"),
                  "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: weir checks the name of its store; leave it out, and give the store a "
@@ -145,6 +145,9 @@ class Variables(WithFolder):
             GRPC_SERVER_TLS_CA_CERT WEIR_STORE WEIR_PASSWORD WEIR_USER RLS_CONFIG""".split()
         server = self.start(**{name: "rubbish" for name in idle})
         self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
+        told = re.search(r"ratelimit: variables that do nothing here: (.*)", server.stderr())[1].split(", ")
+        self.assertLess({"REDIS_SOCKET_TYPE", "REDIS_POOL_SIZE", "STATSD_PORT", "NEAR_LIMIT_RATIO"}, set(told))
+        self.assertEqual([name for name in told if name not in idle or "AUTH" in name.replace("PERSECOND_AUTH", "")], [])
         self.assertEqual([each.split("127.0.0.1")[0] for each in server.addresses], ["grpc://", "health http://", "config http://"])
 
     def test_an_xds_server(self):
@@ -223,6 +226,18 @@ class Variables(WithFolder):
         self.assertIn("[info] ", self.start().stderr())
         self.assertNotIn("[info] ", self.start(LOG_LEVEL="warning").stderr())
         self.assertEqual(self.start(LOG_LEVEL="error").stderr(), "")
+
+    def test_what_is_taken_as_something_else(self):
+        server = self.start(GRPC_MAX_CONNECTION_AGE="0", GRPC_MAX_CONNECTION_AGE_GRACE="0s", LOG_FORMAT="bogus", USE_STATSD="false",
+                            XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES="0")
+        self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
+        self.assertEqual(re.findall(r"ratelimit: (.* taken as .*|.*do nothing.*)", server.stderr()),
+                         ["LOG_FORMAT: 'bogus' is taken as text", "GRPC_MAX_CONNECTION_AGE: '0' is taken as 87600h",
+                          "GRPC_MAX_CONNECTION_AGE_GRACE: '0s' is taken as 87600h"])
+        for said, taken in (("0", "60s"), ("0s", "60s"), ("100us", "1ms")):
+            with self.subTest(timeout=said):
+                server = self.start(REDIS_URL="127.0.0.1:1", REDIS_TIMEOUT=said)
+                self.assertIn(f"REDIS_TIMEOUT: '{said}' is taken as {taken}", server.stderr())
 
     def test_the_age_of_connections(self):
         server = self.start(GRPC_MAX_CONNECTION_AGE="1s", GRPC_MAX_CONNECTION_AGE_GRACE="1s")

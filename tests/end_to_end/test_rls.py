@@ -93,9 +93,9 @@ rls:
 
     def test_errors_are_what_configuration_alone_can_cause(self):
         refused = lambda message: self.rls.refused(self.rls.send, message)
-        self.assertEqual(refused(request("", descriptor(user_id="u"))), ("INVALID_ARGUMENT", "rate limit domain must not be empty"))
-        self.assertEqual(refused(request("edge")), ("INVALID_ARGUMENT", "rate limit descriptor list must not be empty"))
-        self.assertEqual(refused(request("edge", descriptor(("", "v")))), ("INVALID_ARGUMENT", "rate limit descriptor entry key must not be empty"))
+        self.assertEqual(refused(request("", descriptor(user_id="u"))), ("UNKNOWN", "rate limit domain must not be empty"))
+        self.assertEqual(refused(request("edge")), ("UNKNOWN", "rate limit descriptor list must not be empty"))
+        self.assertEqual(refused(request("edge", descriptor(("", "v")))), ("UNKNOWN", "rate limit descriptor entry key must not be empty"))
         self.assertEqual(refused(b"\x0a\xff"), ("INTERNAL", "the message is not a RateLimitRequest"))
         self.assertEqual(self.rls.refused(self.rls.channel.unary_unary("/nowhere/Nothing"), b""), ("UNIMPLEMENTED", "unknown method /nowhere/Nothing"))
 
@@ -295,7 +295,8 @@ class Ends(unittest.TestCase):
             self.assertEqual(client.ask("edge", *asked).headers, told, "the one with the least left")
             told[1:] = ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3600")
             self.assertEqual(client.ask("edge", *asked).headers, told)
-            self.assertEqual(client.ask("edge", *asked).headers, told, "no Retry-After, which the file does not name")
+            told[2] = ("X-RateLimit-Reset", "1800")
+            self.assertEqual(client.ask("edge", *asked).headers, told, "denied: its moment, without Retry-After, which the file does not name")
         self.folder.file("limits.yaml", self.LIMITS)
         with self.serve("--rls", "127.0.0.1:0", "--rls-headers", "answers", "--headers", "off") as server, Client(server.ports[1]) as client:
             self.assertEqual([client.ask("edge", descriptor(user="u", hits=each)).headers for each in (2, 1)], [[], [("Retry-After", "1800")]])
