@@ -101,6 +101,7 @@ class WEIR_API RedisStore {
     std::string tls_ca{};    // of rediss://, a file in PEM; empty: the authorities that the system trusts
     std::string tls_cert{};  // what we show a store that asks for it, a chain in PEM; with its key or neither
     std::string tls_key{};
+    std::string tls_name{};  // whom the store's certificate names; empty: the host of the URL
     // The part of each limit, above 0 and at most 1, that OnStoreError::local admits here while the store
     // does not decide. With N processes, 1.0 / N keeps all of them together within the limit.
     double local_share = 1;

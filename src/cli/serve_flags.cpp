@@ -19,9 +19,10 @@ namespace {
 using server::Settings;
 
 // These say something about the store; without one they would say it to nobody.
-constexpr std::array kOfTheStore = {
-    "on-store-error", "store-deadline", "local-share",   "no-remember-denials", "merge", "lease", "lease-for",
-    "store-tls-ca",   "store-tls-cert", "store-tls-key", "ready-needs-store"};
+constexpr std::array kOfTheStore = {"on-store-error",      "store-deadline", "local-share",
+                                    "no-remember-denials", "merge",          "lease",
+                                    "lease-for",           "store-tls-ca",   "store-tls-cert",
+                                    "store-tls-key",       "store-tls-name", "ready-needs-store"};
 
 void need_a_store(const CLI::App& app) {
   for (const char* name : kOfTheStore) {
@@ -135,7 +136,7 @@ void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& setting
   if (flags.store.empty()) return;
   auto endpoint = redis::Endpoint::parse(flags.store);
   if (!endpoint) throw std::runtime_error(endpoint.error());
-  for (const char* name : {"store-tls-ca", "store-tls-cert", "store-tls-key"}) {
+  for (const char* name : {"store-tls-ca", "store-tls-cert", "store-tls-key", "store-tls-name"}) {
     if (!endpoint->tls && app.count(std::string("--") + name) > 0)
       throw std::runtime_error(std::string(name) + " needs a store with TLS: a URL that begins with rediss");
   }
@@ -178,7 +179,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("HOST:PORT");
   app.add_option("--admin", flags.admin, "metrics and health here; repeatable; unix:/PATH, =ROLE too")
       ->type_name("HOST:PORT");
-  app.add_option("--admin-name", s.admin_names, "a host name by which browsers reach it; may be repeated")
+  app.add_option("--admin-name", s.admin_names, "a host name by which browsers reach us; may be repeated")
       ->type_name("NAME");
   app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
@@ -248,6 +249,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
   file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
+  app.add_option("--store-tls-name", s.store_tls_name, "whom the store's certificate names [its host]")
+      ->type_name("NAME");
   file("--limits", s.limits, "limits file, for WEIR.CHECK; read again when it changes");
   app.add_option("--rls-config", s.rls_config,
                  "folder of envoyproxy/ratelimit's files; read again on changes")
@@ -291,7 +294,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("PATH");
   app.add_flag("--allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
-  choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
+  choice("--log-level", flags.log_level, {"debug", "info", "warn", "warning", "error", "off"},
          "the least that is logged");
   choice("--log-format", flags.log_format, {"text", "json"}, "lines of the log as text or JSON");
   file("--config", flags.config, "file with any of these, one 'name = value' a line");

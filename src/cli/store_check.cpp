@@ -27,7 +27,9 @@ using Kind = engine::Outcome::Kind;
 struct StoreCheckFlags {
   std::string url;
   net::TlsFiles files;
+  std::string tls_name;
   std::string timeout = "5s";
+  std::string deadline = "50ms";
   bool json = false;
   bool speed = false;
 };
@@ -157,6 +159,7 @@ int store_check(const StoreCheckFlags& flags) {
   engine::StoreCheck check;
   check.url = flags.url;
   check.with_speed = flags.speed;
+  check.deadline = parse_time("store-deadline", flags.deadline, std::chrono::milliseconds{1});
   check.stopped = [] { return wants_to_end != 0; };
   check.open = [&](const std::string& host, std::uint16_t port, bool tls) {
     ServerAddress address;
@@ -165,6 +168,7 @@ int store_check(const StoreCheckFlags& flags) {
     address.tls = tls;
     if (port == 0) address.unix_socket = host;
     if (tls) address.files = flags.files;
+    if (tls) address.tls_name = flags.tls_name;
     return std::make_unique<SocketWire>(address, patience, check);
   };
   const bool colour = wants_colour();
@@ -198,9 +202,12 @@ void add_store_check(CLI::App& app, int& result) {
   file("--tls-ca", flags->files.ca, "of rediss://, CA of its certificate (PEM) [the system's]");
   file("--tls-cert", flags->files.cert, "certificate chain to show (PEM)");
   file("--tls-key", flags->files.key, "its private key (PEM)");
-  command->add_option("--timeout", flags->timeout, "longest wait for each answer")
-      ->type_name("TIME")
-      ->capture_default_str();
+  command->add_option("--tls-name", flags->tls_name, "whom it names [the host of URL]")->type_name("NAME");
+  const auto time = [command](const char* name, std::string& text, const char* what) {
+    command->add_option(name, text, what)->type_name("TIME")->capture_default_str();
+  };
+  time("--timeout", flags->timeout, "longest wait for each answer");
+  time("--store-deadline", flags->deadline, "that of the servers, of which a third has to be enough");
   command->add_flag("--json", flags->json, "print one object of JSON");
   command->add_flag("--speed", flags->speed, "measure checks too: some 7,000 of one key");
   command->callback([flags, &result] { result = store_check(*flags); });

@@ -80,6 +80,8 @@ class Bench {
   std::string shown(const resp::Value& value) const;
 
   bool can_expire_lists = true;  // PEXPIREAT is not refused
+  // How long the servers will wait for an answer.
+  std::chrono::nanoseconds deadline{std::chrono::milliseconds{50}};
 
  private:
   std::string greet(Wire& wire, const std::string& user, const std::string& password) const;

@@ -1,9 +1,12 @@
 // How the engine is reached, and how it answers.
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/duration.hpp"
 #include "engine/bench.hpp"
 #include "engine/cases.hpp"
 
@@ -55,6 +58,23 @@ Outcome order_of_answers(Bench& bench) {
   }
   return wrong.empty() ? holds(std::to_string(2 * kMany) + " commands in one write were answered in order")
                        : fails(wrong);
+}
+
+// Beyond a third of the deadline a check that waits for others, or meets a slow moment, is decided by the
+// fallback.
+Outcome round_trip(Bench& bench) {
+  constexpr std::size_t kCalls = 21;
+  std::array<std::chrono::nanoseconds, kCalls> took{};
+  for (std::chrono::nanoseconds& each : took) {
+    const auto begin = std::chrono::steady_clock::now();
+    bench.expect({"PING"});
+    each = std::chrono::steady_clock::now() - begin;
+  }
+  std::nth_element(took.begin(), took.begin() + kCalls / 2, took.end());
+  const auto median = std::chrono::ceil<std::chrono::microseconds>(took[kCalls / 2]);
+  const std::string seen =
+      core::to_text(median) + " at the median, of a --store-deadline of " + core::to_text(bench.deadline);
+  return median * 3 > bench.deadline ? fails(seen) : holds(seen);
 }
 
 // Each of them, as docs/redis.md lists them for a user of an ACL. What a script may call is the same.
@@ -123,6 +143,10 @@ std::span<const EngineCase> connection_cases() {
       {"database", "the database that the URL names", [](Bench& bench) { return bench.select(); }, true},
       {"resp2", "RESP2 as long as nobody says HELLO", plain_answers},
       {"hello", "a connection that goes on after HELLO, whether it is taken or not", hello},
+      {"round-trip",
+       "answers within a third of --store-deadline: give the servers a longer one, or the store a nearer "
+       "place",
+       round_trip},
       {"pipeline", "answers in the order of the commands", order_of_answers},
       {"commands", "PING, TIME, GET, SET, DEL, SCRIPT LOAD and EVALSHA: allow them to the user (ACL)",
        commands_of_checks, true},

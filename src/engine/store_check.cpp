@@ -115,6 +115,7 @@ void StoreCheck::run() {
   if (!endpoint) throw std::runtime_error(endpoint.error());
   shown_url = endpoint->text();
   Bench bench(*endpoint, open, random_name());
+  bench.deadline = deadline;
   const std::vector<const EngineCase*> cases = all_cases();
   int silent = 0;
   try {

@@ -5,6 +5,7 @@
 // measure() says.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -32,6 +33,7 @@ struct StoreCheck {
   std::function<bool()> stopped;                 // whether somebody wants it to end
   std::function<void(const ToldCase&)> on_told;  // after each case
   bool with_speed = false;
+  std::chrono::nanoseconds deadline{std::chrono::milliseconds{50}};  // --store-deadline of the servers
 
   // Filled by run().
   std::string shown_url;

@@ -79,13 +79,16 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     if (!endpoint) throw std::invalid_argument(endpoint.error());
     format_ = endpoint->format;
     tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key});
+    if (!tls_ && !options.tls_name.empty())
+      throw std::invalid_argument("tls_name needs a store with TLS: a URL that begins with rediss");
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
                                              .local_share = options.local_share};
     memory_ = std::make_unique<redis::ProcessMemory>();
     store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, *memory_, clock_);
-    sockets_ = std::make_unique<redis::Sockets>(context_, *net::asio_timers(context_), store_->client(),
-                                                redis::streams(context_, tls_ ? &*tls_ : nullptr), clock_);
+    sockets_ = std::make_unique<redis::Sockets>(
+        context_, *net::asio_timers(context_), store_->client(),
+        redis::streams(context_, tls_ ? &*tls_ : nullptr, options.tls_name), clock_);
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
     asio::post(context_, [this] { sockets_->start(); });

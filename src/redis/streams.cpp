@@ -38,16 +38,16 @@ class StreamConnection final : public Sockets::Connection {
         context_(context),
         stream_(context, std::forward<Arguments>(arguments)...) {}
 
-  void open(const NodeAddress& address) {
+  void open(const NodeAddress& address, const std::string& certified) {
     if constexpr (std::is_same_v<Stream, Local::socket>) {
       stream_.async_connect(Local::endpoint(address.host),
                             [self = self()](const error_code& error) { self->connected(error); });
     } else {
-      host_ = address.host;
+      certified_ = certified.empty() ? address.host : certified;
       error_code is_a_name;
-      const auto number = asio::ip::make_address(host_, is_a_name);
+      const auto number = asio::ip::make_address(address.host, is_a_name);
       if (!is_a_name) return dial({tcp::endpoint(number, address.port)});
-      lookup_ = Lookup::start(context_, host_, address.port,
+      lookup_ = Lookup::start(context_, address.host, address.port,
                               [self = self()](const error_code& error, const Lookup::Endpoints& found) {
                                 if (self->closed()) return;
                                 if (error) return self->ended("cannot be found: " + error.message());
@@ -99,9 +99,9 @@ class StreamConnection final : public Sockets::Connection {
     if constexpr (!std::is_same_v<Stream, Local::socket>)
       stream_.lowest_layer().set_option(tcp::no_delay(true), ignored);
     if constexpr (std::is_same_v<Stream, Tls>) {
-      SSL_set_tlsext_host_name(stream_.native_handle(), host_.c_str());
+      SSL_set_tlsext_host_name(stream_.native_handle(), certified_.c_str());
       stream_.set_verify_callback([this](bool passed, asio::ssl::verify_context& certificate) {
-        return net::verify(certificate, passed, host_, unverified_);
+        return net::verify(certificate, passed, certified_, unverified_);
       });
       stream_.async_handshake(asio::ssl::stream_base::client, [self = self()](const error_code& done) {
         if (self->closed()) return;
@@ -140,7 +140,7 @@ class StreamConnection final : public Sockets::Connection {
 
   asio::io_context& context_;
   Stream stream_;
-  std::string host_;
+  std::string certified_;   // whom a certificate has to name
   std::string unverified_;  // which check of the certificate has failed
   std::shared_ptr<Lookup> lookup_;
   std::shared_ptr<Dial> dial_;
@@ -151,9 +151,10 @@ class StreamConnection final : public Sockets::Connection {
 };
 
 template <class Stream, class... Arguments>
-std::shared_ptr<Sockets::Connection> open(const NodeAddress& address, Arguments&&... arguments) {
+std::shared_ptr<Sockets::Connection> open(const NodeAddress& address, const std::string& certified,
+                                          Arguments&&... arguments) {
   const auto made = std::make_shared<StreamConnection<Stream>>(std::forward<Arguments>(arguments)...);
-  made->open(address);
+  made->open(address, certified);
   return made;
 }
 
@@ -168,11 +169,12 @@ std::optional<asio::ssl::context> tls_for(const Endpoint& endpoint, const net::T
   return std::nullopt;
 }
 
-Sockets::Open streams(asio::io_context& context, asio::ssl::context* tls) {
-  return [&context, tls](Sockets& sockets, Client::NodeId node, const NodeAddress& address) {
-    if (address.port == 0) return open<Local::socket>(address, sockets, node, context);
-    if (tls != nullptr) return open<Tls>(address, sockets, node, context, *tls);
-    return open<tcp::socket>(address, sockets, node, context);
+Sockets::Open streams(asio::io_context& context, asio::ssl::context* tls, std::string certified) {
+  return [&context, tls, certified = std::move(certified)](Sockets& sockets, Client::NodeId node,
+                                                           const NodeAddress& address) {
+    if (address.port == 0) return open<Local::socket>(address, certified, sockets, node, context);
+    if (tls != nullptr) return open<Tls>(address, certified, sockets, node, context, *tls);
+    return open<tcp::socket>(address, certified, sockets, node, context);
   };
 }
 

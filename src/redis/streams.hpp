@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <optional>
+#include <string>
 
 #include "net/tls.hpp"
 #include "redis/endpoint.hpp"
@@ -18,7 +19,9 @@ namespace weir::inline v0_1::redis {
 // TLS.
 std::optional<boost::asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files);
 
-// `tls` may be null when the endpoint has none. Both must outlive the connections.
-Sockets::Open streams(boost::asio::io_context& context, boost::asio::ssl::context* tls);
+// `tls` may be null when the endpoint has none. Both must outlive the connections. `certified`: whom the
+// certificates name; empty: the host of each connection.
+Sockets::Open streams(boost::asio::io_context& context, boost::asio::ssl::context* tls,
+                      std::string certified = {});
 
 }  // namespace weir::redis

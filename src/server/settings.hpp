@@ -75,7 +75,7 @@ struct Settings {
   std::vector<ListenAddress> rls;  // Envoy's rate limit service, over gRPC
   rls::RlsOptions rls_options;
   std::vector<ListenAddress> admin;      // metrics and health
-  std::vector<std::string> admin_names;  // hosts by which its pages may ask, in lower case
+  std::vector<std::string> admin_names;  // hosts by which pages may ask, in lower case
   std::optional<RatelimitPages> ratelimit;
   std::vector<GivenSocket> given;  // of those above; the others are opened
   std::string takeover;            // where the process in charge listens for the next one; empty: nowhere
@@ -127,6 +127,7 @@ struct Settings {
   std::string store_tls_ca;
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
+  std::string store_tls_name;  // of its certificate; empty: the host
 
   std::size_t top = 1024;         // keys that a loop tells apart of those that are denied, or charged, most
   std::uint64_t top_sample = 16;  // of as many units that are charged, one is counted

@@ -29,7 +29,9 @@ StoreLink::StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings&
       deadline_(settings.store_options.deadline),
       tls_(store_tls(settings)),
       sockets_(loop.context, *loop.timers, store.client(),
-               open ? std::move(open) : redis::streams(loop.context, tls_ ? &*tls_ : nullptr), clock) {
+               open ? std::move(open)
+                    : redis::streams(loop.context, tls_ ? &*tls_ : nullptr, settings.store_tls_name),
+               clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     note();

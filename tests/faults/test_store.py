@@ -472,6 +472,8 @@ class TestWays(unittest.TestCase):
                 trust = ("--store-tls-ca", ours.certificate)
                 self.works(f"rediss://{who}127.0.0.1:{port}", *trust)
                 self.works(f"rediss://{who}localhost:{port}/1", *trust)
+                # By an address that the certificate does not bear.
+                self.works(f"rediss://{who}127.0.0.2:{port}", *trust, "--store-tls-name", "localhost")
                 failed_check = "127.0.0.[12]:[0-9]+: TLS: certificate verify failed: "
                 unknown = failed_check + r"no trusted authority has signed it \([a-z -]*\)"
                 for url, flags, why, cause in (
@@ -479,6 +481,8 @@ class TestWays(unittest.TestCase):
                         (f"rediss://{who}127.0.0.1:{port}", (), unknown, "connection"),
                         # The certificate is for localhost and 127.0.0.1.
                         (f"rediss://{who}127.0.0.2:{port}", trust, failed_check + "it is not for '127.0.0.2';", "connection"),
+                        (f"rediss://{who}127.0.0.1:{port}", (*trust, "--store-tls-name", "redis.example"),
+                         failed_check + "it is not for 'redis.example';", "connection"),
                         (f"rediss://{who}127.0.0.1:{redis.port}", trust, "TLS: |no greeting", "connection"),
                         (f"redis://{who}127.0.0.1:{port}", (), "clos|reset|not an answer", "connection")):
                     with self.subTest(url=url, flags=flags):
