@@ -79,15 +79,18 @@ void add_terms(const SteerFlags& flags, std::vector<std::string>& words) {
   words.insert(words.end(), {"REASON", flags.reason});
 }
 
-// What will happen is said first, and on a terminal asked about where it may concern many.
-void agree(const SteerFlags& flags, const std::string& what) {
-  const bool asks = is_wide(flags) && !flags.yes && isatty(STDIN_FILENO) == 1;
-  if (!flags.json || asks) std::fprintf(stderr, "%s\n", core::printable(what).c_str());
-  if (!asks) return;
+// Where it may concern many, what will happen is shown and asked about; where nobody can be asked, --yes has
+// to say it. Whether it was shown.
+bool agree(const SteerFlags& flags, const std::string& what) {
+  if (!is_wide(flags) || flags.yes) return false;
+  if (isatty(STDIN_FILENO) != 1)
+    throw std::runtime_error("this may concern more than one key, and nobody can be asked here: give --yes");
+  std::fprintf(stderr, "%s\n", core::printable(what).c_str());
   std::fprintf(stderr, "This may concern more than one key. Go on? [y/N] ");
   std::string answer;
   std::getline(std::cin, answer);
   if (answer != "y" && answer != "yes") throw RefusedByServer("nothing has changed");
+  return true;
 }
 
 void tell(const SteerFlags& flags, const char* name, std::int64_t number, const std::string& text) {
@@ -101,14 +104,20 @@ void tell(const SteerFlags& flags, const char* name, std::int64_t number, const 
   print(out + "\n");
 }
 
+// What is in force is said once the server has taken it.
+void steer(const SteerFlags& flags, const std::vector<std::string>& words, const std::string& what) {
+  const bool shown = agree(flags, what);
+  const std::int64_t number = ask(flags.server, words).number;
+  if (!flags.json && !shown) std::fprintf(stderr, "%s\n", core::printable(what).c_str());
+  tell(flags, "number", number, "override " + std::to_string(number) + " is in force");
+}
+
 void set(const SteerFlags& flags, const std::string& verb, std::vector<std::string> words,
          const std::string& what) {
+  words.insert(words.begin(), "WEIR." + verb);
   add_terms(flags, words);
   add_whom(flags, words);
-  agree(flags, what + " " + how_long(flags));
-  words.insert(words.begin(), "WEIR." + verb);
-  const std::int64_t number = ask(flags.server, words).number;
-  tell(flags, "number", number, "override " + std::to_string(number) + " is in force");
+  steer(flags, words, what + " " + how_long(flags));
 }
 
 void ban(const SteerFlags& flags) {
@@ -129,10 +138,9 @@ void change(const SteerFlags& flags, const std::string& verb) {
 void shadow(const SteerFlags& flags) {
   std::vector<std::string> words = {"WEIR.SHADOW", "LIMIT", flags.limit, flags.on == "on" ? "ON" : "OFF"};
   add_terms(flags, words);
-  agree(flags, flags.limit + (flags.on == "on" ? ": counts, and denies nobody " : ": is enforced ") +
-                   how_long(flags));
-  const std::int64_t number = ask(flags.server, words).number;
-  tell(flags, "number", number, "override " + std::to_string(number) + " is in force");
+  steer(
+      flags, words,
+      flags.limit + (flags.on == "on" ? ": counts, and denies nobody " : ": is enforced ") + how_long(flags));
 }
 
 void unban(const SteerFlags& flags) {
@@ -174,7 +182,7 @@ void add_ends(CLI::App& app, SteerFlags& flags) {
 }
 
 void add_yes(CLI::App& app, SteerFlags& flags) {
-  app.add_flag("--yes", flags.yes, "do not ask, though it may concern more than one key");
+  app.add_flag("--yes", flags.yes, "do not ask about more keys than one; needed off a terminal");
 }
 
 void add_server(CLI::App& app, SteerFlags& flags) {

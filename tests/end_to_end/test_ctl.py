@@ -116,7 +116,7 @@ class TestVerbs(OneServerWithLimits):
                            (("lift", "x"), "'x' is not an integer"), (("unban", "nobody", "user=1"), "unknown limit 'nobody'")):
             out, errors = self.ctl(*words, code=1)
             self.assertEqual(out, "")
-            self.assertTrue(errors.splitlines()[-1].startswith("weir: refused: "), errors)
+            self.assertTrue(errors.startswith("weir: refused: ") and errors.count("\n") == 1, errors)
             self.assertIn(why, errors)
 
     def test_what_nobody_can_mean(self):
@@ -142,7 +142,11 @@ class TestVerbs(OneServerWithLimits):
         self.assertEqual(Talker([*command, "--yes"]).says("in force", "")[0], 0)
         one = [WEIR, "ctl", "ban", *self.at, "user", "user=a/b", *BAN]
         self.assertEqual(Talker(one).says("in force", "")[0], 0, "a path is not a pattern")
-        self.assertEqual(self.ctl("ban", "user", "ALL", *BAN)[1], "user: no request passes for 15m\n")
+        for whom in ("ALL", "user=*", "user=many*", "ip=192.0.2.0/24"):
+            self.assertEqual(self.ctl("ban", "user", whom, *BAN, code=2),
+                             ("", "weir: this may concern more than one key, and nobody can be asked here: give --yes\n"), whom)
+        self.assertFalse(self.denied("user=anybody"))
+        self.assertEqual(self.ctl("ban", "user", "ALL", "--yes", *BAN)[1], "user: no request passes for 15m\n")
         self.assertTrue(self.denied("user=anybody"))
         self.assertEqual(self.ctl("unban", "user", "ALL"), ("1 ended\n", ""))
 
@@ -210,7 +214,8 @@ class TestExport(unittest.TestCase):
                                  ("raise", "tenant", "tenant=a*", "ip=10.*", "--rate", "300/s burst 600"),
                                  ("shadow", "top", "on"), ("ban", "top", "top=2")):
                 ends = () if "--until" in words else ("--for", "15m")
-                code, _, errors = weir("ctl", verb, *at, *words, *ends, "--reason", 'why: "#"')
+                yes = () if verb == "shadow" else ("--yes",)
+                code, _, errors = weir("ctl", verb, *at, *words, *ends, *yes, "--reason", 'why: "#"')
                 self.assertEqual(code, 0, errors)
             steered = self.decided(server)
             code, text, errors = weir("ctl", "export", *at)
@@ -233,7 +238,7 @@ class TestExport(unittest.TestCase):
     def test_what_a_file_cannot_say(self):
         with Folder() as folder, Server("--limits", folder.file("limits.yaml", FILE)) as server:
             at = ("--port", server.port)
-            for words in (("ban", "user", "user=@x", *BAN), ("ban", "user", "ALL", *BAN), ("shadow", "tried", "off", *BAN),
+            for words in (("ban", "user", "user=@x", *BAN), ("ban", "user", "ALL", "--yes", *BAN), ("shadow", "tried", "off", *BAN),
                           ("ban", "tried", "tried=1", *BAN)):
                 self.assertEqual(weir("ctl", words[0], *at, *words[1:])[0], 0)
             text = weir("ctl", "export", *at)[1]
