@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/limits_flags.hpp"
 #include "core/json_writer.hpp"
+#include "core/plural.hpp"
 #include "core/printable.hpp"
 #include "limits/envoy_file.hpp"
 #include "limits/envoy_folder.hpp"
@@ -46,10 +47,6 @@ struct Counts {
     }
   }
 };
-
-std::string counted(std::size_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 void write(core::JsonWriter& json, const Finding& finding) {
   constexpr const char* kSeverities[] = {"error", "warning", "note"};
@@ -127,8 +124,8 @@ void lint_folder(const LintFlags& flags, Report& report) {
                         "there is no file, so no domain is known and nothing is limited"});
   report.add(findings, limits::envoy_text);
   if (findings.empty())
-    report.clean(flags.rls_config,
-                 counted(folder.set->domains(), "domain") + ", " + counted(folder.set->limits(), "limit"));
+    report.clean(flags.rls_config, core::counted(folder.set->domains(), "domain") + ", " +
+                                       core::counted(folder.set->limits(), "limit"));
 }
 
 int lint(const LintFlags& flags) {
@@ -146,8 +143,8 @@ int lint(const LintFlags& flags) {
     const limits::ReadResult reading = limits::read_file(path, options);
     report.add(reading.findings, [colour](const Finding& finding) { return shown(finding, colour); });
     if (reading.findings.empty())
-      report.clean(reading.file->name, counted(reading.file->limits.size(), "limit") + ", " +
-                                           counted(reading.file->routes.size(), "route"));
+      report.clean(reading.file->name, core::counted(reading.file->limits.size(), "limit") + ", " +
+                                           core::counted(reading.file->routes.size(), "route"));
   }
   const Counts& counts = report.finish();
   if (counts.unreadable) return 2;

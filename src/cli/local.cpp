@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -40,14 +39,24 @@ struct LocalFlags {
   bool foreground = false;
 };
 
+struct OfAnotherUser : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws where another user listens, who could tell us what they like.
 bool answers(const std::string& socket) {
   try {
     ServerAddress address;
     address.unix_socket = socket;
     ServerConnection server(address, std::chrono::seconds{1});
+    if (const unsigned user = server.listening_user(); user != geteuid())
+      throw OfAnotherUser("local: '" + socket + "' is a socket of user " + std::to_string(user) +
+                          "; expected one of this user, " + std::to_string(geteuid()));
     server.send({"PING"});
     const auto answer = server.answer();
     return answer && answer->text == "PONG";
+  } catch (const OfAnotherUser&) {
+    throw;
   } catch (const std::exception&) {
     return false;
   }
@@ -106,7 +115,6 @@ struct Traces {
 
 void run(const LocalFlags& flags, int& result) {
   if (!flags.virtual_time && !flags.now.empty()) throw std::runtime_error("now needs --virtual-time");
-  std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
   const LocalPlace place = place_of(flags);
   const server::Settings settings = settings_of(flags, place);
   const std::string line = place.socket + "\n";

@@ -65,6 +65,14 @@ bool is_ratelimit(const std::vector<char*>& words) {
   return path.substr(path.rfind('/') + 1) == ratelimit_name.data();
 }
 
+// What SIGHUP tells to read its files again, and never ends.
+bool is_server(int argc, char** argv) {
+  const std::vector<char*> words(argv, argv + argc);
+  if (is_ratelimit(words)) return true;
+  const std::string_view command = words.size() > 1 ? words[1] : "";
+  return command == "serve" || command == "local" || command == "ratelimit";
+}
+
 // A descriptor that our parent closed would be the number of the first file or connection that we open, and
 // get what we print.
 void open_standard_streams() {
@@ -77,6 +85,8 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  // Until there is something to read again.
+  if (is_server(argc, argv)) std::signal(SIGHUP, SIG_IGN);
   weir::core::use_time_zones(weir::system_time_zones());
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);

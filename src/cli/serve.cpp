@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -121,7 +120,6 @@ void add_serve(CLI::App& app, int& result) {
       app.add_subcommand("serve", "Answer Redis clients and HTTP, counting in memory or in a shared Redis");
   add_serve_flags(*serve_app, *flags);
   serve_app->callback([flags, serve_app, &result] {
-    std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
     const bool exposed = !flags->config.empty() && read_config(*serve_app, flags->config);
     const server::Settings settings = server::with_inherited_sockets(
         settings_from(*flags, *serve_app),

@@ -1,5 +1,7 @@
 #include "cli/server_connection.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/connect.hpp>
@@ -9,6 +11,8 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -196,6 +200,14 @@ ServerConnection::ServerConnection(const ServerAddress& address, std::chrono::na
 }
 
 ServerConnection::~ServerConnection() = default;
+
+unsigned ServerConnection::listening_user() const {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(impl_->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    impl_->fail("whose '" + impl_->where + "' is cannot be seen: " + std::strerror(errno));
+  return peer.uid;
+}
 
 void ServerConnection::authenticate(const std::string& user, const std::string& password) {
   impl_->password = password;

@@ -38,6 +38,9 @@ class ServerConnection {
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
+  // Of a Unix socket: the number of the user who listens there.
+  unsigned listening_user() const;
+
   void authenticate(const std::string& user, const std::string& password);
   // What a server says may hold it.
   std::string without_password(std::string text) const;

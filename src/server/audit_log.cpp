@@ -100,7 +100,9 @@ void AuditLog::open_file() {
   const std::string torn = end.substr(last == std::string::npos ? 0 : last + 1);
   const std::int64_t whole = found.st_size - static_cast<std::int64_t>(torn.size());
   const std::string line = last_line(end.substr(0, end.size() - torn.size()));
-  if (found.st_size > 0 && !line.empty() && !steering::is_audit_line(line)) {
+  const bool is_ours =
+      whole == 0 ? steering::may_begin_audit(torn) : line.empty() || steering::is_audit_line(line);
+  if (!is_ours) {
     wrong = "its last line is not one of an audit";
   } else if (line.empty() && whole > 0) {
     wrong = "its last line is longer than 1 MiB, so it is not an audit";

@@ -122,10 +122,25 @@ TEST_F(AuditLogTest, half_a_line_is_kept_in_the_next_first_line) {
   EXPECT_NE(lines_of(path_)[2].find(R"("torn":"{\u0022time\u0022:\u00222026-")"), std::string::npos);
 }
 
+TEST_F(AuditLogTest, half_of_the_first_line_is_kept_too) {
+  for (const char* const half : {"{", R"({"verb":"begin","time":"20)"}) {
+    std::ofstream(path_) << half;
+    {
+      AuditLog log(options());
+      ASSERT_TRUE(record(log, change("LIFT")));
+    }
+    EXPECT_EQ(verify({path_}), 0) << half;
+    std::filesystem::remove(path_);
+  }
+}
+
 TEST_F(AuditLogTest, another_file_is_not_written_to) {
   std::ofstream(path_) << "hello\n";
   EXPECT_EQ(fault(), said("its last line is not one of an audit"));
   EXPECT_EQ(lines_of(path_), std::vector<std::string>{"hello"});
+  std::ofstream(path_) << "no newline at its end";
+  EXPECT_EQ(fault(), said("its last line is not one of an audit"));
+  EXPECT_EQ(lines_of(path_), std::vector<std::string>{"no newline at its end"});
   std::filesystem::remove(path_);
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(fault(), said("not a regular file"));

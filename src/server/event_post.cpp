@@ -37,7 +37,6 @@ class Posting {
         return net::verify(certificate, passed, host_, why_);
       });
     }
-    answer_.body_limit(kMostAnswer);
   }
 
   void start(const std::string& port) {
@@ -63,13 +62,21 @@ class Posting {
   template <class Stream>
   void exchange(Stream& stream) {
     beast::http::async_write(stream, request_, [this, &stream](const beast::error_code& error, std::size_t) {
-      if (error) return fail(error);
-      beast::http::async_read_header(stream, buffer_, answer_,
-                                     [this](const beast::error_code& failed, std::size_t) {
-                                       if (failed) return fail(failed);
-                                       status_ = answer_.get().result_int();
-                                     });
+      error ? fail(error) : read_status(stream);
     });
+  }
+
+  // What comes before the answer itself, as 100 Continue may, is passed over.
+  template <class Stream>
+  void read_status(Stream& stream) {
+    answer_.emplace().body_limit(kMostAnswer);
+    beast::http::async_read_header(stream, buffer_, *answer_,
+                                   [this, &stream](const beast::error_code& failed, std::size_t) {
+                                     if (failed) return fail(failed);
+                                     const unsigned status = answer_->get().result_int();
+                                     if (status / 100 == 1) return read_status(stream);
+                                     status_ = status;
+                                   });
   }
 
   const std::string host_;
@@ -79,7 +86,7 @@ class Posting {
   beast::tcp_stream plain_;
   std::optional<beast::ssl_stream<beast::tcp_stream>> secure_;
   beast::flat_buffer buffer_;
-  beast::http::response_parser<beast::http::string_body> answer_;
+  std::optional<beast::http::response_parser<beast::http::string_body>> answer_;
   std::optional<unsigned> status_;
   std::string why_;  // the certificate does not pass
   std::string wrong_;

@@ -96,16 +96,23 @@ TEST_F(EventSinksTest, http_is_posted_to_and_again_after_an_error) {
   tcp::acceptor acceptor(context, {boost::asio::ip::address_v4::loopback(), 0});
   EventSinks sinks(to({"http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/x?a=b"}));
   sinks.tell(kEvent);
-  for (const char* status : {"500 No", "204 Yes"}) {
+  const auto answer = [&acceptor](const std::string& answers) {
     tcp::socket peer = acceptor.accept();
     boost::asio::streambuf head;
-    boost::asio::read_until(peer, head, kBanned);
-    const std::string request{std::istreambuf_iterator<char>(&head), {}};
+    boost::asio::read_until(peer, head, "}\n");
+    boost::asio::write(peer, boost::asio::buffer(answers + "\r\nContent-Length: 0\r\n\r\n"));
+    return std::string{std::istreambuf_iterator<char>(&head), {}};
+  };
+  for (const char* const answers : {"HTTP/1.1 500 No", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 Yes"}) {
+    const std::string request = answer(answers);
     EXPECT_TRUE(request.starts_with("POST /x?a=b HTTP/1.1\r\n")) << request;
     EXPECT_NE(request.find("Content-Type: application/x-ndjson\r\n"), std::string::npos) << request;
-    boost::asio::write(
-        peer, boost::asio::buffer("HTTP/1.1 " + std::string(status) + "\r\nContent-Length: 0\r\n\r\n"));
+    EXPECT_TRUE(request.ends_with(kBanned)) << request;
   }
+  sinks.tell({.what = What::ban_ended, .limit = "user", .key = "user=42"});
+  const std::string next = answer("HTTP/1.1 204 Yes");
+  EXPECT_EQ(next.find("\"banned\""), std::string::npos) << next << ": it has been taken";
+  EXPECT_NE(next.find("ban_ended"), std::string::npos) << next;
 }
 
 TEST_F(EventSinksTest, one_that_takes_nothing_holds_up_nobody) {

@@ -1,5 +1,6 @@
 #include "service/descriptors_in_force.hpp"
 
+#include "core/plural.hpp"
 #include "limits/envoy_file.hpp"
 
 namespace weir::inline v0_1::service {
@@ -34,7 +35,7 @@ DescriptorsInForce::Compiled DescriptorsInForce::compile(const std::shared_ptr<c
 }
 
 std::string DescriptorsInForce::counts_of(const limits::Descriptors& made) {
-  return std::to_string(made.domains()) + " domains, " + std::to_string(made.limits()) + " limits";
+  return core::counted(made.domains(), "domain") + ", " + core::counted(made.limits(), "limit");
 }
 
 void DescriptorsInForce::add_rows(Metrics& metrics, const std::string& source) const {

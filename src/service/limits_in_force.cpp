@@ -1,5 +1,6 @@
 #include "service/limits_in_force.hpp"
 
+#include "core/plural.hpp"
 #include "service/decision_metrics.hpp"
 
 namespace weir::inline v0_1::service {
@@ -52,8 +53,8 @@ LimitsInForce::Compiled LimitsInForce::compile(const std::shared_ptr<const void>
   const limits::Set& made = **set;
   if (before) compiled.notes = made.begins_empty_after(*static_cast<const limits::Set*>(before.get()));
   compiled.text = made.file().text;
-  compiled.counts = std::to_string(made.file().limits.size()) + " limits, " +
-                    std::to_string(made.file().routes.size()) + " routes";
+  compiled.counts = core::counted(made.file().limits.size(), "limit") + ", " +
+                    core::counted(made.file().routes.size(), "route");
   compiled.made = *std::move(set);
   return compiled;
 }

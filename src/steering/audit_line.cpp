@@ -75,6 +75,8 @@ std::string begin_line(std::chrono::nanoseconds now, std::string_view previous, 
 
 bool is_audit_line(std::string_view line) { return previous_of(line).has_value(); }
 
+bool may_begin_audit(std::string_view text) { return text.starts_with(kBegin) || kBegin.starts_with(text); }
+
 std::string hash_of(std::string_view line) {
   std::string hash;
   core::append_hex(core::sha256(line), hash);

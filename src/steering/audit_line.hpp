@@ -24,6 +24,8 @@ std::string audit_line(const OperatorChange& change, std::uint64_t count, std::c
 std::string begin_line(std::chrono::nanoseconds now, std::string_view previous, std::string_view torn);
 
 bool is_audit_line(std::string_view line);
+// Whether a file that holds this and no whole line may be one of ours: half a first line.
+bool may_begin_audit(std::string_view text);
 // In hex.
 std::string hash_of(std::string_view line);
 

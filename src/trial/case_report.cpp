@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/json_writer.hpp"
+#include "core/plural.hpp"
 #include "core/printable.hpp"
 #include "limits/finding.hpp"
 
@@ -15,10 +16,6 @@ using core::JsonWriter;
 
 std::string at(const std::string& file, Position place) {
   return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
-}
-
-std::string counted(std::size_t number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
 std::string padded(std::string text, std::size_t width) {
@@ -190,7 +187,7 @@ std::string text_of(const CaseReport& report, bool every) {
       out += (result.passed() ? "ok      " : "FAILED  ") + core::printable(result.one->name) + "\n";
       for (const Failure& failure : result.failures) out += text_of(failure, file.cases->name);
     }
-    out += file.cases->name + ": " + counted(file.results.size(), "test") + ", " +
+    out += file.cases->name + ": " + core::counted(file.results.size(), "test") + ", " +
            std::to_string(failed_of(file)) + " failed\n";
   }
   for (const Coverage& coverage : report.coverage) out += text_of(coverage);

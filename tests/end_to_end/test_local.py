@@ -316,6 +316,29 @@ class TestEnd(Local):
         self.assertGreater(sum(attempts), 0, "none has ended")
 
 
+class TestOthers(Local):
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be somebody else too")
+    def test_a_socket_of_another_user_is_not_trusted(self):
+        os.chmod(self.folder.path, 0o777)
+        path = self.folder.file("theirs.sock")
+        theirs = subprocess.Popen(["/usr/bin/python3", "-c", f"""
+import socket
+listener = socket.socket(socket.AF_UNIX)
+listener.bind({path!r})
+listener.listen()
+print("listens", flush=True)
+while True:
+    caller, _ = listener.accept()
+    caller.recv(100)
+    caller.sendall(b"+PONG\\r\\n")
+"""], user=65534, stdout=subprocess.PIPE)
+        self.addCleanup(theirs.communicate)
+        self.addCleanup(theirs.kill)
+        self.assertEqual(theirs.stdout.readline(), b"listens\n")
+        self.assertEqual(self.local("--socket", path), (2, "", f"weir: local: '{path}' is a socket of user 65534; "
+                                                              "expected one of this user, 0\n"))
+
+
 class TestFlags(Local):
     def test_what_is_wrong(self):
         for args, text in ((("--idle", "5ms"), "idle: '5ms'"), (("--idle", "soon"), "idle: 'soon'"),
