@@ -344,8 +344,14 @@ void Overrides::adopt(steering::Keeper::Changes changes) {
   if (changes.whole) {
     std::unordered_set<std::uint64_t> there;
     for (const OperatorOverride& each : changes.set) there.insert(each.number);
-    for (const auto& [number, each] : book.all())
-      if (!there.contains(number)) ended.push_back(each);
+    std::size_t in_force = 0;
+    for (const auto& [number, each] : book.all()) {
+      if (there.contains(number)) continue;
+      ended.push_back(each);
+      in_force += each->until > now() ? 1 : 0;
+    }
+    // Some may have been ended by others while the store was away from us. All of them: it was emptied.
+    if (in_force > 0 && ended.size() == book.size()) tell_of_loss(in_force);
   }
   const limits::Set& set = *limits_.current();
   const auto limits = by_id(set);
@@ -361,6 +367,15 @@ void Overrides::adopt(steering::Keeper::Changes changes) {
     made.push_back({std::move(each), std::move(compiled)});
   }
   if (!made.empty() || !ended.empty()) put_in_force(made, ended);
+}
+
+void Overrides::tell_of_loss(std::size_t count) {
+  lost_.fetch_add(count, std::memory_order_relaxed);
+  links_.log(true,
+             "overrides: the store has none of the " + std::to_string(count) +
+                 " any more that were in force here, as after FLUSHALL or a failover to an empty one: they "
+                 "have ended on every server");
+  links_.tell({.what = steering::OperatorEvent::What::overrides_lost, .count = count});
 }
 
 void Overrides::end_due() {
@@ -430,6 +445,10 @@ void Overrides::add_rows(Metrics& metrics) const {
                  return Value{static_cast<std::uint64_t>(book_.size())};
                },
                false, "weir_overrides"});
+  metrics.add({Section::limits, Metric::Type::counter, "overrides_lost",
+               "Overrides that ended because the store was emptied",
+               [this] { return Value{lost_.load(std::memory_order_relaxed)}; }, false,
+               "weir_overrides_lost_total"});
 }
 
 }  // namespace weir::service

@@ -5,6 +5,7 @@
 // (LimitsInForce::ruling). Not for: words and how an answer is written (the front ends).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -135,6 +136,7 @@ class Overrides {
   void refresh() WEIR_REQUIRES(changing_);
   void end_due() WEIR_REQUIRES(changing_);
   void adopt(steering::Keeper::Changes changes) WEIR_REQUIRES(changing_);
+  void tell_of_loss(std::size_t count);
   void tell_of_memory() WEIR_REQUIRES(changing_);
   void renew();
   void renew_alone() WEIR_REQUIRES(changing_);
@@ -150,6 +152,7 @@ class Overrides {
   // What `until` is ahead of the clock by which requests are decided, in what is in force.
   std::chrono::nanoseconds ahead_ WEIR_GUARDED_BY(changing_){0};
   bool has_told_of_memory_ WEIR_GUARDED_BY(changing_) = false;
+  std::atomic<std::uint64_t> lost_{0};
   mutable detail::Mutex mutex_;  // taken after the other, and never for long
   steering::OverrideBook book_ WEIR_GUARDED_BY(mutex_);
   // What is in force, and what of the book is compiled for it: the others sleep.

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weir::inline v0_1::service {
@@ -31,7 +34,9 @@ struct TestKeeper final : steering::Keeper {
                                   const std::vector<steering::OverrideBook::Ptr>&) override {
     return fails ? std::optional<std::string>("the disk is full") : std::nullopt;
   }
+  std::optional<Changes> changes() override { return std::exchange(found, Changes{}); }
   bool fails = false;
+  Changes found;
 };
 
 struct OverridesWorld {
@@ -100,6 +105,31 @@ struct OverridesWorld {
   limits::MatchMemory memory;
   limits::Matched matched;
 };
+
+TEST(Overrides, that_are_all_gone_are_told_of_and_others_may_end_some) {
+  OverridesWorld world;
+  EXPECT_EQ(world.set(OverridesWorld::ban("a")), "1");
+  EXPECT_EQ(world.set(OverridesWorld::ban("b")), "2");
+  const auto second = world.overrides->find(2);
+  ASSERT_TRUE(second);
+  world.keeper->found = {.whole = true, .set = {*second->it}};
+  world.overrides->look();
+  EXPECT_EQ(world.listed(), "2 user; ");
+  EXPECT_EQ(world.logged, std::vector<std::string>{}) << "another server may have ended it";
+  world.keeper->found = {.whole = true};
+  world.overrides->look();
+  EXPECT_EQ(world.listed(), "");
+  ASSERT_EQ(world.logged.size(), 1U);
+  EXPECT_TRUE(world.logged[0].starts_with("overrides: the store has none of the 1 any more"))
+      << world.logged[0];
+  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "overrides_lost  "), 1);
+  // One whose end has come is not a loss.
+  EXPECT_EQ(world.set(OverridesWorld::ban("c")), "3");
+  world.wall += 61s;
+  world.keeper->found = {.whole = true};
+  world.overrides->look();
+  EXPECT_EQ(world.logged.size(), 1U);
+}
 
 TEST(Overrides, are_recorded_kept_in_force_and_told) {
   OverridesWorld world;

@@ -15,19 +15,20 @@ namespace weir::inline v0_1::steering {
 
 struct OperatorEvent {
   enum class What : std::uint8_t {
-    denied,        // a key, for the first time in a period
-    near,          // the same: less than a fifth is left
-    banned,        //
-    ban_ended,     //
-    store_failed,  //
-    store_back,    //
-    file_refused,  //
-    override,      // another than a ban came or went
-    dropped,       // events that could not be delivered
+    denied,          // a key, for the first time in a period
+    near,            // the same: less than a fifth is left
+    banned,          //
+    ban_ended,       //
+    store_failed,    //
+    store_back,      //
+    file_refused,    //
+    override,        // another than a ban came or went
+    overrides_lost,  // the store has none of those any more that were in force
+    dropped,         // events that could not be delivered
   };
-  static constexpr std::array<std::string_view, 9> kNames = {"denied",       "near",         "banned",
-                                                             "ban_ended",    "store_failed", "store_back",
-                                                             "file_refused", "override",     "dropped"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "denied",     "near",         "banned",   "ban_ended",      "store_failed",
+      "store_back", "file_refused", "override", "overrides_lost", "dropped"};
 
   What what;
   // Those that apply.

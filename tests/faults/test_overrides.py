@@ -52,6 +52,25 @@ class TestShared(unittest.TestCase):
         for client in clients:
             until(lambda: {user for user in USERS if banned(client, user)} == expected, f"banned: {expected}")
 
+    def test_a_store_that_was_emptied_is_told_of(self):
+        servers = [self.serve() for _ in range(2)]
+        for user in ("u1", "u2"):
+            ban(servers[0][1], user)
+        clients = [client for _, client in servers]
+        self.agree(clients, {"u1", "u2"})
+        self.redis.must("FLUSHALL")
+        self.agree(clients, set())
+        for server, _ in servers:
+            until(lambda: "overrides: the store has none of the 2 any more that were in force here" in server.stderr(), "the log says so")
+            self.assertEqual(server.info()["overrides_lost"], "2")
+        # One that is lifted, even the last, is not lost.
+        ban(clients[0], "u3")
+        self.agree(clients, {"u3"})
+        self.assertEqual(clients[0].ask("WEIR.UNBAN", "LIMIT", "user", "AS", "user=u3"), 1)
+        self.agree(clients, set())
+        for server, _ in servers:
+            self.assertEqual(server.info()["overrides_lost"], "2")
+
     def test_a_ban_is_everywhere_and_of_nobody_else(self):
         clients = [self.serve()[1] for _ in range(3)]
         number = ban(clients[0], "u1")
