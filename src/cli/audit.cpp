@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -24,17 +25,23 @@ struct AuditFlags {
   bool json = false;
 };
 
+// Longer than any of an audit.
+constexpr std::size_t kMostLine = std::size_t{1} << 20;
+
 // "FILE:LINE: what is wrong", or nothing.
 std::string first_fault(const std::vector<std::string>& files, steering::AuditChain& chain) {
+  std::vector<char> line(kMostLine);
   for (const std::string& path : files) {
     std::ifstream file(path, std::ios::binary);
-    std::string line;
     std::size_t number = 0;
-    while (std::getline(file, line)) {
+    while (file.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
       const std::string where = path + ":" + std::to_string(++number) + ": ";
       if (file.eof()) return where + "half a line: it was being written when its server ended";
-      if (const auto wrong = chain.add(line, number == 1)) return where + *wrong;
+      const std::string_view whole(line.data(), static_cast<std::size_t>(file.gcount()) - 1);
+      if (const auto wrong = chain.add(whole, number == 1)) return where + *wrong;
     }
+    if (!file.eof() && static_cast<std::size_t>(file.gcount()) == line.size() - 1)
+      return path + ":" + std::to_string(number + 1) + ": this is not a line of an audit";
     // A folder opens and cannot be read.
     if (!file.eof()) {
       const int error = errno;

@@ -152,7 +152,9 @@ class Variables {
     const auto parsed = said == "0" ? std::chrono::nanoseconds{0} : core::parse_duration(said);
     if (!parsed) return said;  // nothing, or its flag says what is wrong
     if (*parsed == std::chrono::nanoseconds{0}) return taken(name, said, never);
-    return *parsed < *core::parse_duration(least) ? taken(name, said, least) : said;
+    return *parsed < core::parse_duration(least).value_or(std::chrono::nanoseconds{0})
+               ? taken(name, said, least)
+               : said;
   }
   std::string taken(const std::string& name, const std::string& said, std::string_view as) const {
     warnings_.push_back(name + ": '" + said + "' is taken as " + std::string(as));

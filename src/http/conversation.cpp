@@ -172,7 +172,7 @@ Conversation::Head Conversation::judge(const Message& message, const Handler*& r
   }
   if (!lets_pages_ask_ && message.find("Origin") != nullptr)
     return refuse(403, "a request with Origin comes from a web page, and none may ask");
-  // What only changes nothing may be asked without an Origin.
+  // A browser sends no Origin with a GET to the host of its own page.
   const bool tells = route != nullptr && route->role >= steering::Role::operate;
   if (!lets_pages_ask_ && tells && (message.method == "GET" || message.method == "HEAD")) {
     const PageJudge judge{peer_, service_.options().host_names, service_.logins.required()};

@@ -13,7 +13,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from server import ROOT, Error, Folder, Server, encode, environment, until, weir, run as run_tests
+from server import ROOT, WEIR, Error, Folder, Server, encode, environment, until, weir, run as run_tests
 
 FILE = """\
 version: 1
@@ -119,6 +119,11 @@ class TestAudit(unittest.TestCase):
         self.assertEqual(fault(good[:3] + ["{}\n"] + good[3:]), "FILE:4: this is not a line of an audit")
         self.assertEqual(fault(good[:-1] + [good[-1][:20]]),
                          f"FILE:{len(good)}: half a line: it was being written when its server ended")
+        self.assertEqual(fault(good[:2] + ["x" * (3 << 20) + "\n"] + good[2:]), "FILE:3: this is not a line of an audit")
+        # What never ends a line is not kept: more of it than there is memory, by a pipe.
+        endless = subprocess.run(["bash", "-c", 'ulimit -v 300000; head -c 2G /dev/zero | "$0" audit verify /dev/stdin', WEIR],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertEqual((endless.returncode, endless.stdout), (1, "/dev/stdin:1: this is not a line of an audit\n"), endless.stderr)
         self.assertEqual(json.loads(weir("audit", "verify", "--json", self.path)[1])["lines"], len(good))
         code, out, errors = weir("audit", "verify", self.folder.path)
         self.assertEqual((code, out), (2, ""))
