@@ -25,12 +25,9 @@ struct AuditFlags {
   bool json = false;
 };
 
-// Longer than any of an audit.
-constexpr std::size_t kMostLine = std::size_t{1} << 20;
-
 // "FILE:LINE: what is wrong", or nothing.
 std::string first_fault(const std::vector<std::string>& files, steering::AuditChain& chain) {
-  std::vector<char> line(kMostLine);
+  std::vector<char> line(steering::kLongestAuditLine);
   for (const std::string& path : files) {
     std::ifstream file(path, std::ios::binary);
     std::size_t number = 0;

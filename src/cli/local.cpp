@@ -39,27 +39,24 @@ struct LocalFlags {
   bool foreground = false;
 };
 
-struct OfAnotherUser : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 // Throws where another user listens, who could tell us what they like.
 bool answers(const std::string& socket) {
+  unsigned user = 0;
   try {
     ServerAddress address;
     address.unix_socket = socket;
     ServerConnection server(address, std::chrono::seconds{1});
-    if (const unsigned user = server.listening_user(); user != geteuid())
-      throw OfAnotherUser("local: '" + socket + "' is a socket of user " + std::to_string(user) +
-                          "; expected one of this user, " + std::to_string(geteuid()));
-    server.send({"PING"});
-    const auto answer = server.answer();
-    return answer && answer->text == "PONG";
-  } catch (const OfAnotherUser&) {
-    throw;
+    user = server.listening_user();
+    if (user == geteuid()) {
+      server.send({"PING"});
+      const auto answer = server.answer();
+      return answer && answer->text == "PONG";
+    }
   } catch (const std::exception&) {
     return false;
   }
+  throw std::runtime_error("local: '" + socket + "' is a socket of user " + std::to_string(user) +
+                           "; expected one of this user, " + std::to_string(geteuid()));
 }
 
 // None: another process serves there.

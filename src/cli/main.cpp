@@ -66,11 +66,9 @@ bool is_ratelimit(const std::vector<char*>& words) {
 }
 
 // What SIGHUP tells to read its files again, and never ends.
-bool is_server(int argc, char** argv) {
-  const std::vector<char*> words(argv, argv + argc);
-  if (is_ratelimit(words)) return true;
+bool is_server(std::span<char* const> words) {
   const std::string_view command = words.size() > 1 ? words[1] : "";
-  return command == "serve" || command == "local" || command == "ratelimit";
+  return command == "serve" || command == "local" || command == ratelimit_name.data();
 }
 
 // A descriptor that our parent closed would be the number of the first file or connection that we open, and
@@ -85,15 +83,15 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  std::vector<char*> given(argv, argv + argc);
+  if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
+  const std::span<char* const> words(given);
   // Until there is something to read again.
-  if (is_server(argc, argv)) std::signal(SIGHUP, SIG_IGN);
+  if (is_server(words)) std::signal(SIGHUP, SIG_IGN);
   weir::core::use_time_zones(weir::system_time_zones());
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);
-  std::vector<char*> given(argv, argv + argc);
-  if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
-  const std::span<char* const> words(given);
   app.failure_message([words](const CLI::App* root, const CLI::Error& error) {
     const CLI::App* used = root;
     std::string command = "weir";

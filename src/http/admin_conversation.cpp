@@ -7,7 +7,6 @@
 #include "http/handlers.hpp"
 #include "http/problem.hpp"
 #include "http/query.hpp"
-#include "http/web_page.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -73,8 +72,7 @@ AdminConversation::AdminConversation(service::Service& service, const AdminPages
       api_(api),
       loop_(loop),
       peer_(std::move(peer)),
-      names_(service.options().host_names),
-      asks_who_(service.logins.required()),
+      page_judge_{peer_, service.options().host_names, service.logins.required()},
       most_(most),
       door_(service, peer_, most, loop.post, resume),
       forwarded_(loop.post, resume) {}
@@ -131,9 +129,8 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
 
 // What is not of /v1 steers nothing and tells no key, and scrapers may know it by any name.
 bool AdminConversation::judge_page(const Message& message, bool is_api, Reply& reply) const {
-  const PageJudge judge{peer_, names_, asks_who_};
-  std::string why = judge.why_not(message);
-  if (why.empty() && is_api) why = judge.why_not_by_name(message);
+  std::string why = page_judge_.why_not(message);
+  if (why.empty() && is_api) why = page_judge_.why_not_by_name(message);
   if (!why.empty()) write_problem(reply, 403, why);
   return why.empty();
 }

@@ -20,6 +20,7 @@
 #include "http/doorkeeper.hpp"
 #include "http/forwards.hpp"
 #include "http/parser.hpp"
+#include "http/web_page.hpp"
 #include "http/writer.hpp"
 #include "net/conversation.hpp"
 #include "service/service.hpp"
@@ -83,8 +84,7 @@ class AdminConversation final : public net::Conversation {
   const AdminApi& api_;
   Loop& loop_;
   net::Peer peer_;
-  const std::vector<std::string>& names_;
-  const bool asks_who_;
+  const PageJudge page_judge_;
   const steering::Role most_;
   Doorkeeper door_;
   Awaited<Forwarded> forwarded_;

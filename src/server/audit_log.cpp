@@ -20,15 +20,13 @@ namespace {
 constexpr std::chrono::seconds kSecond{1};
 constexpr std::size_t kMostTorn = 4096;
 constexpr std::size_t kMostUsers = 1024;
-// Of a file that is read from its end; a line is shorter.
-constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw std::runtime_error("audit: '" + path + "': " + what);
 }
 
 std::string read_end(int file, std::int64_t size) {
-  const std::int64_t from = std::max<std::int64_t>(0, size - kLongest);
+  const std::int64_t from = std::max<std::int64_t>(0, size - std::int64_t{steering::kLongestAuditLine});
   std::string text(static_cast<std::size_t>(size - from), '\0');
   std::size_t got = 0;
   while (got < text.size()) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "steering/change.hpp"
 
 namespace weir::inline v0_1::steering {
+
+// In bytes, its end among them; a line is shorter.
+constexpr std::size_t kLongestAuditLine = std::size_t{1} << 20;
 
 // Without its end. `count`: that many changes of one user are told by this line; 1: it is one. `now` is of
 // the wall clock. `previous`: hash_of() the line before.
