@@ -324,3 +324,15 @@ plant("pause_charges_less_than_nothing", OVERDRAFT,
       "told.charged = units - (ahead == 0 ? 0 : units_of(ahead, state.word));", "charge.pause_wraps_nothing")
 plant("refund_in_64_bits", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
       "std::min(owed - stays, units * interval);", "charge.refund_wraps_nothing")
+
+GRANTS = "src/core/grant_map.hpp"
+plant("grants_compose_the_other_way", GRANTS, "std::max(plus(least, next.sum), next.least)",
+      "std::max(plus(next.least, sum), least)", "grants.compose")
+plant("grant_forgets_who_is_late", GRANTS, "std::max(late, plus(next.late, sum))", "late", "grants.compose")
+plant("grant_acts_before_its_moment", GRANTS, "GrantMap map{need, at + need, kNever, kNever};",
+      "GrantMap map{need, at, kNever, kNever};", "grants.one")
+plant("never_is_a_time", GRANTS, "a == kNever || b == kNever ? kNever : a + b", "a + b", "grants.one")
+plant("pause_leaves_a_burst", GRANTS, "std::max(tat, end + (full - interval))", "std::max(tat, end)", "grants.pause")
+plant("pause_forgets_what_was_owed", GRANTS, "std::max(tat, end + (full - interval))", "end + (full - interval)", "grants.pause")
+plant("late_by_one_more", GRANTS, "late == kNever ? kForever : full - late", "late == kNever ? kForever : full - late + 1",
+      "grants.most_before")

@@ -24,7 +24,7 @@ WORD = 2 ** 64 - 1
 ALLOWED, DENIED, NEVER = 0, 1, 2
 
 UNITS = ("gcra", "moment", "quota", "windows", "settle", "moments", "three", "duration", "charge",
-         "slots", "calendar")
+         "slots", "calendar", "grants")
 
 # Operations of the source that wrap on purpose: file, and the text of the line.
 WANTED_WRAPS = (

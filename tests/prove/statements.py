@@ -11,3 +11,4 @@ import duration  # noqa: F401
 import charge  # noqa: F401
 import slots  # noqa: F401
 import calendar_windows  # noqa: F401
+import grants  # noqa: F401

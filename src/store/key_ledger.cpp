@@ -1,0 +1,249 @@
+#include "store/key_ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/gcra.hpp"
+
+namespace weir::inline v0_1::store {
+namespace {
+
+using std::chrono::nanoseconds;
+using Time = Ledger::Time;
+
+Time interval_of(const core::Rule& rule) { return rule.quota.emission_interval().count(); }
+Time full_of(const core::Rule& rule) { return rule.quota.burst() * interval_of(rule); }
+Ledger::Room room_of(const core::Rule& rule) { return {full_of(rule), full_of(rule) - rule.kept.count()}; }
+// In whole units: what is kept is rounded up to them.
+Ledger::Room whole_room_of(const core::Rule& rule) {
+  return {full_of(rule),
+          static_cast<Time>(core::gcra::most_units(rule.quota, rule.kept)) * interval_of(rule)};
+}
+
+// Rounded up.
+std::uint64_t units_of(Time time, Time interval) {
+  return time <= 0 ? 0 : static_cast<std::uint64_t>((time - 1) / interval + 1);
+}
+
+}  // namespace
+
+bool KeyLedger::is_of(const core::Rule& rule) const { return interval_of(rule) == ledger_.interval(); }
+
+// Those whose time is over can change no more.
+void KeyLedger::read(const core::Rule& rule, nanoseconds now) {
+  latest_ = std::max(latest_, now.count());
+  while (!open_.empty() && open_.front().until <= now.count()) {
+    ledger_.close(open_.front().place, full_of(rule));
+    open_.erase(open_.begin());
+  }
+  ledger_.fold(now.count(), full_of(rule));
+}
+
+bool KeyLedger::is_idle(const core::Rule& rule, nanoseconds now) {
+  read(rule, no_earlier(now));
+  return open_.empty() && ledger_.is_empty() && asked_for_ <= now.count();
+}
+
+const Ledger& KeyLedger::counted_by(const core::Rule& rule, nanoseconds now,
+                                    std::optional<Ledger>& other) const {
+  if (is_of(rule)) return ledger_;
+  return other.emplace(ledger_.recounted(now.count(), interval_of(rule), full_of(rule)));
+}
+
+void KeyLedger::count_by(const core::Rule& rule, nanoseconds now) {
+  now = no_earlier(now);
+  read(rule, now);
+  if (!is_of(rule)) ledger_ = ledger_.recounted(now.count(), interval_of(rule), full_of(rule));
+}
+
+core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cost) const {
+  const nanoseconds now = no_earlier(asked);
+  if (ledger_.is_empty()) {
+    core::Step step = core::decide(rule, state(), now, cost);
+    const auto late = static_cast<std::uint64_t>((now - asked).count());
+    if (step.verdict == Verdict::denied) step.retry_after += late;
+    if (step.reset_after != 0) step.reset_after += late;
+    return step;
+  }
+  std::optional<Ledger> other;
+  const Ledger& ledger = counted_by(rule, now, other);
+  const Ledger::Room room = other ? whole_room_of(rule) : room_of(rule);
+  const Time at = now.count();
+  core::Step step{.verdict = Verdict::allowed,
+                  .limit = rule.quota.burst(),
+                  .remaining = ledger.most(at, room),
+                  .retry_after = 0,
+                  .reset_after = 0,
+                  .next = {},
+                  .changes = false};
+  if (cost.units > static_cast<std::uint64_t>(room.mine / ledger.interval())) {
+    step.verdict = Verdict::never;
+  } else if (cost.units > step.remaining) {
+    step.verdict = Verdict::denied;
+    const Time first = other ? first_under(rule, at, cost.units) : ledger.earliest(at, cost.units, room);
+    step.retry_after = static_cast<std::uint64_t>(first - asked.count());
+  } else if (cost.units != 0) {
+    step.changes = true;
+    step.remaining -= cost.units;
+  }
+  const Time owed = ledger.owed_with(at, step.changes ? cost.units : 0, room.full);
+  step.reset_after = core::ahead_of(static_cast<std::uint64_t>(std::max(owed, at)), asked);
+  return step;
+}
+
+// When it passes under another T: until then what is owed drains as it was counted, and each who asks counts
+// it by the new one. Once all that act later are over it is one number.
+Ledger::Time KeyLedger::first_under(const core::Rule& rule, Time at, std::uint64_t units) const {
+  constexpr int kTries = 8;
+  const Ledger::Room room = whole_room_of(rule);
+  const Time left = room.mine / interval_of(rule) - static_cast<Time>(units);
+  for (int tries = 0; tries < kTries; ++tries) {
+    const Time first = ledger_.recounted(at, interval_of(rule), room.full).earliest(at, units, room);
+    if (first == at) return at;
+    const Time drained = ledger_.owed_by_grants(at) - left * ledger_.interval();
+    at = drained > at ? drained : first;
+  }
+  return std::max(at + room.full, ledger_.owed_by_grants(core::GrantMap::kForever));
+}
+
+void KeyLedger::charge(const core::Rule& rule, nanoseconds now, Cost cost) {
+  now = no_earlier(now);
+  count_by(rule, now);
+  ledger_.put_over(now.count(), cost.units, full_of(rule));
+}
+
+core::Moment KeyLedger::moment(const core::Rule& rule, nanoseconds asked, Cost cost,
+                               nanoseconds max_wait) const {
+  const nanoseconds now = no_earlier(asked);
+  if (!core::may_wait(rule)) max_wait = nanoseconds{0};
+  std::optional<Ledger> other;
+  const Ledger& ledger = counted_by(rule, now, other);
+  const Ledger::Room room = other ? whole_room_of(rule) : room_of(rule);
+  if (cost.units > static_cast<std::uint64_t>(room.mine / ledger.interval())) return {false, nanoseconds{-1}};
+  const nanoseconds wait{ledger.earliest(now.count(), cost.units, room) - asked.count()};
+  if (wait <= max_wait) return {true, wait};
+  return {false, wait - max_wait};
+}
+
+KeyLedger::Own KeyLedger::reserve(const core::Rule& rule, nanoseconds now, nanoseconds at,
+                                  std::uint64_t units, nanoseconds until) {
+  now = no_earlier(now);
+  count_by(rule, now);
+  const Own own{ledger_.put(std::max(at, now).count(), units), units, std::max(until, at)};
+  open_.insert({own.until.count(), own.place});
+  return own;
+}
+
+// False: its time is over.
+bool KeyLedger::forget(const Own& own) {
+  const auto at = open_.find_from({own.until.count(), own.place});
+  if (open_.is_end(at) || open_[at].place != own.place) return false;
+  open_.erase(at);
+  return true;
+}
+
+void KeyLedger::cancel(const Own& own) {
+  if (forget(own)) ledger_.remove(own.place);
+}
+
+void KeyLedger::extend(Own& own, nanoseconds until) {
+  if (!forget(own)) return;
+  own.until = until;
+  open_.insert({until.count(), own.place});
+}
+
+// More than it was charged is owed in its place too, but no more than may be owed now.
+std::uint64_t KeyLedger::settle(const core::Rule& rule, const Own& own, std::uint64_t actual, nanoseconds now,
+                                nanoseconds overdraft) {
+  now = std::max(no_earlier(now), nanoseconds{own.place.at});  // it has acted
+  const bool is_open = forget(own);
+  read(rule, now);
+  if (!is_open) return 0;
+  const Time full = full_of(rule);
+  const Time most = now.count() + static_cast<Time>(core::most_owed(rule, overdraft));
+  const std::uint64_t more = actual - std::min(actual, own.units);
+  const std::uint64_t may_be_more = std::min(more, static_cast<std::uint64_t>(most / ledger_.interval()));
+  const std::uint64_t less = own.units - std::min(actual, own.units);
+  if (!ledger_.change(own.place, own.units - less + may_be_more)) {
+    // Under another T it gives nothing back, and what it cost more is owed from now on.
+    return more - charge_up_to(now.count(), more, most, full);
+  }
+  const std::uint64_t dropped =
+      std::min(may_be_more, units_of(ledger_.owed_at(now.count(), full) - most, ledger_.interval()));
+  if (dropped != 0) ledger_.change(own.place, own.units + may_be_more - dropped);
+  ledger_.close(own.place, full);
+  return more - may_be_more + dropped;
+}
+
+// As many of the units as may be owed; returns how many.
+std::uint64_t KeyLedger::charge_up_to(Time now, std::uint64_t units, Time most, Time full) {
+  const Time room = most - std::max(ledger_.owed_at(now, full), now);
+  const std::uint64_t charged =
+      room <= 0 ? 0 : std::min(units, static_cast<std::uint64_t>(room / ledger_.interval()));
+  if (charged != 0) ledger_.put_over(now, charged, full);
+  return charged;
+}
+
+core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const Outside& outside) {
+  using enum Outside::Form;
+  now = no_earlier(now);
+  read(rule, now);
+  if (outside.form != pause && ledger_.is_empty()) return charge_front(rule, now, outside);
+  count_by(rule, now);
+  const Time full = full_of(rule), interval = interval_of(rule), at = now.count();
+  core::Overdrawn told;
+  if (outside.form == cost) {
+    const Time most = at + static_cast<Time>(core::most_owed(rule, outside.overdraft));
+    told.charged = charge_up_to(at, outside.units, most, full);
+    told.dropped = outside.units - told.charged;
+  } else if (outside.form == remaining) {
+    const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+    asked_for_ = at + static_cast<Time>(burst - std::min(outside.units, burst)) * interval;
+    told.charged = units_of(asked_for_ - std::max(ledger_.owed_at(at, full), at), interval);
+    if (told.charged != 0) ledger_.put_over(at, told.charged, full);
+  } else if (outside.form == refund) {
+    told.charged = ledger_.refund(outside.units, std::max(at, asked_for_));
+  } else if (outside.length.count() > 0) {
+    pause_until(rule, at, at + outside.length.count(), told);
+  }
+  tell(rule, now, told);
+  return told;
+}
+
+// Of a key that owes one number.
+core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now, const Outside& outside) {
+  const auto least = static_cast<std::uint64_t>(asked_for_);
+  const core::Overdrawn told = outside.form == Outside::Form::refund
+                                   ? core::refund(rule, state(), now, outside.units, least)
+                                   : core::overdraw(rule, state(), now, outside);
+  if (told.changes) {
+    ledger_ = ledger_.recounted(now.count(), static_cast<Time>(told.next.word), full_of(rule));
+    ledger_.set_front(static_cast<Time>(told.next.until));
+    if (outside.form == Outside::Form::remaining) asked_for_ = ledger_.front();
+  }
+  return told;
+}
+
+// What it charges is counted at its end.
+void KeyLedger::pause_until(const core::Rule& rule, Time now, Time end, core::Overdrawn& told) {
+  const Time full = full_of(rule), interval = interval_of(rule);
+  end = std::max(end, ledger_.pause_end());
+  const std::uint64_t before = units_of(ledger_.owed_at(end, full) - end, interval);
+  ledger_.pause(end, now, full);
+  if (now >= paused_until_) paused_from_ = now;
+  paused_until_ = end;
+  asked_for_ = end + full - interval;
+  told.charged = units_of(ledger_.owed_at(end, full) - end, interval) - before;
+}
+
+void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& told) const {
+  const core::Step one = decide(rule, now, Cost{1});
+  const Time full = full_of(rule);
+  told.overdraft = units_of(ledger_.owed_at(now.count(), full) - now.count() - full, interval_of(rule));
+  told.remaining = one.verdict == Verdict::allowed ? one.remaining + 1 : one.remaining;
+  told.wait = nanoseconds{static_cast<std::int64_t>(one.verdict == Verdict::denied ? one.retry_after : 0)};
+  told.reset_after = nanoseconds{static_cast<std::int64_t>(
+      core::ahead_of(static_cast<std::uint64_t>(std::max(ledger_.owed(full), now.count())), now))};
+}
+
+}  // namespace weir::store
