@@ -71,9 +71,13 @@ auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.
 [[nodiscard]] inline Reservation acquire(Limiter& limiter, ReserveOptions options, std::stop_token stop = {},
                                          Cost cost = {}) {
-  Reservation reservation = limiter.reserve(options, cost);
-  wait(reservation, std::move(stop));
-  return reservation;
+  for (;;) {
+    Reservation reservation = limiter.reserve(options, cost);
+    // A pause that has come over its moment ends it: then it asks for another.
+    const bool ends = wait(reservation, stop) || !reservation.decision().allowed() || stop.stop_requested();
+    options.max_wait -= reservation.wait();
+    if (ends || options.max_wait.count() <= 0) return reservation;
+  }
 }
 // A KeyedLimiter, or the SharedLimiter of weir/redis.hpp.
 template <class Keyed>

@@ -10,7 +10,7 @@
 // until that has drained. It admits nothing, so the promise holds for all that was admitted.
 //
 // A pause moves the moments of those who wait, too: all by the same time, so that the first of them acts at
-// its end. Nothing shortens it.
+// its end; in a Limiter it ends their reservations instead (Reservation::moment()). Nothing shortens it.
 //
 // A refund is for callers that have no weir::Reservation to settle: it takes the key's last units back,
 // which may be another caller's, so the promise holds for what was not refunded. It gives back nothing that

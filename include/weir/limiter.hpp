@@ -79,7 +79,7 @@ namespace weir::inline v0_1 {
 namespace store {
 class DefaultLimit;
 class LimiterHandle;
-struct LimiterSchedule;
+struct LimiterLedger;
 class LogTable;
 struct LimiterMemory;
 struct Limit;
@@ -119,13 +119,16 @@ class WEIR_API alignas(64) Limiter {
 
   // Charges the request now and says when to act, at the latest after max_wait; a request whose moment would
   // be later is denied at once and charged nothing. A cost of 0 looks. Throws std::bad_alloc, with nothing
-  // charged, when it has to wait or to be held and there is no memory.
+  // charged, when it has to wait or to be held and there is no memory; std::invalid_argument for a quota
+  // whose burst takes more than 73 years to drain.
   //
-  // What cancel() gives back is as KeyedLimiter::reserve() has it.
+  // A moment that was told stays. What cancel() and settle() give back is a moment at which others fit,
+  // checks too, as long as they make nobody late who was told a later one. A pause over the moment ends it:
+  // Reservation::moment().
   [[nodiscard]] Reservation reserve(ReserveOptions options = {}, Cost cost = {});
 
   // Records what happened outside, whether there was room or not (weir/charge.hpp). Takes a lock. Cannot
-  // fail.
+  // fail, but ends the program when there is no memory for a pause.
   Charged charge(Outside outside = {}) noexcept;
   // Takes back the last units that were charged, which were not used (weir/charge.hpp). Returns how many.
   std::uint64_t refund(Cost units = {}) noexcept { return charge(detail::refund_of(units)).charged; }
@@ -134,7 +137,8 @@ class WEIR_API alignas(64) Limiter {
   // and drains at the new rate as soon as a request has been admitted under it. Moments that were promised
   // stay. Requests that other threads are asking meanwhile are decided by the one quota or the other. The
   // first change allocates some 400 bytes, and from then on a check takes a lock. Throws std::bad_alloc, and
-  // nothing has changed.
+  // std::invalid_argument for a quota whose burst takes more than 73 years to drain; nothing has changed
+  // then.
   void set_quota(Quota quota);
   [[nodiscard]] Quota quota() const noexcept;
 
@@ -148,16 +152,16 @@ class WEIR_API alignas(64) Limiter {
   struct Locked;
   std::uint64_t unlocked() const noexcept;
   Decision check(std::chrono::nanoseconds now, Cost cost) noexcept;
-  Decision check_scheduled(std::chrono::nanoseconds now, Cost cost) noexcept;
-  Taken take_scheduled(std::chrono::nanoseconds now, Cost most, Cost least) noexcept;
+  Decision check_in_ledger(std::chrono::nanoseconds now, Cost cost) noexcept;
+  Taken take_in_ledger(std::chrono::nanoseconds now, Cost most, Cost least) noexcept;
   Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost);
 
   std::atomic<std::uint64_t> tat_{0};
-  const Quota quota_;             // until set_quota(): then it is in the schedule
+  const Quota quota_;             // until set_quota(): then it is in the ledger
   const Clock* clock_ = nullptr;  // null: the steady clock
-  // While the tat is locked. What others have reserved, and the quota since it was changed; null as long as
-  // there is neither.
-  store::LimiterSchedule* schedule_ = nullptr;
+  // While the tat is locked. What is reserved or paused, and the quota since it was changed; null as long as
+  // there is nothing of it.
+  store::LimiterLedger* ledger_ = nullptr;
 };
 static_assert(sizeof(Limiter) == 64);
 

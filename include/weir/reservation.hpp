@@ -76,7 +76,8 @@ class WEIR_API Reservation {
 
   // When it acts by now: asks for it, as a pause (weir/charge.hpp) may have moved it, and at() says so from
   // then on. Nothing, and at() stays, when there is no such reservation any more, or the store had no memory
-  // to keep it. Throws StoreFault when a store does not answer.
+  // to keep it; a Limiter that was paused over its moment has cancelled it then, and granted() says so.
+  // Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
   // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
   // nothing to ask. at() stays as it is, as this may be somewhere else by then; it need not live longer than
@@ -125,7 +126,7 @@ class WEIR_API Reservation {
   // Charges what it turned out to cost, once, until its hold is over: less goes back as far as it has not
   // drained and nobody waits, more is a debt that those who come next wait for. Without an actual it cost
   // what it was charged, and its hold ends. Returns the time until one more unit would be admitted; nothing
-  // when there is nothing to settle (any longer), and then nothing has changed. Throws
+  // when there is nothing to settle (any longer, or in a Limiter yet), and then nothing has changed. Throws
   // std::invalid_argument, and nothing has changed, for one that waits and was granted without a hold;
   // StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});

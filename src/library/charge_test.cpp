@@ -73,10 +73,10 @@ TEST(Refund, what_is_held_stays) {
   Limiter limiter{Quota::per_second(1).with_burst(10), clock};
   Reservation held = limiter.reserve({.hold = 1min}, Cost{6});
   EXPECT_TRUE(limiter.check(Cost{2}).allowed());
-  EXPECT_EQ(limiter.refund(Cost{8}), 2U);
+  EXPECT_EQ(limiter.refund(Cost{8}), 0U) << "what came after it stays too";
   held.settle(1);
-  EXPECT_EQ(limiter.check(Cost{0}).remaining, 9);
-  EXPECT_EQ(limiter.refund(Cost{8}), 1U);
+  EXPECT_EQ(limiter.check(Cost{0}).remaining, 7);
+  EXPECT_EQ(limiter.refund(Cost{8}), 3U);
 }
 
 TEST(Refund, a_pause_stays) {
@@ -84,8 +84,48 @@ TEST(Refund, a_pause_stays) {
   Limiter limiter{Quota::per_second(1).with_burst(5), clock};
   limiter.charge(Pause{20s});
   limiter.charge(Cost{3});
-  EXPECT_EQ(limiter.refund(Cost{100}), 3U);
+  EXPECT_EQ(limiter.refund(Cost{100}), 0U) << "until what it asked for has drained";
   EXPECT_EQ(limiter.check().retry_after, 20s);
+}
+
+// A cancel, a settlement and other numbers used to end it.
+TEST(Pause, of_a_limiter_outlives_what_gives_back) {
+  ManualClock clock{1h};
+  Limiter limiter{Quota::per_second(1).with_burst(5), clock};
+  Reservation held = limiter.reserve({.hold = 1h}, Cost{5});
+  Reservation waits = limiter.reserve({.max_wait = 1min}, Cost{2});
+  EXPECT_EQ(waits.wait(), 2s);
+  limiter.charge(Pause{30s});
+  EXPECT_EQ(waits.moment(), std::nullopt) << "it would act in the pause";
+  EXPECT_FALSE(waits.granted());
+  EXPECT_EQ(waits.cancel(), 0U);
+  EXPECT_EQ(held.settle(0), 30s);
+  EXPECT_EQ(limiter.check().retry_after, 30s);
+  limiter.set_quota(Quota::per_second(100).with_burst(50));
+  EXPECT_EQ(limiter.check().retry_after, 30s);
+  limiter.charge(Pause{10s});
+  EXPECT_EQ(limiter.check().retry_after, 30s) << "of two pauses the later end stands";
+  clock.advance(30s);
+  EXPECT_TRUE(limiter.check().allowed());
+  EXPECT_EQ(limiter.check().retry_after, 10ms) << "and then the pace";
+  limiter.charge(Pause{10s});
+  limiter.reset();
+  EXPECT_EQ(limiter.check(Cost{0}).remaining, 50);
+}
+
+TEST(Pause, of_a_limiter_leaves_what_acts_at_its_end_or_later) {
+  ManualClock clock{1h};
+  Limiter limiter{Quota::per_second(1), clock};
+  EXPECT_TRUE(limiter.check().allowed());
+  Reservation early = limiter.reserve({.max_wait = 1min});
+  Reservation late = limiter.reserve({.max_wait = 1min});
+  limiter.charge(Pause{2s});
+  EXPECT_EQ(late.moment(), clock.now() + 2s);
+  clock.advance(1s);
+  EXPECT_EQ(early.moment(), std::nullopt);
+  clock.advance(1s);
+  EXPECT_EQ(late.moment(), clock.now());
+  EXPECT_EQ(limiter.check().retry_after, 1s);
 }
 
 TEST(Charge, sliding_windows_cannot_say_it) {

@@ -24,7 +24,7 @@ namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;
-using store::kInSchedule;
+using store::kInLedger;
 using store::kLocked;
 using store::kMostChecks;
 using store::read;
@@ -57,9 +57,9 @@ Decision Limiter::check(Cost cost) noexcept { return check(read(clock_), cost); 
 Decision Limiter::check(nanoseconds now, Cost cost) noexcept {
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
-    if (tat >= kInSchedule) [[unlikely]] {
+    if (tat >= kInLedger) [[unlikely]] {
       tat = unlocked();
-      if (tat == kInSchedule) return check_scheduled(now, cost);
+      if (tat == kInLedger) return check_in_ledger(now, cost);
     }
     const core::gcra::Step step = step_of(quota_, tat, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
@@ -73,9 +73,9 @@ Taken Limiter::take_up_to(Cost most, Cost least) {
   const nanoseconds now = read(clock_);
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
-    if (tat >= kInSchedule) [[unlikely]] {
+    if (tat >= kInLedger) [[unlikely]] {
       tat = unlocked();
-      if (tat == kInSchedule) return take_scheduled(now, most, least);
+      if (tat == kInLedger) return take_in_ledger(now, most, least);
     }
     const Cost cost = store::as_many(step_of(quota_, tat, now, Cost{0}).decision(), most, least);
     const core::gcra::Step step = step_of(quota_, tat, now, cost);
@@ -102,26 +102,31 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     std::size_t check;
     nanoseconds now;
     std::uint64_t tat = 0;
-    core::gcra::State next{};
-    bool in_schedule = false;
+    std::uint64_t next = 0;
+    bool in_ledger = false;
 
     bool try_lock() {
       tat = limiter->tat_.load(std::memory_order_relaxed);
       if (tat == kLocked || !limiter->tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
                                                                  std::memory_order_relaxed))
         return false;
-      in_schedule = tat == kInSchedule;
+      in_ledger = tat == kInLedger;
       return true;
     }
-    core::gcra::Step decide(Cost cost) const {
-      return in_schedule ? limiter->schedule_->decide(limiter->quota_, now, cost)
-                         : step_of(limiter->quota_, tat, now, cost);
+    Decision decide(Cost cost) {
+      if (in_ledger) return limiter->ledger_->ledger.decide(limiter->ledger_->rule, now, cost).decision();
+      const core::gcra::Step step = step_of(limiter->quota_, tat, now, cost);
+      next = step.next.tat;
+      return step.decision();
     }
-    void charge() {
-      if (in_schedule) return limiter->schedule_->charge(next, now);
-      tat = next.tat;
+    void charge(Cost cost) {
+      if (!in_ledger) {
+        tat = next;
+      } else if (cost.units != 0) {
+        limiter->ledger_->ledger.charge(limiter->ledger_->rule, now, cost);
+      }
     }
-    void unlock() { limiter->tat_.store(in_schedule ? kInSchedule : tat, std::memory_order_release); }
+    void unlock() { limiter->tat_.store(in_ledger ? kInLedger : tat, std::memory_order_release); }
   };
   std::array<Part, kMostChecks> room;
   const std::span<Part> parts(room.data(), count);
@@ -137,13 +142,11 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
   bool all = true;
   std::array<Decision, kMostChecks> decisions;
   for (Part& part : parts) {
-    const core::gcra::Step step = part.decide(checks[part.check].cost);
-    part.next = step.next;
-    decisions[part.check] = step.decision();
-    all = all && step.verdict == Verdict::allowed;
+    decisions[part.check] = part.decide(checks[part.check].cost);
+    all = all && decisions[part.check].allowed();
   }
   for (Part& part : parts) {
-    if (all) part.charge();
+    if (all) part.charge(checks[part.check].cost);
     part.unlock();
   }
   const std::size_t by = core::deciding(count, [&](std::size_t i) { return &decisions[i]; });

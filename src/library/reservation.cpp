@@ -67,6 +67,7 @@ std::optional<nanoseconds> Reservation::moment() {
   if (!kept_) return granted_ ? std::optional(at_) : std::nullopt;
   const nanoseconds now = kept_->now();
   const std::optional<nanoseconds> wait = kept_->moment(now);
+  if (!wait && kept_->is_paused()) granted_ = false;
   if (!wait) return std::nullopt;
   at_ = moment_after(now, *wait, at_);
   return at_;
@@ -114,7 +115,7 @@ void Reservation::begin_cancel(Reservation mine, Callback<detail::RawResult<std:
 std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
   if (!kept_) return std::nullopt;
   const auto settled = kept_->settle(kept_->now(), actual);
-  kept_.reset();
+  if (settled) kept_.reset();
   return settled;
 }
 
