@@ -130,10 +130,9 @@ void move_one(Matched& from, std::size_t which, Matched& into) {
   drop(from, [which](std::size_t i) { return i == which; });
 }
 
-void drop_shadow_slots(Matched& from) {
-  drop(from, [&from](std::size_t i) {
-    return from.checks[i].shadow && core::counts_slots(from.checks[i].limit->rule.algorithm);
-  });
+void drop_shadows_but(Matched& from, bool (*meets)(Algorithm)) {
+  drop(from,
+       [&](std::size_t i) { return from.checks[i].shadow && !meets(from.checks[i].limit->rule.algorithm); });
 }
 
 }  // namespace weir::limits

@@ -36,7 +36,8 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
 // its limit itself.
 void move_one(Matched& from, std::size_t which, Matched& into);
 
-// Leaves out the slots of limits in shadow: of a request that holds nothing, which could not meet them.
-void drop_shadow_slots(Matched& from);
+// Leaves out the limits in shadow by other algorithms than those: for the sake of one that stops nobody the
+// request would be an error.
+void drop_shadows_but(Matched& from, bool (*meets)(Algorithm));
 
 }  // namespace weir::limits

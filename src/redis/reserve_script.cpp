@@ -79,9 +79,7 @@ const std::string& reserve_sha() {
 }
 
 std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format) {
-  if (!core::can_reserve(rule.algorithm) && !core::counts_at_grant(rule.algorithm) &&
-      !core::counts_slots(rule.algorithm))
-    return store::cannot_be_reserved(rule.algorithm);
+  if (!store::can_be_reserved(rule.algorithm)) return store::cannot_be_reserved(rule.algorithm);
   if (format == ValueFormat::redis_cell)
     return "the format of redis-cell has no room for reservations: they would not see each other";
   const Quota& quota = rule.quota;

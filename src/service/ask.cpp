@@ -146,11 +146,25 @@ bool bind_hold(const Ask& ask, Question& into, Refusal& refusal) {
          refuse(refusal, What::no_hold, "BOUND needs a hold: say HOLD, or ask by a limit that has one");
 }
 
+bool counts_no_slots(Algorithm algorithm) { return !core::counts_slots(algorithm); }
+
+// By which algorithms the limits are that such a request can meet; null: by all, or it says which limit.
+using Meets = bool (*)(Algorithm);
+Meets meets_of(const Ask& ask) {
+  if (reserves(ask.verb)) return store::can_be_reserved;
+  if (ask.verb == Verb::charge) return ask.limit.empty() ? core::can_overdraw : nullptr;
+  const bool holds_nothing = (ask.verb == Verb::check && !ask.holds) || ask.verb == Verb::take;
+  return holds_nothing ? counts_no_slots : nullptr;
+}
+
 // What meets no limit, and what a list denies, has its answer.
 void hold_if_any(const limits::Set& set, Question& into) {
   if (into.state == store::Request::State::answered) return;
-  const limits::WaitBounds waiting = limits::prepare_waiting(set, into.more->matched);
-  if (waiting.hold.count() == 0) return;
+  limits::Matched& matched = into.more->matched;
+  if (limits::prepare_waiting(set, matched).hold.count() == 0) return;
+  limits::drop_shadows_but(matched, store::can_be_reserved);
+  take(into, matched.all());
+  const limits::WaitBounds waiting = limits::prepare_waiting(set, matched);
   into.verb = Verb::reserve;
   into.reserve(nanoseconds{0}, waiting.hold);
   into.reservation->bound = false;
@@ -224,8 +238,8 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, basis.memory, more.matched,
                      trace, basis.steered))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
-  const bool holds_nothing = (ask.verb == Verb::check && !ask.holds) || ask.verb == Verb::take;
-  if (holds_nothing && trace == nullptr) limits::drop_shadow_slots(more.matched);
+  if (const Meets meets = meets_of(ask); meets != nullptr && trace == nullptr)
+    limits::drop_shadows_but(more.matched, meets);
   take(into, more.matched.all());
   if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;

@@ -52,6 +52,9 @@ inline std::optional<std::string> malformed(std::span<const Check> checks) {
   return std::nullopt;
 }
 
+inline bool can_be_reserved(Algorithm algorithm) {
+  return core::can_reserve(algorithm) || core::counts_at_grant(algorithm) || core::counts_slots(algorithm);
+}
 inline std::string cannot_be_reserved(Algorithm algorithm) {
   return core::name_of(algorithm) + " cannot be reserved: gcra and fixed windows can";
 }

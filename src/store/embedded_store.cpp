@@ -45,9 +45,7 @@ std::optional<std::string> why_not_reserved(const Request& request) {
   if (!is_plain && !is_for_the_table(request.checks, true)) return why_not(request.checks);
   for (const Check& check : request.checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
-    if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm) || core::counts_slots(algorithm))
-      continue;
-    return cannot_be_reserved(algorithm);
+    if (!can_be_reserved(algorithm)) return cannot_be_reserved(algorithm);
   }
   if (request.reservation->hold.count() == 0 && takes_slots(request.checks))
     return needs_hold(request.checks);
