@@ -134,7 +134,11 @@ class ChargeCall final : public StoreCall {
     }
   }
 
-  // Where a limit counts here while the store is away, it is owed here; elsewhere nobody has charged it.
+  bool decides_uncounted() const {
+    return charge_->decides && outside() && outside()->form == Outside::Form::cost;
+  }
+  // Where a limit counts here while the store is away, it is owed here; elsewhere nobody has charged it,
+  // which is a fault of a report, and the limit's decision where one is asked for.
   void fail(Cause cause, std::string why, nanoseconds now) {
     in_.tally.refused(cause, why, now);
     if (charge_->fault != Fault::none || charge_->ticket.cancelled()) return;
@@ -142,7 +146,7 @@ class ChargeCall final : public StoreCall {
       return charge_->each[i].check.limit.on_store_error == OnStoreError::local;
     };
     const auto not_here = std::find_if_not(of_.begin(), of_.end(), counts_here);
-    if (cause == Cause::wrongtype || not_here != of_.end()) {
+    if (cause == Cause::wrongtype || (not_here != of_.end() && !decides_uncounted())) {
       charge_->fault = cause == Cause::wrongtype ? Fault::foreign_value : Fault::store_down;
       charge_->by = cause == Cause::wrongtype ? of_[0] : *not_here;
       charge_->why = std::move(why);
@@ -153,6 +157,11 @@ class ChargeCall final : public StoreCall {
     for (const std::size_t i : of_) {
       const auto& [check, outside] = charge_->each[i];
       if (!outside) continue;
+      if (!counts_here(i)) {
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): what does not count here
+        charge_->decisions[i] = *Fallback::uncounted(check.limit, check.cost);
+        continue;
+      }
       store::Check here = check.check();
       charge_->told[i] = in_.fallback.charge(here, *outside, charge_->decides, now);
       charge_->decisions[i] = here.decision;

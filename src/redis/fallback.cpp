@@ -196,6 +196,15 @@ void Fallback::Here::tell() const {
   }
 }
 
+void Fallback::look(std::span<store::Check> checks, nanoseconds now) {
+  Here here(*this, checks);
+  if (here.counted.empty()) return;
+  store::Request request{.checks = here.checks, .verb = store::Verb::look};
+  store::Request* const batch[] = {&request};
+  embedded_.submit(batch, {now, now});
+  here.tell();
+}
+
 Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::ReservationTerms& asked,
                                      nanoseconds now) {
   Here here(*this, checks);

@@ -43,6 +43,8 @@ class Fallback {
   // Returns whether nothing stops them.
   bool count(std::span<store::Check> checks, nanoseconds now, store::Verb verb = store::Verb::check,
              store::ChargeTerms* terms = nullptr);
+  // Looks, by what each limit says; fills each check's decision.
+  void look(std::span<store::Check> checks, nanoseconds now);
   // Reserves here: the id in `asked` is of this process, and dies with it. Fills the rest of `asked` too.
   struct Reserved {
     bool charged = false;

@@ -173,23 +173,19 @@ class OthersFreeCall final : public StoreCall {
     if (!was_over || charging.is_over(i, decision)) its_->decisions[i] = decision;
   }
 
-  // Where limits count here while the store is away, it is decided here; elsewhere nobody can.
+  // While the store is away it is decided here, by what each limit says.
   void fail(Cause cause, std::string why, nanoseconds now) {
     in_.tally.refused(cause, why, now);
     if (its_->fault != Fault::none || its_->ticket.cancelled()) return;
-    const bool wrong = cause == Cause::wrongtype;
-    // What is not charged has been told.
-    std::vector<std::size_t> open = asks_ == Asks::charges ? of_ : its_->all();
-    std::erase_if(open, [this](std::size_t i) { return asks_ == Asks::charges && !charges(i); });
-    const auto not_here = std::find_if_not(open.begin(), open.end(), [this](std::size_t i) {
-      return its_->checks[i].limit.on_store_error == OnStoreError::local;
-    });
-    if (wrong || not_here != open.end()) {
-      its_->fault = wrong ? Fault::foreign_value : Fault::store_down;
-      its_->by = wrong ? of_[0] : *not_here;
+    if (cause == Cause::wrongtype) {
+      its_->fault = Fault::foreign_value;
+      its_->by = of_[0];
       its_->why = std::move(why);
       return;
     }
+    // What is not charged has been told.
+    std::vector<std::size_t> open = asks_ == Asks::charges ? of_ : its_->all();
+    std::erase_if(open, [this](std::size_t i) { return asks_ == Asks::charges && !charges(i); });
     if (asks_ == Asks::charges) return decide_here(open, now);
     its_->undecided = true;
   }
@@ -197,11 +193,25 @@ class OthersFreeCall final : public StoreCall {
     if (its_->ticket.cancelled()) return;
     StoreTally::count(in_.tally.counters.fallbacks);
     its_->local = true;
-    store::ChargeTerms terms = its_->terms_of(of);
+    std::vector<std::size_t> counted;
+    bool over = false;
+    for (const std::size_t i : of) {
+      const KeptCheck& check = its_->checks[i];
+      if (check.limit.on_store_error == OnStoreError::local) {
+        counted.push_back(i);
+        continue;
+      }
+      const auto decided = Fallback::uncounted(check.limit, check.cost);
+      tell(i, *decided);  // NOLINT(bugprone-unchecked-optional-access): what does not count here
+      over = over || !decided->allowed();
+    }
+    if (counted.empty()) return;
+    store::ChargeTerms terms = its_->terms_of(counted);
     std::vector<store::Check> checks;
-    for (const std::size_t i : of) checks.push_back(its_->checks[i].check());
-    in_.fallback.count(checks, now, store::Verb::charge, &terms);
-    for (std::size_t i = 0; i < of.size(); ++i) tell(of[i], checks[i].decision);
+    for (const std::size_t i : counted) checks.push_back(its_->checks[i].check());
+    // Beside one that is over the others are free.
+    in_.fallback.count(checks, now, over ? store::Verb::look : store::Verb::charge, &terms);
+    for (std::size_t i = 0; i < counted.size(); ++i) tell(counted[i], checks[i].decision);
   }
 
   void conclude() {

@@ -193,7 +193,7 @@ void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds n
     made.waits_with = each.waits_with;
   }
   if (looks_) {
-    in_.fallback.count(checks, now, store::Verb::look);
+    in_.fallback.look(checks, now);
     for (std::size_t i = 0; i < checks.size(); ++i) request->checks[i].decision = checks[i].decision;
     request->by = store::deciding(request->checks);
     request->source = Source::fallback;

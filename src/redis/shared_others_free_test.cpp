@@ -38,7 +38,7 @@ struct OfThree {
     return said();
   }
   std::string said() const {
-    if (request.fault != Fault::none) return request.fault == Fault::store_down ? "down" : "foreign";
+    if (request.fault != Fault::none) return request.fault == Fault::foreign_value ? "foreign" : "down";
     std::string text = request.source == Source::fallback ? "here:" : "there:";
     for (const store::Check& each : checks)
       text += (each.decision.allowed() ? " " : " over ") + std::to_string(each.decision.remaining);
@@ -110,15 +110,30 @@ TEST(SharedOthersFree, a_charge_that_is_not_answered_is_decided_here) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST(SharedOthersFree, what_does_not_count_here_is_a_fault_and_so_is_a_foreign_value) {
-  for (const auto& [fate, fault] :
-       {std::pair(kNothing, "down"), {says("-WRONGTYPE what is this\r\n"), "foreign"}}) {
+TEST(SharedOthersFree, what_does_not_count_here_is_decided_by_what_its_limit_says) {
+  struct Row {
+    OnStoreError first, others;
+    const char* said;
+  };
+  using enum OnStoreError;
+  for (const Row& row : {Row{allow, allow, "here: 1 10 10"}, Row{deny, deny, "here: over 0 over 0 over 0"},
+                         Row{deny, local, "here: over 0 10 10"}, Row{allow, local, "here: 1 9 9"}}) {
     SharedWorld world(kCluster);
-    OfThree three(OnStoreError::allow);
-    world.fate = [&fate](const Deed& deed) { return deed.name == "charge" ? fate : Fate{}; };
-    EXPECT_EQ(three.ask(world), fault);
-    EXPECT_FALSE(three.request.charged);
+    OfThree three(row.others);
+    three.limits[0].on_store_error = row.first;
+    world.fate = [](const Deed& deed) { return deed.name == "charge" ? kNothing : Fate{}; };
+    EXPECT_EQ(three.ask(world), row.said);
   }
+}
+
+TEST(SharedOthersFree, a_foreign_value_is_a_fault) {
+  SharedWorld world(kCluster);
+  OfThree three(OnStoreError::allow);
+  world.fate = [](const Deed& deed) {
+    return deed.name == "charge" ? says("-WRONGTYPE what is this\r\n") : Fate{};
+  };
+  EXPECT_EQ(three.ask(world), "foreign");
+  EXPECT_FALSE(three.request.charged);
 }
 
 TEST(SharedOthersFree, one_that_is_cancelled_is_not_charged_any_more) {
