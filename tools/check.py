@@ -330,9 +330,9 @@ def graph_of(files):
         folders = set(folders_of_src())
     sources = Part("sources", *SOURCES)
     lanes, program = [[sources]], None
-    if folders or any(each.startswith(("tests/conformance/", "tests/library/", "tests/asking/")) for each in files):
+    if folders or any(each.startswith(("tests/conformance/", "tests/verbs/", "tests/library/", "tests/asking/")) for each in files):
         suites = [each for each in sorted(folders) if list(ROOT.glob(f"src/{each}/*_test.cpp"))]
-        suites += ["conformance", "facade", "asking"]
+        suites += ["conformance", "verbs", "facade", "asking"]
         targets = ["weir_commit", *(f"weir_{each}_tests" for each in suites)]
         asan = Part("asan's build", configure("asan"), build(UNITS, *targets), after=[sources])
         lanes[0] += [asan, Part("units", ctest(UNITS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(suites)})(\\.|$)"), after=[asan]),

@@ -74,7 +74,7 @@ def order(file, known):
     """The tests that may find a change of this file, the nearest first."""
     folder = file.split("/")[1] if file.startswith("src/") else ""
     users = check.users_of({folder} if folder else set(check.folders_of_src())) - {folder}
-    nearest = [folder, "conformance", *sorted(users), "facade", "asking", "agreement", "soak"]
+    nearest = [folder, "conformance", "verbs", *sorted(users), "facade", "asking", "agreement", "soak"]
     suites = [f"suite.{each}" for each in nearest]
     of_suites = [name for suite in suites for name in known if name == suite or name.startswith(suite + ".")]
     rest = [name for name in known if name.startswith(("redis.", "suite.redis_agreement", "simulation.", "end_to_end."))]
