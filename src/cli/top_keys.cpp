@@ -24,37 +24,42 @@ ServerTop top_of(ServerConnection& server, const std::string& limit, const std::
   top.seconds = about.number_of("seconds");
   top.total = about.number_of("total");
   top.keys = about.number_of("keys");
+  top.banned = about.number_of("banned");
   for (std::size_t i = 1; i < answer.items.size(); ++i) {
     const CtlAnswer& row = answer.items[i];
-    top.top.push_back(
-        {row.text_of("limit"), row.text_of("key"), row.number_of("count"), row.number_of("error")});
+    top.top.push_back({row.text_of("limit"), row.text_of("key"), row.number_of("count"),
+                       row.number_of("error"), row.number_of("banned") != 0});
   }
   return top;
 }
 
 std::vector<TopKey> added_up(const std::vector<ServerTop>& servers) {
-  std::map<std::pair<std::string_view, std::string_view>, std::pair<std::int64_t, std::int64_t>> sums;
+  std::map<std::tuple<std::string_view, std::string_view, bool>, std::pair<std::int64_t, std::int64_t>> sums;
   for (const ServerTop& server : servers) {
     for (const TopKey& each : server.top) {
-      auto& [count, error] = sums[{each.limit, each.key}];
+      auto& [count, error] = sums[{each.limit, each.key, each.banned}];
       count += each.count;
       error += each.error;
     }
   }
   std::vector<TopKey> all;
-  for (const auto& [of, sum] : sums)
-    all.push_back({std::string(of.first), std::string(of.second), sum.first, sum.second});
+  for (const auto& [of, sum] : sums) {
+    const auto& [limit, key, banned] = of;
+    all.push_back({std::string(limit), std::string(key), sum.first, sum.second, banned});
+  }
   std::sort(all.begin(), all.end(), [](const TopKey& a, const TopKey& b) {
-    return std::tie(b.count, a.limit, a.key) < std::tie(a.count, b.limit, b.key);
+    return std::tie(b.count, a.limit, a.key, a.banned) < std::tie(a.count, b.limit, b.key, b.banned);
   });
   return all;
 }
 
 std::string top_text(const std::vector<ServerTop>& servers, std::size_t most) {
-  std::vector<std::vector<std::string>> lines = {{"COUNT", "ERROR", "LIMIT", "KEY"}};
+  const bool by_cost = !servers.empty() && servers.front().by == "cost";
+  std::vector<std::vector<std::string>> lines = {{"COUNT", "ERROR", "WHAT", "LIMIT", "KEY"}};
   for (const TopKey& each : added_up(servers)) {
     if (lines.size() > most) break;
-    lines.push_back({std::to_string(each.count), std::to_string(each.error), each.limit, each.key});
+    lines.push_back({std::to_string(each.count), std::to_string(each.error), std::string(each.what(by_cost)),
+                     each.limit, each.key});
   }
   return table(std::move(lines));
 }
@@ -72,6 +77,7 @@ std::string top_json(const std::vector<ServerTop>& servers, const std::string& b
     json.member("seconds", each.seconds);
     json.member("total", each.total);
     json.member("keys", each.keys);
+    json.member("banned", each.banned);
     json.end_object();
   }
   json.end_array();
@@ -84,6 +90,7 @@ std::string top_json(const std::vector<ServerTop>& servers, const std::string& b
     json.member("key", each.key);
     json.member("count", each.count);
     json.member("error", each.error);
+    json.member("banned", each.banned);
     json.end_object();
   }
   json.end_array();

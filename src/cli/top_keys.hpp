@@ -19,6 +19,9 @@ struct TopKey {
   std::string key;
   std::int64_t count = 0;  // the true one is from count - error to count
   std::int64_t error = 0;
+  bool banned = false;  // by a ban of it
+
+  std::string_view what(bool by_cost) const { return banned ? "banned" : by_cost ? "charged" : "denied"; }
 };
 
 // What one server said, or why it said nothing.
@@ -30,6 +33,7 @@ struct ServerTop {
   std::int64_t seconds = 0;
   std::int64_t total = 0;
   std::int64_t keys = 0;
+  std::int64_t banned = 0;
   std::vector<TopKey> top;
 };
 

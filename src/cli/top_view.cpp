@@ -79,14 +79,20 @@ std::string TopView::title(const std::vector<ServerTop>& servers, std::size_t ex
   std::size_t answered = 0;
   std::int64_t seconds = 0;
   std::int64_t total = 0;
+  std::int64_t banned = 0;
   for (const ServerTop& each : servers) {
     answered += each.wrong.empty() ? 1 : 0;
     seconds = std::max(seconds, each.seconds);
     total += each.total;
+    banned += each.banned;
   }
   std::string text = by_ == "cost" ? "cost " : "denied ";
-  text += answered == 0 && servers.empty() ? "..."
-                                           : std::to_string(total) + " in " + std::to_string(seconds) + " s";
+  if (servers.empty()) {
+    text += "...";
+  } else {
+    text += std::to_string(total) + (banned > 0 ? ", banned " + std::to_string(banned) : "") + " in " +
+            std::to_string(seconds) + " s";
+  }
   if (expected > 1) text += ", " + std::to_string(answered) + " of " + std::to_string(expected) + " servers";
   return text;
 }
@@ -110,14 +116,16 @@ void TopView::append_rows(std::vector<std::string>& lines, const std::vector<Ser
   }
   limits = std::min(limits, std::max<std::size_t>(5, columns / 4));
   const bool narrow = columns < 60;  // leaves no room for the errors
-  const auto line = [&](const std::string& count, const std::string& error, const std::string& limit,
-                        const std::string& key) {
+  constexpr std::size_t kLongestWhat = std::string_view("charged").size();
+  const auto line = [&](const std::string& count, const std::string& error, std::string_view what,
+                        const std::string& limit, const std::string& key) {
     return to_the_right(count, counts) + (narrow ? "" : "  " + to_the_right(error, errors)) + "  " +
-           to_the_left(limit, limits) + "  " + key;
+           to_the_left(std::string(what), kLongestWhat) + "  " + to_the_left(limit, limits) + "  " + key;
   };
-  lines.push_back(line("COUNT", "ERROR", "LIMIT", "KEY"));
+  lines.push_back(line("COUNT", "ERROR", "WHAT", "LIMIT", "KEY"));
   for (const TopKey& each : shown)
-    lines.push_back(line(std::to_string(each.count), std::to_string(each.error), each.limit, each.key));
+    lines.push_back(line(std::to_string(each.count), std::to_string(each.error), each.what(by_ == "cost"),
+                         each.limit, each.key));
 }
 
 std::string TopView::foot() const {

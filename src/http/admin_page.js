@@ -102,9 +102,9 @@ function draw(svg, {allowed, denied, would_deny}) {
 const seriesOf = limit => limit.series || series[limit.name];
 function lastMinute(limit) {
   const its = seriesOf(limit);
-  if (!its) return {allowed: 0, denied: 0, would: 0, all: 0};
-  const [allowed, denied, would] = [its.allowed, its.denied, its.would_deny].map(each => sum(each, kMinute));
-  return {allowed, denied, would, all: allowed + denied + would};
+  if (!its) return {allowed: 0, denied: 0, banned: 0, would: 0, all: 0};
+  const [allowed, denied, banned, would] = [its.allowed, its.denied, its.banned || [], its.would_deny].map(each => sum(each, kMinute));
+  return {allowed, denied, banned, would, all: allowed + denied + would};
 }
 function showLimits() {
   const limits = status.limits.map(limit => ({...limit, minute: lastMinute(limit)}));
@@ -120,7 +120,8 @@ function showLimits() {
     row.numbers = ["allowed", "denied", "would deny", "denied"].map(each =>
         cell(row, "", el("span"), unit(each)).firstChild);
   }, (row, limit) => {
-    set(row.rates, limit.windows.map(each => each.rate).join(", ") + (limit.shadow ? " \u00b7 in shadow" : ""));
+    set(row.rates, limit.windows.map(each => each.rate).join(", ") + (limit.shadow ? " \u00b7 in shadow" : "") +
+        (limit.minute.banned ? ` \u00b7 ${number(limit.minute.banned)} banned` : ""));
     const {allowed, denied, would, all} = limit.minute, its = seriesOf(limit);
     [number(allowed), number(denied), number(would), share(denied, all)].forEach((text, i) => set(row.numbers[i], its ? text : "\u2013"));
     row.numbers[1].parentElement.classList.toggle("red", denied > 0);
@@ -130,7 +131,7 @@ function showLimits() {
   set($("limits-more"), !out ? "There is no limits file, so there is no limit to show." :
       out > kRows ? `The tightest ${Math.min(kRows, limits.length)} of ${number(out)} limits.` : "");
   const deny = limits.filter(each => each.minute.denied).sort((a, b) => b.minute.denied - a.minute.denied);
-  set($("headline"), deny.length ? `${deny.length} of ${number(out)} limits denied in the last minute: ${visible(deny[0].name)} ${number(deny[0].minute.denied)} of ${number(deny[0].minute.all)} requests.`
+  set($("headline"), deny.length ? `${deny.length} of ${number(out)} limits denied in the last minute: ${visible(deny[0].name)} ${number(deny[0].minute.denied)} of ${number(deny[0].minute.all)} requests${deny[0].minute.banned ? `, ${number(deny[0].minute.banned)} of them banned` : ""}.`
       : "Nobody was denied in the last minute.");
   showShadows(limits);
 }
@@ -169,15 +170,16 @@ function showTop({ok, code, told}) {
   const rows = ok ? told.top : [];
   set($("top-of"), !ok ? code === 404 ? "This server does not count them." : why({code, told})
       : !rows.length ? `Nobody in the last ${span(told.seconds)}.`
-      : `Of ${number(told.total)} denials of ${number(told.keys)} keys in the last ${span(told.seconds)}.`);
-  fill(body("top"), rows, each => each.limit + "\0" + each.key, row => {
+      : `Of ${[told.total && `${number(told.total)} denials of ${number(told.keys)} keys`, told.banned && `${number(told.banned)} by bans`]
+          .filter(Boolean).join(", and ")} in the last ${span(told.seconds)}.`);
+  fill(body("top"), rows, each => [each.limit, each.key, each.banned].join("\0"), row => {
     const limit = () => status.limits.find(each => each.name === row.item.limit), attributes = attributesOf(limit(), row.item.key);
-    cell(row, "left", name(row.item.key));
+    cell(row, "left", name(row.item.key), ...row.item.banned ? [" ", el("span", {className: "tag"}, "banned")] : []);
     cell(row, "left", name(row.item.limit));
     row.count = cell(row, "", el("span"), unit("denials")).firstChild;
     const doing = cell(row, "doing");
     if (!attributes || !maySteer()) return;
-    for (const [what, run] of [["Look", look], ["Ban", openBan], ["Raise", openRaise]])
+    for (const [what, run] of [["Look", look], ...row.item.banned ? [] : [["Ban", openBan], ["Raise", openRaise]]])
       doing.append(el("button", {type: "button", ariaLabel: `${what}: ${visible(row.item.key)}, limit ${row.item.limit}`, onclick: () => run(limit(), attributes)}, what));
   }, (row, each) => set(row.count, (each.error ? `${number(each.count - each.error)} to ` : "") + number(each.count)));
 }

@@ -146,14 +146,16 @@ std::string_view open_api() {
         ],
         "responses": {
           "200": {"description": "Most first: a key's true count is at most `count`, and at least that less `error`", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["by", "seconds", "total", "keys", "top"], "properties": {
+            "type": "object", "required": ["by", "seconds", "total", "keys", "banned", "top"], "properties": {
               "by": {"enum": ["denied", "cost"]},
               "seconds": {"type": "number", "minimum": 0, "description": "Of how long this is"},
-              "total": {"type": "integer", "minimum": 0, "description": "Of all limits"},
+              "total": {"type": "integer", "minimum": 0, "description": "Of all limits, without what bans denied"},
               "keys": {"type": "integer", "minimum": 0, "description": "Of all limits, told apart"},
-              "top": {"type": "array", "items": {"type": "object", "required": ["limit", "key", "count", "error"], "properties": {
+              "banned": {"type": "integer", "minimum": 0, "description": "Requests of all limits that bans denied"},
+              "top": {"type": "array", "items": {"type": "object", "required": ["limit", "key", "count", "error", "banned"], "properties": {
                 "limit": {"type": "string"}, "key": {"type": "string"},
-                "count": {"type": "integer", "minimum": 0}, "error": {"type": "integer", "minimum": 0}}}}}}}}},
+                "count": {"type": "integer", "minimum": 0}, "error": {"type": "integer", "minimum": 0},
+                "banned": {"type": "boolean", "description": "A ban has denied these"}}}}}}}}},
           "default": {"$ref": "#/components/responses/Problem"}
         }
       }

@@ -138,6 +138,7 @@ class StatusWriter {
     json_.member("step", 1);
     json_.array("allowed", series.allowed);
     json_.array("denied", series.denied);
+    if (service().series->lately(limit).banned > 0) json_.array("banned", series.banned);
     json_.array("would_deny", series.would_deny);
     json_.end_object();
   }

@@ -40,6 +40,7 @@ void run_top(const Message& message, Exchange& exchange) {
               std::chrono::nanoseconds(std::chrono::floor<std::chrono::milliseconds>(answer->time)));
   json.member("total", answer->total);
   json.member("keys", answer->keys);
+  json.member("banned", answer->banned);
   json.begin_array("top");
   for (const TopKeys::Row& row : answer->rows) {
     json.begin_object();
@@ -47,6 +48,7 @@ void run_top(const Message& message, Exchange& exchange) {
     json.member("key", row.key);
     json.member("count", row.count);
     json.member("error", row.error);
+    json.member("banned", row.banned);
     json.end_object();
   }
   json.end_array();

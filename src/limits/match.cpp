@@ -312,10 +312,13 @@ const SteeredOverride* find_steered(const Steered& steered, AttributeValues valu
 }
 
 // A ban beats everything; of several the one with the latest end says when to come back.
-void refuse(const SteeredOverride& ban, Time now, Meeting& meeting, Matched& into) {
+void refuse(const SteeredOverride& ban, Time now, Work& work, Meeting& meeting, Matched& into) {
   meeting.what = TraceStep::What::banned;
   meeting.shadow_steered = &ban;
   if (into.ban != nullptr && into.ban->until >= ban.until) return;
+  append_key(*meeting.limit, work, into, meeting);
+  into.banned_at = meeting.key_at;
+  into.banned_size = meeting.key_size;
   into.ban = &ban;
   into.refused_by = meeting.number;
   into.banned_for = ban.until - now;
@@ -340,7 +343,7 @@ bool meet(const Set& set, const Steered* steered, const Description& asked, cons
     }
     if (steered != nullptr && steered->steers(number)) [[unlikely]] {
       if (const SteeredOverride* ban = find_steered(*steered, work.values, now, meeting)) {
-        refuse(*ban, now, meeting, into);
+        refuse(*ban, now, work, meeting, into);
         continue;
       }
     }

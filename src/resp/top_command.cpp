@@ -68,18 +68,20 @@ void run_top(RunningCommand& call) {
     to.bulk(name);
     to.integer(static_cast<std::int64_t>(value));
   };
-  to.array(8);
+  to.array(10);
   text("by", TopKeys::kNames[static_cast<std::size_t>(answer->by)]);
   number("seconds",
          static_cast<std::uint64_t>(std::chrono::round<std::chrono::seconds>(answer->time).count()));
   number("total", answer->total);
   number("keys", answer->keys);
+  number("banned", answer->banned);
   for (const TopKeys::Row& row : answer->rows) {
-    to.array(8);
+    to.array(10);
     text("limit", row.limit);
     text("key", row.key);
     number("count", row.count);
     number("error", row.error);
+    number("banned", row.banned ? 1 : 0);
   }
 }
 

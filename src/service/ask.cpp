@@ -185,7 +185,9 @@ bool is_refused(const Question& question) {
 // Each check costs what one unit costs.
 void take_units(const Ask::Units& asked, Question& into) {
   into.take = &into.more_of().take;
-  *into.take = {.most = asked.most, .least = asked.least, .looks = asked.looks || is_refused(into)};
+  // What is refused has checks only to be explained, and is charged nothing.
+  const bool looks = asked.looks || (is_refused(into) && into.explains);
+  *into.take = {.most = asked.most, .least = asked.least, .looks = looks};
   for (std::size_t i = 0; i < into.checks.size(); ++i) into.take->unit[i] = into.checks[i].cost.units;
 }
 

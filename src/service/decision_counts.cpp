@@ -23,6 +23,7 @@ void add(const From& from, To& to) {
       to.decisions[i][j] += value(from.decisions[i][j]);
     to.cost[i] += value(from.cost[i]);
   }
+  to.banned += value(from.banned);
   to.near += value(from.near);
   to.skipped += value(from.skipped);
 }
@@ -79,7 +80,10 @@ void DecisionCounts::count(const limits::Set& set, const limits::Matched& matche
     if (Numbers* row = row_of(set, each)) grow(row->skipped);
   }
   if (matched.outcome == limits::Matched::Outcome::refused) {
-    if (Numbers* row = row_of(set, matched.refused_by)) say(*row, Said::listed, {.of_class = of_class});
+    if (Numbers* row = row_of(set, matched.refused_by)) {
+      say(*row, Said::listed, {.of_class = of_class});
+      if (matched.ban != nullptr) grow(row->banned);
+    }
     return;
   }
   if (answered == nullptr || answered->fault != Fault::none) return;

@@ -43,6 +43,7 @@ class DecisionCounts {
   struct Row {
     std::array<std::array<Number, limits::kMostClasses>, kSaid.size()> decisions{};
     std::array<Number, kSaid.size()> cost{};
+    Number banned{};                              // of what is listed, by a ban
     Number near{};                                // allowed, with less than a fifth left
     Number skipped{};                             // not met, as an attribute is missing
     std::array<Number, kMostCauses> fallbacks{};  // by cause

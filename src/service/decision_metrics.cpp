@@ -30,7 +30,7 @@ void write_verdicts(Exposition& to, const std::vector<Row>& rows, const std::vec
                     std::size_t usual) {
   to.family(
       Exposition::Kind::counter, "weir_decisions_total",
-      "Requests by what a limit said of them; `listed` is its deny list, `would_deny` a limit in shadow");
+      "Requests by what a limit said of them; `listed`: its deny list or a ban; `would_deny`: in shadow");
   for (const Row& row : rows) {
     const bool named = row.limit != kInline;
     for (std::size_t said = 0; said < DecisionCounts::kSaid.size(); ++said) {

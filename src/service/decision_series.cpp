@@ -24,6 +24,7 @@ DecisionSeries::Sums DecisionSeries::sums_of(const DecisionCounts::Counted& coun
   };
   return {.allowed = of(Its::allowed),
           .denied = of(Its::denied) + of(Its::never) + of(Its::listed),
+          .banned = counted.banned,
           .would_deny = of(Its::would_deny)};
 }
 
@@ -45,6 +46,7 @@ void DecisionSeries::sample(const DecisionCounts::Total& total) {
     };
     put(grown(each.before.allowed, now.allowed), each.ring.allowed, each.lately.allowed);
     put(grown(each.before.denied, now.denied), each.ring.denied, each.lately.denied);
+    put(grown(each.before.banned, now.banned), each.ring.banned, each.lately.banned);
     put(grown(each.before.would_deny, now.would_deny), each.ring.would_deny, each.lately.would_deny);
     each.before = now;
   }
@@ -56,7 +58,7 @@ std::optional<DecisionSeries::Series> DecisionSeries::of(std::string_view limit)
   const auto row = rows_.find(limit);
   if (row == rows_.end()) return std::nullopt;
   Series series = row->second->ring;
-  for (auto* each : {&series.allowed, &series.denied, &series.would_deny})
+  for (auto* each : {&series.allowed, &series.denied, &series.banned, &series.would_deny})
     std::rotate(each->begin(), each->begin() + static_cast<std::ptrdiff_t>(next_), each->end());
   return series;
 }

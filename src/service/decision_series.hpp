@@ -26,12 +26,14 @@ class DecisionSeries {
   struct Series {
     std::array<std::uint32_t, kSteps> allowed{};
     std::array<std::uint32_t, kSteps> denied{};  // by whatever cause
+    std::array<std::uint32_t, kSteps> banned{};  // of them, by a ban
     std::array<std::uint32_t, kSteps> would_deny{};
   };
 
   struct Sums {
     std::uint64_t allowed = 0;
     std::uint64_t denied = 0;
+    std::uint64_t banned = 0;
     std::uint64_t would_deny = 0;
   };
 

@@ -9,12 +9,15 @@ namespace {
 
 using Said = DecisionCounts::Said;
 
-DecisionCounts::Total total(std::uint64_t allowed, std::uint64_t denied, std::uint64_t would_deny = 0) {
+DecisionCounts::Total total(std::uint64_t allowed, std::uint64_t denied, std::uint64_t would_deny = 0,
+                            std::uint64_t banned = 0) {
   DecisionCounts::Total all;
   auto& decisions = all.limits["user"].decisions;
   decisions[static_cast<std::size_t>(Said::allowed)][0] = allowed;
   decisions[static_cast<std::size_t>(Said::denied)][1] = denied;
   decisions[static_cast<std::size_t>(Said::would_deny)][0] = would_deny;
+  decisions[static_cast<std::size_t>(Said::listed)][0] = banned;
+  all.limits["user"].banned = banned;
   return all;
 }
 
@@ -34,6 +37,15 @@ TEST(DecisionSeries, has_what_each_second_brought) {
   EXPECT_EQ(series.lately("user").allowed, 12);
   EXPECT_EQ(series.lately("user").denied, 4);
   EXPECT_EQ(series.lately("another").allowed, 0);
+}
+
+TEST(DecisionSeries, says_how_much_of_what_is_denied_a_ban_has_denied) {
+  DecisionSeries series;
+  series.sample(total(0, 0));
+  series.sample(total(0, 2, 0, 7));
+  EXPECT_EQ(series.of("user")->denied.back(), 9);
+  EXPECT_EQ(series.of("user")->banned.back(), 7);
+  EXPECT_EQ(series.lately("user").banned, 7);
 }
 
 TEST(DecisionSeries, forgets_what_is_older_than_its_steps_and_limits_that_have_gone) {

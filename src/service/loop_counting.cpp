@@ -94,6 +94,7 @@ void LoopCounting::count_inline(steering::TopKeys& top, const Question& question
 
 void LoopCounting::count_file(const Question& question, const limits::Set& set, bool allowed,
                               steering::UnitSample& sample, std::chrono::nanoseconds now) {
+  if (top_ && question.more->matched.ban != nullptr) count_ban(*top_, question.more->matched, set, now);
   for_each_limit(question.more->matched, question.checks, [&](const LimitGroup& group) {
     if (top_) count_top(*top_, question, set, group, allowed, sample, now);
     const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
@@ -158,6 +159,15 @@ void LoopCounting::count_top(steering::TopKeys& top, const Question& question, c
   } else {
     top.charge(hash, sample.take(units_of(*group.first)), now, name);
   }
+}
+
+void LoopCounting::count_ban(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
+                             std::chrono::nanoseconds now) {
+  const limits::Set::CompiledLimit& limit = set.limits()[matched.refused_by];
+  top.ban(all_.hash_of(limit.shown_as, matched.banned_key()), now, [&](steering::SpaceSaving::Entry& entry) {
+    if (entry.limit != limit.said->name) entry.limit = limit.said->name;
+    steering::shorten_key(limits::key_text(*limit.said, matched.banned_key(), matched), entry.key);
+  });
 }
 
 steering::UsagePlace LoopCounting::place_of(const store::Check& check) const {

@@ -100,8 +100,18 @@ struct CountingWorld {
     std::string text;
     for (const TopKeys::Row& row : answer->rows)
       text += (text.empty() ? "" : ", ") + row.limit + " " + row.key + " " + std::to_string(row.count) +
-              (row.error != 0 ? "-" + std::to_string(row.error) : "");
+              (row.error != 0 ? "-" + std::to_string(row.error) : "") + (row.banned ? " banned" : "");
     return text;
+  }
+
+  // Everybody, at that limit, for an hour.
+  void ban_all(std::string_view limit) const {
+    const std::shared_ptr<const limits::Set> set = service.limits->current();
+    auto ban = std::make_shared<limits::SteeredOverride>();
+    ban->limit = static_cast<limits::Index>(set->find(limit) - set->limits().data());
+    ban->until = limits::Time(now + 1h);
+    const limits::Steered::Ptr all[] = {std::move(ban)};
+    service.limits->ruling.publish(std::make_shared<const limits::Steered>(set, all));
   }
 
   std::chrono::nanoseconds now = 1000h;
@@ -136,6 +146,30 @@ TEST(LoopCounting, a_network_is_one_key_and_a_list_denies_nobody_here) {
   EXPECT_FALSE(world.by_file({{"ip", "198.51.100.8"}}));
   EXPECT_FALSE(world.by_file({{"ip", "198.51.100.9"}}));
   EXPECT_EQ(world.top(), "ip ip=198.51.100.0/24 2");
+}
+
+TEST(LoopCounting, whom_a_ban_denies_is_counted_apart_by_the_key_of_its_limit) {
+  CountingWorld world;
+  const std::string long_name(300, 'x');
+  const Attributes user{{"tenant", "acme"}, {"user", long_name}};
+  for (int i = 0; i < 5; ++i) world.by_file(user);
+  world.ban_all("user");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(world.by_file(user));
+  const limits::Description as{user, 5};
+  const Ask::Units units{.most = 5, .least = 1};
+  EXPECT_FALSE(world.ask({.verb = store::Verb::take, .as = &as, .units = &units}));
+  EXPECT_FALSE(world.by_file(user, 1, store::Verb::reserve));
+  EXPECT_TRUE(world.by_file({{"job", "a"}}, 1, store::Verb::reserve)) << "it does not meet the limit";
+  world.by_file(user, 1, store::Verb::look);
+  const auto answer = *world.service.top({TopKeys::By::denied, "user", 100});
+  ASSERT_EQ(answer.rows.size(), 2U);
+  EXPECT_TRUE(answer.rows[0].banned);
+  EXPECT_EQ(answer.rows[0].count, 5U);
+  EXPECT_EQ(answer.banned, 5U);
+  EXPECT_FALSE(answer.rows[1].banned);
+  EXPECT_EQ(answer.rows[1].key, answer.rows[0].key) << "as a limit's denial shows it";
+  EXPECT_EQ(answer.total, answer.rows[1].count);
+  EXPECT_EQ(world.service.top({TopKeys::By::cost, "", 100})->banned, 0U);
 }
 
 TEST(LoopCounting, what_costs_too_much_and_what_finds_no_slot_is_denied) {

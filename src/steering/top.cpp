@@ -32,24 +32,18 @@ class TopKeys::Merge {
     }
   }
 
-  Answer answer(std::string_view limit, std::size_t most) && {
-    Answer answer{.total = total_, .keys = keys_.size()};
+  std::uint64_t total() const { return total_; }
+  std::size_t keys() const { return keys_.size(); }
+
+  // Those of one limit, or of all.
+  void move_rows(std::string_view limit, std::vector<Row>& into) {
     for (auto& [hash, known] : keys_) {
       if (!limit.empty() && limit != known.row.limit) continue;
       const std::uint64_t beside = least_ - known.least;  // what those may have counted that have it not
       known.row.count += beside;
       known.row.error += beside;
-      answer.rows.push_back(std::move(known.row));
+      into.push_back(std::move(known.row));
     }
-    // Equals by their texts, so that an answer does not depend on how a table lies in memory.
-    const auto is_before = [](const Row& a, const Row& b) {
-      return a.count != b.count ? a.count > b.count : std::tie(a.limit, a.key) < std::tie(b.limit, b.key);
-    };
-    const std::size_t count = std::min(most, answer.rows.size());
-    std::partial_sort(answer.rows.begin(), answer.rows.begin() + static_cast<std::ptrdiff_t>(count),
-                      answer.rows.end(), is_before);
-    answer.rows.resize(count);
-    return answer;
   }
 
  private:
@@ -63,6 +57,22 @@ class TopKeys::Merge {
   std::unordered_map<std::uint64_t, Known> keys_;
 };
 
+namespace {
+
+// The `most` with the greatest counts, in that order. Equals by their texts, so that an answer does not
+// depend on how a table lies in memory.
+void keep_most(std::size_t most, std::vector<TopKeys::Row>& rows) {
+  const auto is_before = [](const TopKeys::Row& a, const TopKeys::Row& b) {
+    return a.count != b.count ? a.count > b.count
+                              : std::tie(a.limit, a.key, a.banned) < std::tie(b.limit, b.key, b.banned);
+  };
+  const std::size_t count = std::min(most, rows.size());
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count), rows.end(), is_before);
+  rows.resize(count);
+}
+
+}  // namespace
+
 TopKeys::TopKeys(TopOptions options, nanoseconds start)
     : start_(start),
       every_(std::max<std::uint64_t>(1, options.sample)),
@@ -74,6 +84,7 @@ void TopKeys::turn(nanoseconds now) {
   running_ ^= 1;
   Generation& next = generations_[running_];
   next.denied.clear();
+  next.banned.clear();
   next.cost.clear();
   next.number = number;
   ends_ = start_ + (number + 1) * kGeneration;
@@ -82,6 +93,7 @@ void TopKeys::turn(nanoseconds now) {
 TopKeys::Answer TopKeys::ask(std::span<const TopKeys* const> loops, By by, std::string_view limit,
                              std::size_t most, nanoseconds now) {
   Merge merge;
+  Merge banned;
   nanoseconds since = now;
   for (const TopKeys* const each : loops) {
     const std::int64_t oldest = each->number_at(now) - 1;
@@ -90,11 +102,15 @@ TopKeys::Answer TopKeys::ask(std::span<const TopKeys* const> loops, By by, std::
     for (const Generation& generation : each->generations_) {
       if (generation.number < oldest) continue;
       by == By::denied ? merge.add(generation.denied, 1) : merge.add(generation.cost, each->every_);
+      if (by == By::denied) banned.add(generation.banned, 1);
     }
   }
-  Answer answer = std::move(merge).answer(limit, most);
-  answer.by = by;
-  answer.time = now - since;
+  Answer answer{
+      .by = by, .time = now - since, .total = merge.total(), .keys = merge.keys(), .banned = banned.total()};
+  banned.move_rows(limit, answer.rows);
+  for (Row& each : answer.rows) each.banned = true;
+  merge.move_rows(limit, answer.rows);
+  keep_most(most, answer.rows);
   return answer;
 }
 

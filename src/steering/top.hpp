@@ -1,5 +1,6 @@
 // Which keys are denied most, and which are charged most, of late: what one event loop has counted, and what
-// several have counted together.
+// several have counted together. What a ban denies is counted apart, so that those who are banned and still
+// ask take the place of nobody else.
 //
 // It counts in generations of 60 s that begin at the same moments in all loops, and keeps the one that runs
 // and the one before. So an answer is about the last 60 to 120 s.
@@ -45,6 +46,12 @@ class TopKeys {
     const store::Held lock(mutex_);
     running(now).denied.add(hash, 1, name);
   }
+  // One denial by a ban of it.
+  template <class NameIt>
+  void ban(std::uint64_t hash, nanoseconds now, const NameIt& name) {
+    const store::Held lock(mutex_);
+    running(now).banned.add(hash, 1, name);
+  }
   // That many units of what a key was charged are in a sample of one in TopOptions::sample.
   template <class NameIt>
   void charge(std::uint64_t hash, std::uint64_t taken, nanoseconds now, const NameIt& name) {
@@ -57,14 +64,16 @@ class TopKeys {
     std::string key;
     std::uint64_t count = 0;  // the true one is at most that
     std::uint64_t error = 0;  // and at least that less
+    bool banned = false;      // a ban of it has denied those
   };
   // Of all that was counted, whatever was asked.
   struct Answer {
     By by = By::denied;
-    nanoseconds time{0};      // since when, until now
-    std::uint64_t total = 0;  // denials, or units as the sample says
-    std::size_t keys = 0;     // told apart
-    std::vector<Row> rows{};  // most first
+    nanoseconds time{0};       // since when, until now
+    std::uint64_t total = 0;   // denials but for those by bans, or units as the sample says
+    std::size_t keys = 0;      // of them, told apart
+    std::uint64_t banned = 0;  // denials by bans
+    std::vector<Row> rows{};   // most first
   };
   // What these have counted together. `limit`: of that one alone, the rows; empty: of all.
   static Answer ask(std::span<const TopKeys* const> loops, By by, std::string_view limit, std::size_t most,
@@ -72,10 +81,11 @@ class TopKeys {
 
  private:
   struct Generation {
-    explicit Generation(std::size_t entries) : denied(entries), cost(entries) {}
+    explicit Generation(std::size_t entries) : denied(entries), banned(entries), cost(entries) {}
 
     std::int64_t number = 0;
     SpaceSaving denied;
+    SpaceSaving banned;
     SpaceSaving cost;
   };
   class Merge;

@@ -233,6 +233,22 @@ class TestWhatItShows(PageTest):
                          {"v1/status", "v1/top", "v1/overrides"})
 
 
+class TestBanned(PageTest):
+    def test_one_who_is_banned_and_still_asks(self):
+        with self.server.client() as client:
+            client.ask("WEIR.BAN", "LIMIT", "user", "FOR", "600000", "REASON", "scraping", "AS", "user=eve")
+            for _ in range(7):
+                client.ask("WEIR.CHECK", "user=eve")
+        page = self.open()
+        self.sees(page, "h1", "1 of 4 limits denied in the last minute: user 7 of 7 requests, 7 of them banned.")
+        self.assertIn("7 banned", self.text_of(page, "#limits tbody tr"))
+        self.sees(page, "#top-of", "Of 7 by bans in the last")
+        row = self.text_of(page, "#top tbody tr")
+        self.assertTrue(row.startswith("user=eve banneduser7 denials"), row)
+        self.assertEqual(page.run("return [...document.querySelectorAll('#top tbody button')].map(b => b.textContent)"), ["Look"])
+        self.assertEqual(self.wrong(page), [])
+
+
 class TestMany(PageTest):
     """More limits than the server tells the series of, and a store that is not there."""
 

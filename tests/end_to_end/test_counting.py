@@ -5,7 +5,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from server import Folder, OneServerWithLimits, Server, run as run_tests, until
+from server import Folder, OneServerWithLimits, Server, run as run_tests, until, weir
 from test_ratelimit import Redis
 
 FILE = """\
@@ -58,9 +58,27 @@ class TestTop(OneServerWithLimits):
                          [(b"user", b"user=<b>", 11, 0), (b"inline", b"\x00\xff", 3, 0), (b"ip", b"ip=198.51.100.0/24", 1, 0)])
         status, told = get(port, "/v1/top?limit=user&count=1")
         self.assertEqual((status, told["by"], told["total"], told["keys"]), (200, "denied", about[b"total"], about[b"keys"]))
-        self.assertEqual(told["top"], [{"limit": "user", "key": "user=<b>", "count": 11, "error": 0}])
+        self.assertEqual(told["top"], [{"limit": "user", "key": "user=<b>", "count": 11, "error": 0, "banned": False}])
         self.assertEqual([row["key"] for row in get(port, "/v1/top?limit=inline")[1]["top"]][0], "\x00\ufffd")
         self.assertEqual(get(port, "/v1/top?by=cost")[1]["by"], "cost")
+
+    def test_one_who_is_banned_and_still_asks_is_seen(self):
+        before, _ = self.top()
+        number = self.ask("WEIR.BAN LIMIT user FOR 60000 REASON scraping AS user=banned")
+        for _ in range(7):
+            self.client.ask("WEIR.CHECK", "user=banned")
+        self.client.ask("WEIR.CHECK", "COST", "3", "ATLEAST", "1", "user=banned")
+        self.client.ask("WEIR.LOOK", "user=banned")
+        about, rows = self.top()
+        self.assertEqual((about[b"total"], about[b"banned"]), (before[b"total"], 8))
+        self.assertEqual([(row[b"limit"], row[b"count"], row[b"error"]) for row in rows if row[b"banned"]], [(b"user", 8, 0)])
+        told = get(self.server.ports[1], "/v1/top?limit=user")[1]
+        self.assertEqual(told["banned"], 8)
+        self.assertIn({"limit": "user", "key": "user=banned", "count": 8, "error": 0, "banned": True}, told["top"])
+        code, out, errors = weir("top", "--once", "--port", self.server.port)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertRegex(out, r"(?m)^8 +0 +banned +user +user=banned$")
+        self.ask(f"WEIR.LIFT {number}")
 
     def test_what_cannot_be_asked(self):
         for words, error in (

@@ -65,21 +65,24 @@ class Answers:
 
 
 def top_of(rows, cost=()):
-    """Answers WEIR.TOP with those rows: limit, key, count, error."""
+    """Answers WEIR.TOP with those rows: limit, key, count, error, and perhaps whether a ban denied it."""
     def answer(words):
         by = words[words.index("BY") + 1]
         told = cost if by == "cost" else rows
-        return [["by", by, "seconds", 84, "total", sum(row[2] for row in told), "keys", len(told)]] + [
-            ["limit", row[0], "key", row[1], "count", row[2], "error", row[3]] for row in told]
+        others, banned = ([row for row in told if bool(row[4:]) is which] for which in (False, True))
+        return [["by", by, "seconds", 84, "total", sum(row[2] for row in others), "keys", len(others),
+                 "banned", sum(row[2] for row in banned)]] + [
+            ["limit", row[0], "key", row[1], "count", row[2], "error", row[3], "banned", len(row[4:])] for row in told]
     return answer
 
 
 ROWS = [("user", "user=42", 812, 3), ("user", b"user=\x1b[31m\xff", 99, 0), ("ip", "ip=192.0.2.1", 7, 1)]
 COST = [("tenant", "tenant=acme", 123456, 500)]
 OTHER = [("ip", "ip=192.0.2.1", 1000, 10), ("user", "user=42", 8, 0)]
-ADDED = [{"limit": "ip", "key": "ip=192.0.2.1", "count": 1007, "error": 11},
-         {"limit": "user", "key": "user=42", "count": 820, "error": 3},
-         {"limit": "user", "key": "user=\\x1b[31m\\xff", "count": 99, "error": 0}]
+BANNED = [("user", "user=42", 2127, 0, True)]
+ADDED = [{"limit": "ip", "key": "ip=192.0.2.1", "count": 1007, "error": 11, "banned": False},
+         {"limit": "user", "key": "user=42", "count": 820, "error": 3, "banned": False},
+         {"limit": "user", "key": "user=\\x1b[31m\\xff", "count": 99, "error": 0, "banned": False}]
 
 
 class TestOnce(unittest.TestCase):
@@ -90,12 +93,12 @@ class TestOnce(unittest.TestCase):
     def test_a_table(self):
         for command in (("top", "--once"), ("top",), ("ctl", "top")):
             self.assertEqual(weir(*command, "--url", self.one.url), (0, (
-                "COUNT  ERROR  LIMIT  KEY\n"
-                "812    3      user   user=42\n"
-                "99     0      user   user=\\x1b[31m\\xff\n"
-                "7      1      ip     ip=192.0.2.1\n"), ""))
+                "COUNT  ERROR  WHAT    LIMIT  KEY\n"
+                "812    3      denied  user   user=42\n"
+                "99     0      denied  user   user=\\x1b[31m\\xff\n"
+                "7      1      denied  ip     ip=192.0.2.1\n"), ""))
         self.assertEqual(weir("ctl", "top", "--port", self.one.port, "--by", "cost", "--limit", "tenant", "--count", "1"),
-                         (0, "COUNT   ERROR  LIMIT   KEY\n123456  500    tenant  tenant=acme\n", ""))
+                         (0, "COUNT   ERROR  WHAT     LIMIT   KEY\n123456  500    charged  tenant  tenant=acme\n", ""))
         self.assertEqual(self.one.asked[-1], ["WEIR.TOP", "BY", "cost", "COUNT", "1024", "LIMIT", "tenant"])
 
     def test_several_servers_are_added_up(self):
@@ -103,12 +106,24 @@ class TestOnce(unittest.TestCase):
         told = json.loads(out)
         self.assertEqual((code, errors, told["by"]), (0, "", "denied"))
         self.assertEqual([{**row, "key": row["key"].replace("\x1b", "\\x1b").replace("\ufffd", "\\xff")} for row in told["top"]], ADDED)
-        self.assertEqual(told["servers"][1], {"server": self.two.url[7:], "error": None, "seconds": 84, "total": 1008, "keys": 2})
+        self.assertEqual(told["servers"][1], {"server": self.two.url[7:], "error": None, "seconds": 84, "total": 1008, "keys": 2,
+                                              "banned": 0})
+
+    def test_those_who_are_banned_are_rows_of_their_own(self):
+        with Answers(top_of(ROWS[:1] + BANNED)) as one, Answers(top_of(BANNED)) as two:
+            words = ("--url", one.url, "--url", two.url)
+            self.assertEqual(weir("top", "--once", *words), (0, (
+                "COUNT  ERROR  WHAT    LIMIT  KEY\n"
+                "4254   0      banned  user   user=42\n"
+                "812    3      denied  user   user=42\n"), ""))
+            told = json.loads(weir("ctl", "top", "--json", *words)[1])
+            self.assertEqual([(each["total"], each["banned"]) for each in told["servers"]], [(812, 2127), (0, 2127)])
+            self.assertEqual([(row["count"], row["banned"]) for row in told["top"]], [(4254, True), (812, False)])
 
     def test_a_server_that_does_not_answer(self):
         nobody = f"weir://ann:s3cret@127.0.0.1:{free_port()}"
         code, out, errors = weir("top", "--once", "--url", nobody, "--url", self.two.url)
-        self.assertEqual((code, out.splitlines()[1]), (0, "1000   10     ip     ip=192.0.2.1"))
+        self.assertEqual((code, out.splitlines()[1]), (0, "1000   10     denied  ip     ip=192.0.2.1"))
         self.assertRegex(errors, r"^weir: 127\.0\.0\.1:\d+: cannot connect to .*\n$")
         self.assertNotIn("s3cret", errors)
         self.assertEqual(weir("top", "--once", "--url", nobody)[:2], (2, ""))
@@ -201,6 +216,10 @@ class TestLive(unittest.TestCase):
         top.shows("cost 123456 in 84 s")
         top.types("d\x1b[A\x1b[B")
         top.shows("denied 4817 in 84 s")
+        self.rows.extend(BANNED)
+        top.shows("denied 4817, banned 2127 in 84 s")
+        top.shows(" 2127      0  banned   user ")
+        self.rows.remove(BANNED[0])
         top.types("/ipq\x7f")
         top.shows("filter: ip_")
         screen = top.shows("filter: ip_")
@@ -259,7 +278,7 @@ class TestLive(unittest.TestCase):
         lines = [line.split("\x1b[K")[0] for line in screen.split("\x1b[H")[1].split("\r\n")]
         self.assertTrue(all(len(line) <= 40 for line in lines), lines)
         self.assertLessEqual(len(lines), 10)
-        self.assertIn(" 9999  a-limit-wi  user=\u00e4", screen)
+        self.assertIn(" 9999  denied   a-limit-wi  user=\u00e4", screen)
         top.resize(100, 24)
         top.shows("a-limit-with-a-long-name")
         for size in ((1, 1), (2, 2), (3, 5), (200, 60)):
