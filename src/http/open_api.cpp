@@ -8,12 +8,13 @@ std::string_view open_api() {
   "info": {
     "title": "weir",
     "version": "1",
-    "description": "May these keys spend this cost under these limits? docs/http.md of weir says more."
+    "description": "May these keys spend this cost under these limits? docs/http.md of weir says more. x-weir-role is the least role that may, where there are users."
   },
   "security": [{}, {"bearer": []}, {"basic": []}],
   "paths": {
     "/v1/check": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Charge a request to its limits, all or none; or decide up to 1000 requests, each alone",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {
           "oneOf": [{"$ref": "#/components/schemas/Check"}, {"$ref": "#/components/schemas/Batch"}]}}}},
@@ -28,6 +29,7 @@ std::string_view open_api() {
     },
     "/v1/look": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "What a check would be answered now; nothing is charged",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
         "responses": {
@@ -38,6 +40,7 @@ std::string_view open_api() {
     },
     "/v1/explain": {
       "post": {
+        "x-weir-role": "operate",
         "summary": "What a check would be answered now, and why: each limit that it meets",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
         "responses": {
@@ -48,6 +51,7 @@ std::string_view open_api() {
     },
     "/v1/reset": {
       "post": {
+        "x-weir-role": "operate",
         "summary": "Forget what was charged",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reset"}}}},
         "responses": {
@@ -59,6 +63,7 @@ std::string_view open_api() {
     },
     "/v1/holds": {
       "post": {
+        "x-weir-role": "operate",
         "summary": "Which holds of a key of a limit are open, the oldest first; to settle one of them frees its slot",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HoldsOf"}}}},
         "responses": {
@@ -69,6 +74,7 @@ std::string_view open_api() {
     },
     "/v1/reserve": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Charge a request now, to act when its moment comes",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
         "responses": {
@@ -81,6 +87,7 @@ std::string_view open_api() {
     },
     "/v1/acquire": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Charge a request now, and answer when its moment has come; a client that disconnects gives it up",
         "parameters": [{"name": "Prefer", "in": "header", "schema": {"type": "string"}, "example": "wait=10",
                         "description": "wait=N (RFC 7240): the longest wait in seconds. The least of this, max_wait and the limits file's counts; one of them is required"}],
@@ -95,6 +102,7 @@ std::string_view open_api() {
     },
     "/v1/cancel": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Take a reservation back before its moment",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
         "responses": {
@@ -106,6 +114,7 @@ std::string_view open_api() {
     },
     "/v1/settle": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Charge a reservation what it turned out to cost",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Settle"}}}},
         "responses": {
@@ -117,6 +126,7 @@ std::string_view open_api() {
     },
     "/v1/charge": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Record what happened outside, whether there was room or not",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Charge"}}}},
         "responses": {
@@ -127,6 +137,7 @@ std::string_view open_api() {
     },
     "/v1/refund": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Take back the last units that were charged, which were not used",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refund"}}}},
         "responses": {
@@ -138,6 +149,7 @@ std::string_view open_api() {
     },
     "/v1/top": {
       "get": {
+        "x-weir-role": "operate",
         "summary": "Which keys are denied most, or charged most, of late",
         "parameters": [
           {"name": "limit", "in": "query", "description": "Of that limit alone", "schema": {"type": "string"}},
@@ -162,6 +174,7 @@ std::string_view open_api() {
     },
     "/v1/usage": {
       "post": {
+        "x-weir-role": "operate",
         "summary": "How much of a limit that is tracked a key has used",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UsageOf"}}}},
         "responses": {
@@ -183,6 +196,7 @@ std::string_view open_api() {
     },
     "/v1/moment": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "When a reservation acts by now, as a pause may have moved it",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
         "responses": {
@@ -194,6 +208,7 @@ std::string_view open_api() {
     },
     "/v1/extend": {
       "post": {
+        "x-weir-role": "decide",
         "summary": "Give an open hold, and its slots, another end",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Extend"}}}},
         "responses": {
@@ -205,6 +220,7 @@ std::string_view open_api() {
     },
     "/v1/overrides": {
       "get": {
+        "x-weir-role": "operate",
         "summary": "What operators have set, the oldest first",
         "parameters": [
           {"name": "limit", "in": "query", "schema": {"type": "string"}},
@@ -218,6 +234,7 @@ std::string_view open_api() {
         }
       },
       "post": {
+        "x-weir-role": "operate",
         "summary": "Ban, raise, lower or shadow, until it ends",
         "parameters": [{"name": "If-Match", "in": "header", "schema": {"type": "string"}, "description": "The hash of the limits file that was looked at"}],
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewOverride"}}}},
@@ -232,6 +249,7 @@ std::string_view open_api() {
     },
     "/v1/overrides/{number}": {
       "get": {
+        "x-weir-role": "operate",
         "summary": "One override",
         "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}}],
         "responses": {
@@ -241,6 +259,7 @@ std::string_view open_api() {
         }
       },
       "delete": {
+        "x-weir-role": "operate",
         "summary": "End an override",
         "parameters": [{"name": "number", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 1}},
                        {"name": "reason", "in": "query", "schema": {"type": "string", "maxLength": 256}}],
@@ -251,8 +270,39 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/status": {
+      "get": {
+        "x-weir-role": "operate",
+        "summary": "What the operators' page shows: the server, its limits, the store and the file",
+        "parameters": [{"name": "limit", "in": "query", "description": "Of that limit alone", "schema": {"type": "string"}}],
+        "responses": {
+          "200": {"description": "Now; limits have series of 300 seconds unless there are more than 50", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["server", "limits", "store", "file", "role", "user"], "properties": {
+              "server": {"type": "object"},
+              "limits": {"type": "array", "items": {"type": "object", "required": ["name", "by", "windows", "shadow"]}},
+              "limits_left_out": {"type": "integer", "minimum": 1},
+              "store": {"type": ["object", "null"]},
+              "file": {"type": ["object", "null"]},
+              "role": {"enum": ["operate", "admin"]},
+              "user": {"type": "string"}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/audit": {
+      "get": {
+        "x-weir-role": "admin",
+        "summary": "What operators have changed, the newest first",
+        "parameters": [{"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 10}}],
+        "responses": {
+          "200": {"description": "Lines of the audit", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["lines"], "properties": {"lines": {"type": "array", "items": {"type": "object", "required": ["time", "verb"]}}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/openapi.json": {
-      "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
+      "get": {"x-weir-role": "decide", "summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
     }
   },
   "components": {

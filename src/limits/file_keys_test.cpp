@@ -4,60 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/documents_test.hpp"
 #include "limits/limit_keys.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
-
-std::filesystem::path document(const std::string& name) { return std::filesystem::path(WEIR_DOCS) / name; }
-
-std::string read(const std::string& name) {
-  std::ifstream in(document(name));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void expect_written(const std::string& name, const std::string& text) {
-  if (std::getenv("WEIR_WRITE") != nullptr) std::ofstream(document(name)) << text;
-  std::istringstream is(read(name));
-  std::istringstream should(text);
-  std::string line;
-  std::string made;
-  while (std::getline(should, made)) {
-    std::getline(is, line);
-    ASSERT_EQ(line, made) << "WEIR_WRITE=1 weir_limits_tests --gtest_filter='FileKeys.*' writes docs/"
-                          << name;
-  }
-  EXPECT_EQ(read(name).size(), text.size());
-}
 
 template <class Row>
 std::vector<FileKey> keys_of(std::span<const Row> rows) {
   std::vector<FileKey> keys;
   for (const Row& each : rows) keys.push_back(each.key);
   return keys;
-}
-
-// The lines of `text` from the one after `begin`, which follows `section`, up to the one that begins
-// with `end`, are replaced.
-void replace(std::string& text, const std::string& section, const std::string& begin, const std::string& end,
-             const std::string& by) {
-  const std::size_t at = text.find("\n" + section + "\n");
-  const std::size_t head = text.find("\n" + begin + "\n", at == std::string::npos ? at : at + 1);
-  ASSERT_NE(head, std::string::npos) << section << ", " << begin;
-  const std::size_t from = head + begin.size() + 2;
-  std::size_t to = from;
-  while (text.substr(to, end.size()) != end) to = text.find('\n', to) + 1;
-  text.replace(from, to - from, by);
 }
 
 std::string table_of(FileKeys keys, bool examples) {
@@ -72,17 +33,17 @@ std::string table_of(FileKeys keys, bool examples) {
 }
 
 TEST(FileKeys, docs_limits_md_has_their_tables) {
-  std::string text = read("limits.md");
+  std::string text = core::read_document("limits.md");
   const std::string ruler = "|---|---|---|";
-  replace(text, "## The top", ruler, "\n", table_of(keys::kTop, false));
-  replace(text, "## A limit", ruler + "---|", "\n", table_of(keys_of(limit_keys()), true));
-  replace(text, "## Gateways", ruler, "\n", table_of(keys::kGateway, false));
-  replace(text, "## Envoy", ruler, "\n", table_of(keys::kRlsDomain, false));
+  core::replace_lines(text, "## The top", ruler, "\n", table_of(keys::kTop, false));
+  core::replace_lines(text, "## A limit", ruler + "---|", "\n", table_of(keys_of(limit_keys()), true));
+  core::replace_lines(text, "## Gateways", ruler, "\n", table_of(keys::kGateway, false));
+  core::replace_lines(text, "## Envoy", ruler, "\n", table_of(keys::kRlsDomain, false));
   std::string rules;
   for (const FileRuleText& each : kFileRules)
     rules += "| " + std::to_string(number_of(each.rule)) + " | " + std::string(each.refused) + " |\n";
-  replace(text, "## What is refused", "|---|---|", "\n", rules);
-  expect_written("limits.md", text);
+  core::replace_lines(text, "## What is refused", "|---|---|", "\n", rules);
+  core::expect_document("limits.md", text);
 }
 
 TEST(FileKeys, each_rule_has_its_place_in_the_table) {
@@ -119,15 +80,15 @@ std::string schema_of(FileKeys keys, const std::string& between, std::size_t ind
 }
 
 TEST(FileKeys, docs_limits_schema_json_has_them) {
-  std::string text = read("limits.schema.json");
+  std::string text = core::read_document("limits.schema.json");
   const auto block = [&text](const std::string& owner, std::size_t indent, FileKeys keys) {
     const std::string margin(indent, ' ');
-    replace(text, owner, margin + "\"properties\": {", margin + "}",
-            margin + "  " + schema_of(keys, ",\n  " + margin, indent + 2) + "\n");
+    core::replace_lines(text, owner, margin + "\"properties\": {", margin + "}",
+                        margin + "  " + schema_of(keys, ",\n  " + margin, indent + 2) + "\n");
   };
   const auto line = [&text](const std::string& owner, const std::string& required, FileKeys keys) {
-    replace(text, owner, required + "\"additionalProperties\": false,", required.substr(2) + "}",
-            required + "\"properties\": { " + schema_of(keys, ", ", 0) + " }\n");
+    core::replace_lines(text, owner, required + "\"additionalProperties\": false,", required.substr(2) + "}",
+                        required + "\"properties\": { " + schema_of(keys, ", ", 0) + " }\n");
   };
   block("  \"additionalProperties\": false,", 2, keys::kTop);
   block("    \"override\": {", 6, keys_of(override_keys()));
@@ -137,7 +98,7 @@ TEST(FileKeys, docs_limits_schema_json_has_them) {
   line("    \"cost\": {", "          ", keys::kCost);
   line("    \"cost\": {", "            ", keys::kCostCase);
   line("    \"penalty\": {", "          ", keys::kPenalty);
-  expect_written("limits.schema.json", text);
+  core::expect_document("limits.schema.json", text);
 }
 
 }  // namespace

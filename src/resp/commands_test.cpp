@@ -4,10 +4,37 @@
 
 #include <array>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "core/documents_test.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
+
+// A command whose subcommands are not for the same people is its subcommands.
+std::string commands_for(steering::Role role) {
+  std::string text;
+  const auto add = [&](steering::Role its, const std::string& name) {
+    if (its == role) text += (text.empty() ? "`" : ", `") + name + "`";
+  };
+  for (const Command& each : listed_commands()) {
+    const std::string name(each.name);
+    if (each.subcommands.empty()) add(each.role, name);
+    for (const Subcommand& sub : each.subcommands) add(sub.role, name + " " + std::string(sub.name));
+  }
+  return text;
+}
+
+TEST(Commands, docs_access_md_says_who_may) {
+  using steering::Role;
+  std::string rows = "| none: has shown nothing | " + commands_for(Role::none) + " |\n";
+  for (const Role role : {Role::decide, Role::operate, Role::admin})
+    rows += "| `" + std::string(name_of(role)) + "` | " + commands_for(role) + " |\n";
+  std::string text = core::read_document("access.md");
+  core::replace_lines(text, "### Over RESP", "|---|---|", "\n", rows);
+  core::expect_document("access.md", text);
+}
 
 TEST(Commands, each_is_found_by_its_name_in_any_letter_case) {
   for (const Command& each : listed_commands()) {

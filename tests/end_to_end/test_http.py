@@ -230,7 +230,7 @@ class TestOpenApi(WithServer):
                        "/v1/reserve": ("Reserve",), "/v1/acquire": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",),
                        "/v1/charge": ("Charge",), "/v1/refund": ("Refund",), "/v1/moment": ("Cancel",), "/v1/extend": ("Extend",),
                        "/v1/holds": ("HoldsOf",), "/v1/usage": ("UsageOf",)}
-            others = {"/openapi.json", "/v1/overrides", "/v1/overrides/{number}", "/v1/top"}
+            others = {"/openapi.json", "/v1/overrides", "/v1/overrides/{number}", "/v1/top", "/v1/status", "/v1/audit"}
             self.assertEqual(set(members) | others, set(document["paths"]))
             detail = http.ask("/v1/overrides", {"?": 1})[2]["errors"][0]["detail"]
             self.assertEqual(set(detail.removeprefix("unknown; known: ").split(", ")),
