@@ -92,8 +92,9 @@ struct OfLimit {
 };
 
 std::string comment(const CtlAnswer& row, const std::string& what) {
-  return "    # " + row.text_of("number") + ", until " + row.text_of("until") + ", by " +
-         core::printable(row.text_of("user")) + ": " + core::printable(what) + "\n";
+  return "    # " + row.text_of("number") + ", set " + row.text_of("set_at") + " by " +
+         core::printable(row.text_of("user")) + ", until " + row.text_of("until") + ": " +
+         core::printable(what) + "\n";
 }
 
 void append_changes(std::string& out, const OfLimit& of) {

@@ -30,12 +30,12 @@ std::string overrides_text(const OverridesFlags& flags) {
   }
   if (all.empty()) return "no override is in force\n";
   std::vector<std::vector<std::string>> lines = {
-      {"NUMBER", "KIND", "LIMIT", "WHEN", "RATE", "UNTIL", "BY", "REASON"}};
+      {"NUMBER", "KIND", "LIMIT", "WHEN", "RATE", "UNTIL", "SET", "BY", "REASON"}};
   for (const CtlAnswer& each : all) {
     const std::string rate = each.text_of("rate");
     lines.push_back({each.text_of("number"), each.text_of("kind"), each.text_of("limit"),
                      each.text_of("when"), rate.empty() ? "-" : rate, each.text_of("until"),
-                     each.text_of("user"), each.text_of("reason")});
+                     each.text_of("set_at"), each.text_of("user"), each.text_of("reason")});
   }
   return table(std::move(lines));
 }

@@ -267,7 +267,7 @@ function showOverrides() {
     cell(row, "left", el("span", {className: "tag"}, kindOf(its.kind)), " ", name(its.limit));
     cell(row, "left", name(wordsOf(its.when)), el("div", {className: "quiet small"}, (its.rate || []).join(", ")));
     row.ends = cell(row, "left");
-    cell(row, "left", visible(its.reason), el("div", {className: "quiet small"}, `${its.user === "-" ? "" : visible(its.user) + ", "}${stamp(its.set_at)}${its.durable ? "" : ", in memory alone"}`));
+    cell(row, "left", visible(its.reason), el("div", {className: "quiet small"}, `set ${stamp(its.set_at)}${its.user === "-" ? "" : " by " + visible(its.user)}${its.durable ? "" : ", in memory alone"}`));
     const doing = cell(row, "doing");
     if (maySteer()) doing.append(el("button", {type: "button", ariaLabel: `Lift override ${its.number}`, onclick: () => openLift(row.item)}, "Lift"));
   }, (row, its) => set(row.ends, whenIs(its.until)));

@@ -339,6 +339,7 @@ class TestWithUsers(PageTest):
         page.press(*"it scrapes", ENTER)
         self.sees(page, "#said", "Done: Ban user=ada.")
         self.sees(page, "#overrides tbody", "it scrapes")
+        self.assertRegex(self.text_of(page, "#overrides tbody"), r"it scrapesset 20[-\d: ]+ by olga")
         with self.server.client() as client:
             client.ask("AUTH", token("adam"))
             verdict, limit, _, retry, _, by = client.ask("WEIR.CHECK", "user=ada", "other=x")

@@ -65,6 +65,8 @@ class TestVerbs(OneServerWithLimits):
         self.assertTrue(self.denied("user=42", "ip=10.0.0.1"))
         [row] = [each for each in self.rows("--limit", "user") if each["number"] == number]
         self.assertEqual((row["kind"], row["when"], row["reason"], row["user"]), ("ban", "user=42", "scraping", "-"))
+        self.assertRegex(row["set_at"], r"^20\d\d-\d\d-\d\dT[\d:.]+Z$")
+        self.assertRegex(self.ctl("overrides", "--limit", "user")[0], rf"(?m)^{number} .*  {row['set_at']}  -   scraping$")
         self.assertEqual(self.ctl("unban", "user", "user=42"), ("1 ended\n", ""))
         self.assertEqual(self.ctl("unban", "user", "user=42"), ("no ban of exactly these words was in force\n", ""))
         self.assertFalse(self.denied("user=42"))
@@ -96,7 +98,7 @@ class TestVerbs(OneServerWithLimits):
         rows = self.rows("--limit", "top")
         self.assertEqual([row["number"] for row in rows if row["kind"] == "ban"], numbers)
         lines = self.ctl("overrides", "--limit", "top")[0].splitlines()
-        self.assertEqual(lines[0].split(), ["NUMBER", "KIND", "LIMIT", "WHEN", "RATE", "UNTIL", "BY", "REASON"])
+        self.assertEqual(lines[0].split(), ["NUMBER", "KIND", "LIMIT", "WHEN", "RATE", "UNTIL", "SET", "BY", "REASON"])
         self.assertEqual(len(lines), 1 + len(rows))
         for number in numbers:
             self.assertEqual(self.client.ask("WEIR.LIFT", number), 1)
@@ -220,7 +222,7 @@ class TestExport(unittest.TestCase):
             steered = self.decided(server)
             code, text, errors = weir("ctl", "export", *at)
             self.assertEqual((code, errors), (0, ""))
-            self.assertIn(', until 2100-01-01T00:00:00.000Z, by -: ban user=2: why: "#"\n', text)
+            self.assertRegex(text, r', set 20\S+Z by -, until 2100-01-01T00:00:00\.000Z: ban user=2: why: "#"\n')
             self.assertIn('    deny: { "user": ["1", "2", "\\" # \\\\"] }\n', text)
             self.assertEqual(text.count('        reason: "why: \\"#\\""\n'), 3)
             filed = put_into(IN_BLOCKS, text)
