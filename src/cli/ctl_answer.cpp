@@ -65,7 +65,25 @@ CtlAnswer ask(const ServerFlags& flags, const std::vector<std::string>& words) {
   return ask(*server, words);
 }
 
-void append_json(const CtlAnswer& row, std::string& out) {
+int ask_each(const ServerFlags& flags, const std::function<void(const ServerFlags::Named&)>& ask) {
+  const auto servers = flags.servers();
+  int result = 0;
+  for (const ServerFlags::Named& each : servers) {
+    const std::string which = servers.size() == 1 ? "" : each.name + ": ";
+    try {
+      ask(each);
+    } catch (const RefusedByServer& refused) {
+      tell_refused(which + refused.what());
+      result = std::max(result, 1);
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "weir: %s\n", core::printable(which + error.what()).c_str());
+      result = 2;
+    }
+  }
+  return result;
+}
+
+void append_json(const CtlAnswer& row, const std::vector<std::string>& servers, std::string& out) {
   core::JsonWriter json(out);
   json.begin_object();
   for (std::size_t i = 0; i + 1 < row.items.size(); i += 2) {
@@ -76,6 +94,11 @@ void append_json(const CtlAnswer& row, std::string& out) {
     } else {
       json.value(value.text);
     }
+  }
+  if (!servers.empty()) {
+    json.begin_array("servers");
+    for (const std::string& each : servers) json.value(each);
+    json.end_array();
   }
   json.end_object();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,8 +37,14 @@ CtlAnswer ask(ServerConnection& server, const std::vector<std::string>& words);
 // The same of the one server of the flags.
 CtlAnswer ask(const ServerFlags& flags, const std::vector<std::string>& words);
 
-// Names and values in turn as an object of JSON, appended.
-void append_json(const CtlAnswer& row, std::string& out);
+// Calls `ask` with each server of the flags in turn, which throws as ask() does. The exit code: 0; 1: one has
+// refused; 2: one has not answered. Either is told of on standard error, and the others are asked all the
+// same.
+int ask_each(const ServerFlags& flags, const std::function<void(const ServerFlags::Named&)>& ask);
+
+// Names and values in turn as an object of JSON, appended; with names of servers, `servers` is one more of
+// its members.
+void append_json(const CtlAnswer& row, const std::vector<std::string>& servers, std::string& out);
 
 // How many characters of a terminal it takes, one each.
 std::size_t columns_of(std::string_view printable);

@@ -179,7 +179,8 @@ void append_shadow(std::string& out, const CtlAnswer& row) {
 }
 
 std::string exported(const ExportFlags& flags) {
-  const std::vector<CtlAnswer> rows = all_overrides(flags.server, flags.limit);
+  const std::vector<CtlAnswer> rows =
+      all_overrides(flags.server, flags.server.servers().front(), flags.limit);
   std::map<std::string, OfLimit> limits;
   for (const CtlAnswer& row : rows) {
     OfLimit& of = limits[row.text_of("limit")];

@@ -2,8 +2,12 @@
 #include "cli/ctl_overrides.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <memory>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/ctl.hpp"
@@ -18,33 +22,90 @@ struct OverridesFlags {
   bool json = false;
 };
 
-std::string overrides_text(const OverridesFlags& flags) {
-  const std::vector<CtlAnswer> all = all_overrides(flags.server, flags.limit);
-  std::string out;
-  if (flags.json) {
-    for (const CtlAnswer& each : all) {
-      append_json(each, out);
-      out += '\n';
+// An override, and the servers that tell of it: all, where they share a store.
+struct ToldBy {
+  CtlAnswer row;
+  std::vector<std::string> servers;
+};
+
+bool says_the_same(const CtlAnswer& a, const CtlAnswer& b) {
+  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                    [](const CtlAnswer& left, const CtlAnswer& right) {
+                      return left.number == right.number && left.text == right.text;
+                    });
+}
+
+void merge(std::vector<CtlAnswer> rows, const std::string& server, std::vector<ToldBy>& into) {
+  std::unordered_multimap<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < into.size(); ++i) known.emplace(into[i].row.text_of("number"), i);
+  for (CtlAnswer& row : rows) {
+    const auto [first, last] = known.equal_range(row.text_of("number"));
+    const auto same = std::find_if(
+        first, last, [&](const auto& each) { return says_the_same(into[each.second].row, row); });
+    if (same == last) {
+      into.push_back({std::move(row), {server}});
+    } else {
+      into[same->second].servers.push_back(server);
     }
-    return out;
   }
+}
+
+std::string overrides_json(const std::vector<ToldBy>& all, bool several) {
+  std::string out;
+  for (const ToldBy& each : all) {
+    append_json(each.row, several ? each.servers : std::vector<std::string>{}, out);
+    out += '\n';
+  }
+  return out;
+}
+
+// `servers`: how many were asked.
+std::string overrides_text(const std::vector<ToldBy>& all, std::size_t servers) {
   if (all.empty()) return "no override is in force\n";
   std::vector<std::vector<std::string>> lines = {
       {"NUMBER", "KIND", "LIMIT", "WHEN", "RATE", "UNTIL", "SET", "BY", "REASON"}};
-  for (const CtlAnswer& each : all) {
-    const std::string rate = each.text_of("rate");
-    lines.push_back({each.text_of("number"), each.text_of("kind"), each.text_of("limit"),
-                     each.text_of("when"), rate.empty() ? "-" : rate, each.text_of("until"),
-                     each.text_of("set_at"), each.text_of("user"), each.text_of("reason")});
+  for (const auto& [row, told_by] : all) {
+    const std::string rate = row.text_of("rate");
+    lines.push_back({row.text_of("number"), row.text_of("kind"), row.text_of("limit"), row.text_of("when"),
+                     rate.empty() ? "-" : rate, row.text_of("until"), row.text_of("set_at"),
+                     row.text_of("user"), row.text_of("reason")});
+  }
+  if (servers == 1) return table(std::move(lines));
+  lines.front().insert(lines.front().begin(), "SERVER");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::string which;
+    for (const std::string& each : all[i].servers) which += (which.empty() ? "" : ",") + each;
+    lines[i + 1].insert(lines[i + 1].begin(), all[i].servers.size() == servers ? "all" : which);
   }
   return table(std::move(lines));
 }
 
+int list_overrides(const OverridesFlags& flags) {
+  const std::size_t servers = flags.server.servers().size();
+  std::size_t answered = 0;
+  std::vector<ToldBy> all;
+  const int result = ask_each(flags.server, [&](const ServerFlags::Named& each) {
+    merge(all_overrides(flags.server, each, flags.limit), each.name, all);
+    ++answered;
+  });
+  if (answered == 0) return result;
+  // The oldest first, as each has told them.
+  const auto place = [](const ToldBy& each) {
+    return std::make_tuple(each.row.text_of("set_at"), each.row.number_of("number"), each.servers.front());
+  };
+  if (servers > 1)
+    std::sort(all.begin(), all.end(),
+              [&place](const ToldBy& a, const ToldBy& b) { return place(a) < place(b); });
+  print(flags.json ? overrides_json(all, servers > 1) : overrides_text(all, servers));
+  return result;
+}
+
 }  // namespace
 
-std::vector<CtlAnswer> all_overrides(const ServerFlags& flags, const std::string& limit) {
+std::vector<CtlAnswer> all_overrides(const ServerFlags& flags, const ServerFlags::Named& named,
+                                     const std::string& limit) {
   constexpr std::size_t kPage = 100;
-  const auto server = flags.connect(flags.servers().front());
+  const auto server = flags.connect(named);
   std::vector<CtlAnswer> all;
   for (std::size_t got = kPage; got == kPage;) {
     std::vector<std::string> words = {"WEIR.OVERRIDES", "COUNT", std::to_string(kPage), "AFTER",
@@ -64,8 +125,8 @@ void add_ctl_overrides(CLI::App& ctl, int& result) {
   CLI::App* app = ctl.add_subcommand("overrides", "List what operators have changed and has not ended");
   app->add_option("--limit", flags->limit, "only of this limit")->type_name("NAME");
   app->add_flag("--json", flags->json, "print a line of JSON for each");
-  add_server_to(*app, flags->server, false);
-  app->callback([flags, &result] { result = run_for_operator([&] { print(overrides_text(*flags)); }); });
+  add_server_to(*app, flags->server, true);
+  app->callback([flags, &result] { result = list_overrides(*flags); });
 }
 
 }  // namespace weir::cli

@@ -1,8 +1,6 @@
 // weir ctl usage: how much of a limit that is tracked a key has used, as each server has it. With a shared
 // store they all tell the same, so nothing is added up.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -72,25 +70,14 @@ std::string usage_text(const std::string& heading, const CtlAnswer& answer) {
 }
 
 int usage(const UsageFlags& flags) {
+  const bool several = flags.server.urls.size() > 1;
   std::vector<std::string> words = {"WEIR.USAGE", "LIMIT", flags.limit, "AS"};
   words.insert(words.end(), flags.attributes.begin(), flags.attributes.end());
-  const auto servers = flags.server.servers();
-  int result = 0;
-  for (const ServerFlags::Named& each : servers) {
-    const std::string heading = servers.size() == 1 ? "" : core::printable(each.name) + ":\n";
-    try {
-      const CtlAnswer answer = ask(*flags.server.connect(each), words);
-      print(flags.json ? usage_json(each.name, answer) : usage_text(heading, answer));
-    } catch (const RefusedByServer& refused) {
-      tell_refused((servers.size() == 1 ? "" : each.name + ": ") + refused.what());
-      result = std::max(result, 1);
-    } catch (const std::runtime_error& error) {
-      if (servers.size() == 1) throw;
-      std::fprintf(stderr, "weir: %s\n", core::printable(error.what()).c_str());
-      result = 2;
-    }
-  }
-  return result;
+  return ask_each(flags.server, [&](const ServerFlags::Named& each) {
+    const CtlAnswer answer = ask(*flags.server.connect(each), words);
+    const std::string heading = several ? core::printable(each.name) + ":\n" : "";
+    print(flags.json ? usage_json(each.name, answer) : usage_text(heading, answer));
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import unittest
 from ports import free_port
 from server import WEIR, Folder, OneServerWithLimits, Server, run, weir
 from talker import Talker
+from test_top import Answers
 
 FILE = """\
 version: 1
@@ -184,6 +185,62 @@ class TestWhoMay(unittest.TestCase):
         code, out, errors = weir("ctl", "overrides", "--url", "weir://:s3cret@a", "--url", "weir://:s3cret@b")
         self.assertEqual((code, out), (2, ""))
         self.assertNotIn("s3cret", errors)
+
+
+def override(number, user, set_at):
+    return ["number", number, "kind", "ban", "limit", "user", "when", "user=42", "rate", "", "until", "2100-01-01T00:00:00.000Z",
+            "reason", "scraping", "user", user, "set_at", set_at, "durable", 1]
+
+
+class TestSeveralServers(unittest.TestCase):
+    """Small servers that answer as docs/wire.md says: what they share and what is one's alone is known."""
+
+    OWN, SHARED = override(7, "bob", "2026-11-26T04:00:00.000Z"), override(7, "ann", "2026-11-26T05:00:00.000Z")
+    OLD, BEGIN, NEW = ('{"time":"2026-11-26T04:00:00.000Z","user":"bob","verb":"BAN"}',
+                       '{"verb":"begin","time":"2026-11-26T05:00:00.000Z","previous":""}',
+                       '{"time":"2026-11-26T06:00:00.000Z","user":"ann","verb":"LIFT","reason":"\\"time\\":\\"2001"}')
+
+    def setUp(self):
+        told = {"WEIR.OVERRIDES": ([self.SHARED], [self.OWN, self.SHARED]), "WEIR.AUDIT": ([self.BEGIN], [self.NEW, self.OLD])}
+        self.one, self.two = (self.enterContext(Answers(lambda words, at=at: told[words[0]][at])) for at in (0, 1))
+        self.names = [each.url[7:] for each in (self.one, self.two)]
+        self.both = ("--url", self.one.url, "--url", self.two.url)
+
+    def test_overrides_say_whose_they_are(self):
+        code, out, errors = weir("ctl", "overrides", *self.both)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual([line.split()[:3] + line.split()[-3:] for line in out.splitlines()], [
+            ["SERVER", "NUMBER", "KIND", "SET", "BY", "REASON"],
+            [self.names[1], "7", "ban", "2026-11-26T04:00:00.000Z", "bob", "scraping"],
+            ["all", "7", "ban", "2026-11-26T05:00:00.000Z", "ann", "scraping"]])
+        rows = [json.loads(line) for line in weir("ctl", "overrides", "--json", *self.both)[1].splitlines()]
+        self.assertEqual([(row["user"], row["servers"]) for row in rows], [("bob", self.names[1:]), ("ann", self.names)])
+        one = json.loads(weir("ctl", "overrides", "--json", "--url", self.one.url)[1])
+        self.assertNotIn("servers", one)
+
+    def test_the_audits_are_one_the_newest_first(self):
+        code, out, errors = weir("ctl", "audit", *self.both)
+        self.assertEqual((code, errors), (0, ""))
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([(line["server"], line["verb"]) for line in lines],
+                         [(self.names[1], "LIFT"), (self.names[0], "begin"), (self.names[1], "BAN")])
+        self.assertEqual(lines[0], {"server": self.names[1], **json.loads(self.NEW)})
+        self.assertEqual(len(weir("ctl", "audit", "--count", "2", *self.both)[1].splitlines()), 2)
+        self.assertEqual(weir("ctl", "audit", "--url", self.one.url), (0, self.BEGIN + "\n", ""))
+
+    def test_one_that_does_not_answer_and_one_that_refuses(self):
+        nobody = f"127.0.0.1:{free_port()}"
+        with Answers(lambda words: "NOPERM ann has the role decide; it needs operate") as refuses:
+            for verb, lines in (("overrides", 3), ("audit", 3)):
+                code, out, errors = weir("ctl", verb, *self.both, "--url", f"weir://:s3cret@{nobody}")
+                self.assertEqual((code, len(out.splitlines())), (2, lines))
+                self.assertRegex(errors, rf"^weir: {nobody}: cannot connect to .*\n$")
+                if verb == "overrides":
+                    self.assertTrue(out.splitlines()[2].startswith(",".join(self.names) + " "), out)
+                code, out, errors = weir("ctl", verb, *self.both, "--url", refuses.url)
+                self.assertEqual((code, len(out.splitlines())), (1, lines))
+                self.assertEqual(errors, f"weir: refused: {refuses.url[7:]}: NOPERM ann has the role decide; it needs operate\n")
+                self.assertEqual(weir("ctl", verb, "--url", refuses.url, "--url", refuses.url)[:2], (1, ""))
 
 
 def put_into(file, export):
