@@ -99,7 +99,7 @@ void ServerFlags::add_to(CLI::App& app) {
       ->type_name("NAME")
       ->envname("WEIR_USER")
       ->capture_default_str();
-  app.add_option("--password", password, "password for AUTH; better in the environment")
+  app.add_option("--password", password, "password or token for AUTH; better in the environment")
       ->type_name("WORD")
       ->envname("WEIR_PASSWORD");
   app.add_option("--timeout", timeout, "longest wait for the answer")

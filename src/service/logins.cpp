@@ -117,13 +117,20 @@ std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
     return Ruling{.outcome = Outcome::in, .login = login_of(*user, by, version)};
   };
   const User* const of_token = users->by_token(core::sha256(shown.secret));
-  if (of_token != nullptr && !of_token->ended(wall_clock_()) &&
-      (!shown.user || *shown.user == of_token->name))
+  if (of_token != nullptr && !of_token->ended(wall_clock_()) && may_show_a_token(*users, *of_token, shown))
     return lets_in(of_token, of_token->token);
   if (shown.only_token || users->decoy() == nullptr) return wrong(shown.address);
   const User* const user = password_user(*users, shown);
   if (user != nullptr && remembers(*user, keyed(user, shown))) return lets_in(user, user->password);
   return std::nullopt;
+}
+
+// A token is its own name: clients that want one may say any, but for the name of a user who has a password.
+bool Logins::may_show_a_token(const Users& users, const User& of_token, const Shown& shown) const {
+  if (!shown.user || *shown.user == kDefaultUser || *shown.user == of_token.name) return true;
+  if (password_.required() && *shown.user == user_) return false;
+  const User* const named = users.by_name(*shown.user);
+  return named == nullptr || !named->hash;
 }
 
 // Null: there is no such user, or they have no password, or their time is over. A decoy is compared then,

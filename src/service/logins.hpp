@@ -97,6 +97,8 @@ class Logins {
 
   Login by_settings() const;
   static Login login_of(const steering::User& user, const std::string& by, std::uint64_t version);
+  bool may_show_a_token(const steering::Users& users, const steering::User& of_token,
+                        const Shown& shown) const;
   const steering::User* password_user(const steering::Users& users, const Shown& shown) const;
   Ruling wrong(const std::string& address);
   Ruling refuse(Outcome why);

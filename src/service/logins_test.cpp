@@ -31,9 +31,10 @@ class LoginsTest : public testing::Test {
     std::ofstream(path_) << text;
     chmod(path_.c_str(), 0600);
   }
-  void use(const std::string& text, const std::string& password = "", const std::string& token = "") {
+  void use(const std::string& text, const std::string& password = "", const std::string& token = "",
+           const std::string& user = "default") {
     write(text);
-    logins = std::make_unique<Logins>(Logins::Settings{.user = "default",
+    logins = std::make_unique<Logins>(Logins::Settings{.user = user,
                                                        .password = password,
                                                        .http_token = token,
                                                        .clock = [this] { return now; },
@@ -105,6 +106,19 @@ TEST_F(LoginsTest, somebody_is_who_their_password_token_or_certificate_says) {
   EXPECT_EQ(logins->at_first("ann.example", true).user, "ann");
   EXPECT_EQ(logins->at_first("bob", true).role, Role::none);
   EXPECT_EQ(counters.auth_failures, 7U);
+}
+
+TEST_F(LoginsTest, a_token_is_its_own_name_but_for_those_who_have_a_password) {
+  use("users:\n  ann: {role: operate, password: " + hash_of("pw") + "}\n  bob: {role: decide, token: \"" +
+          token_of("tok") + "\"}\n  eve: {role: decide, token: \"" + token_of("eves") +
+          "\"}\n  default: {role: admin, password: " + hash_of("mine") + "}\n",
+      "secret", "", "boss");
+  for (const char* const any : {"nobody", "", "default", "eve", "bob"})
+    EXPECT_EQ(who({.user = any, .secret = "tok"}), "bob decide") << any;
+  EXPECT_EQ(who({.user = "ann", .secret = "tok"}), "wrong");
+  EXPECT_EQ(who({.user = "boss", .secret = "tok"}), "wrong");
+  EXPECT_EQ(who({.user = "boss", .secret = "secret"}), "boss admin");
+  EXPECT_EQ(who({.user = "tok", .secret = ""}), "wrong");
 }
 
 TEST_F(LoginsTest, the_password_of_the_settings_stays_admin) {

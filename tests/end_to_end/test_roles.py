@@ -249,6 +249,7 @@ class TestLogins(Roles):
     def test_passwords_and_tokens(self):
         for words, told in ((["decide-word"], "WRONGPASS"), (["decide", "decide-word"], "OK"), (["decide", TOKENS["decide"]], "OK"),
                             (["operate", TOKENS["decide"]], "WRONGPASS"), ([TOKENS["admin"]], "OK"),
+                            (["nobody", TOKENS["decide"]], "OK"), (["default", TOKENS["decide"]], "OK"), ([TOKENS["decide"], ""], "WRONGPASS"),
                             (["nobody", "decide-word"], "WRONGPASS")):
             with self.subTest(words), self.server.client() as client:
                 self.assertEqual(client.ask("AUTH", *words).split()[0], told)
@@ -261,6 +262,28 @@ class TestLogins(Roles):
             self.assertIn(b"user=operate ", client.ask("CLIENT", "INFO"))
             self.assertEqual(client.ask("RESET"), "RESET")
             self.assertEqual(client.ask("PING"), "NOAUTH Authentication required.")
+
+    def test_a_token_alone_is_enough_everywhere(self):
+        port, token = self.server.port, TOKENS["operate"]
+        for words, more in ((("--url", f"weir://{token}@127.0.0.1:{port}"), {}), (("--url", f"weir://:{token}@127.0.0.1:{port}"), {}),
+                            (("--url", f"weir://a-program:{token}@127.0.0.1:{port}"), {}), (("--port", port, "--password", token), {}),
+                            (("--port", port), {"env": {"WEIR_PASSWORD": token}})):
+            for command in (("ctl", "overrides"), ("ctl", "top"), ("top", "--once"), ("check", "a-key", "--limit", "1000/s")):
+                if command[0] == "check" and "--url" in words:
+                    continue  # it takes --host and --port alone
+                with self.subTest(command, words=words):
+                    code, out, errors = weir(*command, *words, **more)
+                    self.assertEqual((code, errors), (0, ""), out)
+        for words in (("-a", token), ("--user", "default", "--pass", token), ("--user", "a-program", "--pass", token)):
+            with self.subTest(words):
+                told = subprocess.run(["redis-cli", "-p", str(port), "--no-auth-warning", *words, "CLIENT", "LIST"], capture_output=True,
+                                      text=True, timeout=30, check=True)
+                self.assertIn(" user=operate ", told.stdout, "the token says who it is")
+        with self.server.client() as client:
+            self.assertEqual(client.ask("HELLO", "3", "AUTH", "default", token)[b"proto"], 3)
+        for headers in (bearer(token), basic("", token), basic("default", token), basic("a-program", token), basic("operate", token)):
+            with self.subTest(headers):
+                self.assertEqual(json.loads(request(self.server.ports[1], "GET", "/v1/status", headers)[1])["user"], "operate")
 
     def test_what_follows_a_password_waits_for_it(self):
         with self.server.client() as client:
