@@ -19,10 +19,10 @@ namespace {
 using server::Settings;
 
 // These say something about the store; without one they would say it to nobody.
-constexpr std::array kOfTheStore = {"on-store-error",      "store-deadline", "local-share",
-                                    "no-remember-denials", "merge",          "lease",
-                                    "lease-for",           "store-tls-ca",   "store-tls-cert",
-                                    "store-tls-key",       "store-tls-name", "ready-needs-store"};
+constexpr std::array kOfTheStore = {
+    "on-store-error", "store-deadline", "local-share",      "no-remember-denials", "denial-memory",
+    "merge",          "lease",          "lease-for",        "store-tls-ca",        "store-tls-cert",
+    "store-tls-key",  "store-tls-name", "ready-needs-store"};
 
 void need_a_store(const CLI::App& app) {
   for (const char* name : kOfTheStore) {
@@ -245,6 +245,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                "ask the store again about a key just denied");
   app.add_flag("--merge", flags.merge, "one call at a time for each key; later checks share the next");
   number("--lease", flags.lease, 1'000'000'000, "units of a key taken from the store at a time; 1: none");
+  size("--denial-memory", flags.denial_memory, "for keys just denied, which it is not asked about");
   time("--lease-for", flags.lease_for, "what is left of them then goes back");
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
@@ -327,6 +328,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   settings.track_memory = parse_bytes("track-memory", flags.track_memory, 1);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
+  settings.denial_memory = parse_bytes("denial-memory", flags.denial_memory, std::size_t{4} << 10);
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));

@@ -43,6 +43,7 @@ struct ServeFlags {
   std::string store_deadline = "50ms";
   std::string local_share = "100%";
   bool no_remember_denials = false;
+  std::string denial_memory = "2MiB";
   bool merge = false;
   std::uint64_t lease = 1;
   std::string lease_for = "1s";

@@ -34,8 +34,15 @@ constexpr bool counts_slots(Algorithm algorithm) { return algorithm == Algorithm
 constexpr bool can_give_back(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
 // Equal checks of one key can be decided together, at one moment, by the state before them and their number.
 constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
+// Once it has denied one unit it denies every one until its window ends, whatever is charged meanwhile.
+constexpr bool denies_to_the_end(Algorithm algorithm) {
+  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock ||
+         algorithm == Algorithm::calendar;
+}
 // A denial, with its times, still says when the request passes after time has gone by.
-constexpr bool can_remember_denials(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
+constexpr bool can_remember_denials(Algorithm algorithm) {
+  return algorithm == Algorithm::gcra || denies_to_the_end(algorithm);
+}
 // Windows lie at the multiples of the period on a clock, so it matters which clock: Rule::phase.
 constexpr bool goes_by_the_clock(Algorithm algorithm) {
   return algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::sliding_window_counter ||

@@ -128,7 +128,7 @@ struct Descriptors::Parts {
             .id = id,
             .name = name,
             .on_store_error = options.on_store_error,
-            .sharing = {.merge = options.sharing.merge}};
+            .sharing = {.merge = options.sharing.merge, .remembers_to_the_end = true}};
   }
 
   void meet(const Node& node, DescriptorMeets& into) const;

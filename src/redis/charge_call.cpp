@@ -30,6 +30,7 @@ struct OpenCharge {
   Ticket ticket;
   nanoseconds deadline;
   bool decides = false;
+  bool recalls = false;  // denials of its checks are remembered
   std::vector<Each> each{};
   std::array<Charged, store::kMostChecks> told{};
   std::array<Decision, store::kMostChecks> decisions{};  // where they are asked for
@@ -126,9 +127,13 @@ class ChargeCall final : public StoreCall {
       charge_->told[of_[i]] = told[i];
       const KeptCheck& check = charge_->each[of_[i]].check;
       const std::optional<Outside>& outside = charge_->each[of_[i]].outside;
-      charge_->decisions[of_[i]] =
+      const Decision decided =
           outside ? store::decision_of(told[i], check.limit.rule, *outside) : decisions[i];
-      in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
+      charge_->decisions[of_[i]] = decided;
+      if (charge_->recalls)
+        learn_of_charge(in_, check, &decided, asked_, now);
+      else
+        in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
       // And again: a lease that was asked for meanwhile may be of before the pause.
       if (length) in_.known.forget(check.hash);
     }
@@ -141,6 +146,8 @@ class ChargeCall final : public StoreCall {
   // which is a fault of a report, and the limit's decision where one is asked for.
   void fail(Cause cause, std::string why, nanoseconds now) {
     in_.tally.refused(cause, why, now);
+    for (const std::size_t i : of_)
+      if (charge_->recalls) learn_of_charge(in_, charge_->each[i].check, nullptr, asked_, now);
     if (charge_->fault != Fault::none || charge_->ticket.cancelled()) return;
     const auto counts_here = [this](std::size_t i) {
       return charge_->each[i].check.limit.on_store_error == OnStoreError::local;
@@ -191,13 +198,50 @@ class ChargeCall final : public StoreCall {
 
 }  // namespace
 
+bool recall_charge(StoreParts& in, Request& request, nanoseconds now) {
+  if (!recalls(request)) return false;
+  std::array<Decision, store::kMostChecks> decisions;
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const Check& check = request.checks[i];
+    const core::Rule& rule = check.limit->rule;
+    const auto denial =
+        in.known.recall(rule, hash_of(check.limit->id, check.key), recalled_cost(rule, check.cost), now);
+    if (!denial) return false;
+    decisions[i] = *denial;
+    if (check.cost.units <= static_cast<std::uint64_t>(rule.quota.burst())) continue;
+    decisions[i].verdict = Verdict::never;
+    decisions[i].retry_after.reset();
+  }
+  for (std::size_t i = 0; i < request.checks.size(); ++i) request.checks[i].decision = decisions[i];
+  request.by = store::deciding(request.checks);
+  request.source = Source::remembered;
+  StoreTally::count(in.tally.counters.remembered);
+  finish(request);
+  return true;
+}
+
+void learn_of_charge(StoreParts& in, const KeptCheck& check, const Decision* told, nanoseconds asked,
+                     nanoseconds now) {
+  const core::Rule& rule = check.limit.rule;
+  const Cost cost = recalled_cost(rule, check.cost);
+  if (told == nullptr) return in.known.learn({rule}, check, cost, asked, now);
+  Decision last = *told;
+  if (last.verdict == Verdict::never && last.remaining == 0) {  // as those are told that cost less
+    last.verdict = Verdict::denied;
+    last.retry_after = last.reset_after;
+  }
+  in.known.learn({rule, true, &last}, check, cost, asked, now);
+}
+
 void charge(StoreParts& in, Request& request, nanoseconds now) {
+  if (recall_charge(in, request, now)) return;
   if (request.charge->others_free) return charge_others_free(in, request, now);
   if (auto why = store::cannot_charge(request.checks, request.charge->outside))
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(OpenCharge{.ticket = Ticket(request),
                                                            .deadline = now + in.patience_of(request),
-                                                           .decides = request.charge->decides});
+                                                           .decides = request.charge->decides,
+                                                           .recalls = recalls(request)});
   const Outside::Form form = request.charge->outside.form;
   const bool moves = store::pauses(request.charge->outside);
   // By slot; a refund of gcra's states is asked of another script.
@@ -225,6 +269,8 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     if (!guarantee) its->each.back().outside = store::outside_of(*request.charge, check);
   }
   its->open = calls.size();
+  for (OpenCharge::Each& each : its->each)
+    if (its->recalls) in.known.leaves(each.check, recalled_cost(each.check.limit.rule, each.check.cost));
   for (auto& [where, call] : calls) call->send(std::move(call), now);
 }
 

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <random>
 
+#include "core/overdraft.hpp"
 #include "redis/one_key_test.hpp"
 
 namespace weir::inline v0_1::redis {
@@ -68,6 +70,80 @@ TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_e
     }
   }
   EXPECT_GT(remembered, 5'000);
+}
+
+// By windows, which any process may fill and none empties: checks, and charges that count what they deny.
+TEST(DenialMemory, by_windows_it_never_denies_what_the_store_would_allow) {
+  std::mt19937_64 random(seed());
+  int remembered = 0;
+  for (int trace = 0; trace < 500; ++trace) {
+    const nanoseconds period{static_cast<std::int64_t>(60 * (8 + random() % 40))};
+    const core::Rule rule{Quota::make({static_cast<std::int64_t>(1 + random() % 6), period}).value(),
+                          trace % 2 == 0 ? Algorithm::fixed_window : Algorithm::fixed_window_clock};
+    const nanoseconds offset{static_cast<std::int64_t>(random() % 1'000'000)};
+    const bool counts_denied = random() % 2 == 0;
+    const bool lasts = random() % 2 == 0;
+    core::TwoWords state;
+    const auto decide = [&](nanoseconds at, Cost cost) {
+      const core::Step step = core::decide(rule, state, at + offset, cost);
+      if (step.changes) state = step.next;
+      if (step.verdict != Verdict::allowed && counts_denied)
+        state = core::overdraw(rule, state, at + offset, cost).next;
+      return core::look(core::decide(rule, state, at + offset, Cost{0}).decision(), step.decision());
+    };
+    DenialMemory memory;
+    nanoseconds now{1000};
+    for (int step = 0; step < 300; ++step) {
+      now += nanoseconds{static_cast<std::int64_t>(random() % (random() % 8 == 0 ? 3000 : 100))};
+      const Cost cost{random() %
+                      std::min<std::uint64_t>(4, 1 + static_cast<std::uint64_t>(rule.quota.burst()))};
+      if (random() % 3 == 0) {
+        decide(now, Cost{1 + random() % 3});  // another process
+        continue;
+      }
+      if (const auto denial = memory.recall(kKey, rule, cost, now)) {
+        ++remembered;
+        const Decision truth = core::decide(rule, state, now + offset, cost).decision();
+        ASSERT_EQ(truth.verdict, Verdict::denied);
+        ASSERT_GE(denial->retry_after, truth.retry_after);
+        ASSERT_LE(truth.remaining, denial->remaining);
+        continue;
+      }
+      if (cost.units == 0) continue;
+      const nanoseconds there{static_cast<std::int64_t>(random() % 200)};
+      const nanoseconds back{static_cast<std::int64_t>(random() % 200)};
+      const DenialMemory::Stamp stamp = memory.ask(kKey, rule, cost, nullptr);
+      const Decision decision = decide(now + there, cost);
+      if (decision.verdict == Verdict::denied)
+        memory.denied(kKey, rule, cost, decision, now, now + there + back, stamp, lasts);
+      else
+        memory.charged(kKey);
+      now += there + back;
+    }
+  }
+  EXPECT_GT(remembered, 5'000);
+}
+
+TEST(DenialMemory, only_a_denial_that_lasts_is_recalled_to_its_windows_end) {
+  for (const bool lasts : {false, true}) {
+    const core::Rule rule{Quota::make({5, 1h}).value(), Algorithm::fixed_window};
+    DenialMemory memory(1);  // one slot
+    const DenialMemory::Stamp stamp = memory.ask(kKey, rule, Cost{3}, nullptr);
+    const Decision denial{Verdict::denied, 5, 2, 20min, 20min};
+    memory.denied(kKey, rule, Cost{3}, denial, 10s, 11s, stamp, lasts);
+    const auto recalled = [&](nanoseconds now, std::uint64_t cost) {
+      return memory.recall(kKey, rule, Cost{cost}, now).has_value();
+    };
+    EXPECT_TRUE(recalled(11s - 1ns, 3));
+    EXPECT_FALSE(recalled(11s - 1ns, 2)) << "there is room for it";
+    EXPECT_EQ(recalled(11s, 3), lasts);
+    EXPECT_EQ(recalled(20min + 10s - 1ns, 5), lasts);
+    EXPECT_FALSE(recalled(20min + 10s, 5));
+    EXPECT_EQ(memory.recall(kKey, rule, Cost{3}, 10min + 11s).has_value(), lasts);
+    if (lasts) EXPECT_EQ(memory.recall(kKey, rule, Cost{3}, 10min + 11s)->reset_after, 10min);
+    memory.ask(kKey + 2, rule, Cost{3}, nullptr);
+    EXPECT_EQ(recalled(11s, 3), lasts) << "another key of its slot, and nothing of it to be remembered";
+  }
 }
 
 TEST(DenialMemory, its_retry_after_is_enough) {

@@ -98,7 +98,8 @@ void Knowledge::learn(const Answered& answer, const KeptCheck& check, Cost cost,
   // One that is remembered takes no penalty: it has to be of a key that rests.
   const bool may_breach = check.limit.penalty && !answer.rests;
   if (!denied || may_breach) return memory_.denials.charged(check.hash);
-  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp);
+  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp,
+                         check.limit.sharing.remembers_to_the_end);
 }
 
 // ---------------------------------------------------------------------------------------------------- leases

@@ -53,6 +53,7 @@ struct OpenOthersFree {
   std::array<Decision, store::kMostChecks> decisions{};
   std::map<std::uint16_t, std::vector<std::size_t>> slots{};
   std::size_t open = 0;    // calls
+  bool recalls = false;    // denials of its checks are remembered
   bool undecided = false;  // nothing is charged, and a slot has not said what it has
   bool local = false;      // the fallback has decided some
   Fault fault = Fault::none;
@@ -161,6 +162,10 @@ class OthersFreeCall final : public StoreCall {
             ? its_->charging.charge_for(of_[i], rule, states.before[i], states.now, Cost{0}, false)
             : its_->charging.charge(of_[i], rule, states.before[i], states.now, check(i).check(), false);
     tell(of_[i], step.decision());
+    if (its_->recalls) {
+      const Decision told = step.decision();
+      return learn_of_charge(in_, check(i), &told, asked_, now);
+    }
     in_.known.learn_of_look(rule, core::decide(rule, step.next, states.now, Cost{0}).decision(), check(i),
                             now);
   }
@@ -176,6 +181,8 @@ class OthersFreeCall final : public StoreCall {
   // While the store is away it is decided here, by what each limit says.
   void fail(Cause cause, std::string why, nanoseconds now) {
     in_.tally.refused(cause, why, now);
+    for (std::size_t i = 0; its_->recalls && i < of_.size(); ++i)
+      learn_of_charge(in_, check(i), nullptr, asked_, now);
     if (its_->fault != Fault::none || its_->ticket.cancelled()) return;
     if (cause == Cause::wrongtype) {
       its_->fault = Fault::foreign_value;
@@ -243,6 +250,10 @@ void charge_others_free(StoreParts& in, Request& request, nanoseconds now) {
     its->checks.push_back(in.keep(request.checks[i]));
     its->slots[in.slot(its->checks[i].name)].push_back(i);
   }
+  // Of several slots each is asked twice, and more may be charged meanwhile.
+  its->recalls = its->slots.size() == 1 && recalls(request);
+  for (KeptCheck& check : its->checks)
+    if (its->recalls) in.known.leaves(check, recalled_cost(check.limit.rule, check.cost));
   using Asks = OthersFreeCall::Asks;
   OthersFreeCall::send_all(in, its, its->slots.size() == 1 ? Asks::all : Asks::states, its->slots, now);
 }

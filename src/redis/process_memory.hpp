@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "redis/denial_memory.hpp"
@@ -23,6 +24,8 @@ class Resets {
 };
 
 struct ProcessMemory {
+  explicit ProcessMemory(std::size_t denial_bytes = DenialMemory::kBytes) : denials(denial_bytes) {}
+
   Resets resets;
   DenialMemory denials;
   StoreClock store_clock;

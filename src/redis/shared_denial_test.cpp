@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -68,14 +70,141 @@ TEST(SharedStore, a_merged_denial_is_recalled) {
   EXPECT_EQ(world.asked(), "k | 3 x k");
 }
 
-// Only of gcra.
-TEST(SharedStore, a_denial_by_a_window_is_not_recalled) {
-  SharedWorld world(kOne);
-  for (int i = 0; i < 3; ++i) {
-    world.check(rule("1/s algorithm=fixed_window"), "k");
-    world.run(1ms);
+TEST(SharedStore, a_denial_by_a_window_is_recalled_and_by_a_sliding_one_it_is_not) {
+  for (const auto& [of, asked] : {std::pair{"1/s algorithm=fixed_window", "k | k"},
+                                  {"1/hour algorithm=fixed_window align=clock", "k | k"},
+                                  {"1/s algorithm=sliding_window_counter", "k | k | k"},
+                                  {"1/s algorithm=sliding_window_log", "k | k | k"}}) {
+    SharedWorld world(kOne);
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t id = world.check(rule(of), "k");
+      world.run(1ms);
+      EXPECT_EQ(world.requests[id].told->outcome.decision.allowed(), i == 0) << of;
+    }
+    EXPECT_EQ(world.asked(), asked) << of;
   }
-  EXPECT_EQ(world.asked(), "k | k | k");
+}
+
+// One that asks whether it may pass, of a limit of the trees or of the limits file.
+struct OneCharge {
+  explicit OneCharge(const char* of, bool to_the_end = true)
+      : limit{.rule = rule(of), .sharing = {.remembers_to_the_end = to_the_end}} {
+    terms.decides = terms.recalls = true;
+    request.verb = store::Verb::charge;
+    request.patience = 50ms;
+    request.on_answer = [](store::Request&) {};
+  }
+  std::string ask(SharedWorld& world, std::uint64_t cost = 1) {
+    terms.outside.units = cost;
+    check.cost = Cost{cost};
+    request.checks = {&check, 1};
+    request.charge = &terms;
+    world.submit(request);
+    world.run(1ms);
+    const Decision& told = check.decision;
+    if (told.allowed()) return "allowed " + std::to_string(told.remaining);
+    return told.verdict == Verdict::never ? "never" : "denied";
+  }
+
+  store::Limit limit;
+  store::Check check{.limit = &limit, .key = "k"};
+  store::ChargeTerms terms;
+  store::Request request;
+};
+
+// However often it is asked for: the window's end is what makes room.
+TEST(SharedStore, what_a_window_denies_is_denied_without_asking_until_its_end) {
+  constexpr const char* kHour = "2/hour algorithm=fixed_window align=clock";
+  SharedWorld world(kOne);
+  OneCharge one(kHour);
+  EXPECT_EQ(one.ask(world), "allowed 1");
+  EXPECT_EQ(one.ask(world), "allowed 0");
+  EXPECT_EQ(one.ask(world, 3), "never");
+  const nanoseconds end = world.now + one.check.decision.reset_after;
+  world.asked();
+  std::uint64_t times = 0;
+  for (; world.now + 60s < end; times += 2) {
+    world.run(50s);
+    EXPECT_EQ(one.ask(world), "denied");
+    EXPECT_EQ(one.request.source, Source::remembered);
+    EXPECT_EQ(one.check.decision.retry_after, one.check.decision.reset_after);
+    EXPECT_EQ(one.ask(world, 3), "never");
+  }
+  EXPECT_EQ(world.asked(), "");
+  EXPECT_EQ(world.store().counters().remembered, times);
+  world.run(end - world.now);
+  EXPECT_EQ(one.ask(world), "allowed 1");
+}
+
+TEST(SharedStore, a_window_is_asked_again_when_its_denial_may_be_outdated) {
+  constexpr const char* kHour = "2/hour algorithm=fixed_window align=clock";
+  using Does = void (*)(SharedWorld&, OneCharge&);
+  const auto refunds = [](SharedWorld& world, OneCharge& one) {
+    OneCharge back = one;
+    back.check.limit = &back.limit;
+    back.terms.recalls = false;
+    back.terms.outside.form = Outside::Form::refund;
+    back.ask(world, 2);
+  };
+  for (const auto& [what, does, says] : {
+           std::tuple{"nothing", Does{[](SharedWorld&, OneCharge&) {}}, "denied without asking"},
+           {"a reset", [](SharedWorld& world, OneCharge&) { world.reset("k"), world.run(1ms); }, "allowed 1"},
+           {"a refund", refunds, "allowed 0"},
+           {"a raised limit",
+            [](SharedWorld&, OneCharge& one) {
+              one.limit.rule = rule("9/hour algorithm=fixed_window align=clock");
+            },
+            "allowed 5"},
+           {"a lowered one",
+            [](SharedWorld&, OneCharge& one) {
+              one.limit.rule = rule("1/hour algorithm=fixed_window align=clock");
+            },
+            "denied"},
+           {"a report", [](SharedWorld&, OneCharge& one) { one.terms.recalls = false; }, "denied"},
+       }) {
+    SharedWorld world(kOne);
+    OneCharge one(kHour);
+    for (int i = 0; i < 3; ++i) one.ask(world);
+    does(world, one);
+    const std::string told = one.ask(world);
+    EXPECT_EQ(told + (one.request.source == Source::remembered ? " without asking" : ""), says) << what;
+  }
+}
+
+// Another server may reset the keys of the limits file.
+TEST(SharedStore, a_window_that_others_may_reset_is_asked_every_second) {
+  SharedWorld world(kOne, {}, 2);
+  OneCharge one("1/hour algorithm=fixed_window align=clock", false);
+  one.ask(world), one.ask(world);
+  world.reset("k", 1);
+  world.run(900ms);
+  EXPECT_EQ(one.ask(world), "denied");
+  world.run(100ms);
+  EXPECT_EQ(one.ask(world), "allowed 0");
+}
+
+// Those that are over leave the others free, which are told what they have: so all of them are asked, unless
+// all are over.
+TEST(SharedStore, charges_that_leave_others_free_are_recalled_where_all_of_them_are_denied) {
+  for (const bool both : {false, true}) {
+    SharedWorld world(kOne);
+    std::array<store::Limit, 2> limits{
+        {{.rule = rule("1/hour algorithm=fixed_window")}, {.rule = rule("9/hour algorithm=fixed_window")}}};
+    if (both) limits[1].rule = limits[0].rule;
+    std::array<store::Check, 2> checks{};
+    for (std::size_t i = 0; i < 2; ++i)
+      checks[i] = {.limit = &limits[i], .key = i == 0 ? "a" : "b", .cost = Cost{1}};
+    store::ChargeTerms terms{.others_free = store::OthersFree{}, .recalls = true};
+    store::Request request{.checks = checks, .verb = store::Verb::charge, .charge = &terms, .patience = 50ms};
+    request.on_answer = [](store::Request&) {};
+    for (int i = 0; i < 4; ++i) {
+      world.submit(request);
+      world.run(1ms);
+      EXPECT_EQ(checks[0].decision.allowed(), i == 0);
+      EXPECT_EQ(checks[1].decision.allowed(), i == 0 || !both);
+    }
+    EXPECT_EQ(world.store().counters().remembered, both ? 2U : 0U);
+  }
 }
 
 // A cost of 60 of 100, 50 (denied), 10 elsewhere, 50 again: with one memory for the process its event loops

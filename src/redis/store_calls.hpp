@@ -16,6 +16,7 @@
 // Each answers its request, at once or when the call is answered. One thread, the store's.
 #pragma once
 
+#include <algorithm>
 #include <bitset>
 #include <chrono>
 #include <cstddef>
@@ -125,6 +126,23 @@ inline bool is_denied(StoreParts& in, store::Request& request, const Denied& den
   StoreTally::count(in.tally.counters.remembered);
   return true;
 }
+
+// A charge whose denials are remembered: one that may be recalled, of windows alone. It is answered where
+// each of its checks is denied so.
+inline bool recalls(const store::Request& request) {
+  return request.charge->recalls &&
+         std::all_of(request.checks.begin(), request.checks.end(), [](const store::Check& check) {
+           return check.cost.units != 0 && core::denies_to_the_end(check.limit->rule.algorithm);
+         });
+}
+bool recall_charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+// By what a window denies it denies what costs more than it ever admits, too.
+inline Cost recalled_cost(const core::Rule& rule, Cost cost) {
+  return Cost{std::min(cost.units, static_cast<std::uint64_t>(rule.quota.burst()))};
+}
+// A check of one has its answer; null: nobody knows. Knowledge::leaves() has been told of it.
+void learn_of_charge(StoreParts& in, const KeptCheck& check, const Decision* told,
+                     std::chrono::nanoseconds asked, std::chrono::nanoseconds now);
 
 inline constexpr std::string_view kSameKeyTwice = "two checks of a request have the same limit and key";
 

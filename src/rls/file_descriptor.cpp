@@ -77,6 +77,9 @@ void charge_apart(const Asked& asked, Question& question) {
       continue;
     }
     Question& alone = asked.asking.add_charge(asked.outside(), false, byte_of(Form::by_file));
+    // What is denied so is not counted; nobody must be given it back.
+    alone.charge->recalls = !asked.reports && !asked.looks && !asked.limit_of(matched, i).refunds &&
+                            !asked.loop.asker.service().options().allow_refunds;
     limits::move_one(matched, i, alone.more->matched);
     charge(asked, alone);
   }

@@ -75,6 +75,11 @@ Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
   return hits;
 }
 
+// Whether a denial that a store remembers is the answer: no report, and nothing that is given back later.
+bool may_recall(RlsLoop& loop, const Hits& hits) {
+  return loop.asks == Asks::may_pass && !hits.own && !loop.asker.service().options().allow_refunds;
+}
+
 // A fixed window counts what it denies; gcra what is reported alone.
 void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, const Hits& hits,
          nanoseconds patience) {
@@ -83,6 +88,7 @@ void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, c
                         loop.asker.service().options().max_overdraft};
   Question& question = asking.add_charge(outside, denies_nobody(loop.asks), byte_of(Form::by_tree));
   if (gcra && !hits.own) question.verb = Verb::check;
+  question.charge->recalls = may_recall(loop, hits);
   keep(question, match);
   question.checks[0].cost = Cost{hits.units};
   if (loop.asks == Asks::whether) {
@@ -104,13 +110,16 @@ Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patien
   const nanoseconds overdraft = loop.asker.service().options().max_overdraft;
   Question& joint = asking.add_charge({Outside::Form::cost, 1, overdraft}, false, byte_of(Form::jointly));
   joint.charge->others_free.emplace();
+  joint.charge->recalls = true;  // unless a part may not
   joint.more->parts.clear();
   joint.room(count);
   joint.patience = patience;
   return &joint;
 }
 
-void add_part(service::Asking& asking, Question& joint, const DescriptorMatch& match, const Hits& hits) {
+void add_part(RlsLoop& loop, service::Asking& asking, Question& joint, const DescriptorMatch& match,
+              const Hits& hits) {
+  joint.charge->recalls = joint.charge->recalls && may_recall(loop, hits);
   const std::size_t i = joint.more->parts.size();
   Question& part = asking.add_part(joint, byte_of(Form::by_tree));
   keep(part, match);
@@ -167,7 +176,7 @@ Wrong ask_by_tree(RlsLoop& loop, service::Asking& asking, const limits::Descript
     }
     const Hits hits = hits_of(loop, descriptors[i]);
     if (joint != nullptr && !hits.given_back)
-      add_part(asking, *joint, match, hits);
+      add_part(loop, asking, *joint, match, hits);
     else
       ask(loop, asking, match, hits, patience);
     loop.asker[loop.asker.size() - 1].form |= kLast;

@@ -148,7 +148,7 @@ class Server::Impl {
                   : snapshot_.file ? snapshot_.file->seed()
                                    : core::random_key(),
                   settings_.reservation_memory, core::random_key, settings_.penalty_memory),
-        memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
+        memory_(settings_.store ? std::make_unique<redis::ProcessMemory>(settings_.denial_memory) : nullptr),
         service_(options_from(settings_, taker_), embedded_.table()) {
     give_memory_back(settings_.threads);
     service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {

@@ -122,6 +122,7 @@ struct Settings {
   std::optional<redis::Endpoint> store;
   std::string store_text;  // the same for display, without the password
   redis::SharedStore::Options store_options;
+  std::size_t denial_memory = redis::DenialMemory::kBytes;  // for those that it need not be asked for again
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing store_sharing{};  // of the rules that come with requests
   std::string store_tls_ca;

@@ -32,6 +32,8 @@ struct Sharing {
   std::uint64_t lease = 0;  // above 1: units taken ahead at a time
   std::chrono::nanoseconds lease_for = std::chrono::seconds{1};
   bool merge = false;  // checks of one key travel together: they wait for the one that is under way
+  // A denial of its window that is remembered is so to the window's end, as no server resets its keys.
+  bool remembers_to_the_end = false;
 };
 
 // As far as no limit says less, an open hold is extended by that at the longest.
@@ -219,6 +221,10 @@ struct ChargeTerms {
   // tells how its limit stands. A table that has no room for the key decides by the limit's when_full; what
   // is only reported is lost then. With others_free it is always so.
   bool decides = false;
+  // Of Form::cost that asks: a denial by windows that a shared store remembers may be the answer, and then
+  // nothing is charged. Not for reports, nor where what is denied may be given back: it would be a unit that
+  // nobody was charged.
+  bool recalls = false;
 
   bool asks() const { return decides || others_free; }
 

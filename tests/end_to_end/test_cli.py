@@ -163,7 +163,7 @@ class TestBadFlags(WithFolder):
 
     def test_settings_of_the_store_need_one(self):
         for flag, value in (("on-store-error", "deny"), ("store-deadline", "1s"), ("local-share", "50%"),
-                            ("no-remember-denials", "true"), ("merge", "true"), ("lease", "50"), ("lease-for", "1s"), ("store-tls-ca", "x.pem"),
+                            ("no-remember-denials", "true"), ("denial-memory", "1MiB"), ("merge", "true"), ("lease", "50"), ("lease-for", "1s"), ("store-tls-ca", "x.pem"),
                             ("store-tls-cert", "x.pem"), ("store-tls-key", "x.pem")):
             with self.subTest(flag):
                 says = [f"weir: {flag} needs --store\n"]

@@ -152,7 +152,8 @@ plant("a_lease_is_given_back_whole", "src/redis/give_back_call.cpp", "Cost{lease
 plant("merged_are_told_as_the_first", "src/redis/check_call.cpp", "answer.decision = decisions[i + 1];",
       "answer.decision = decisions[i * 0];")
 plant("a_denial_does_not_drain", "src/redis/denial_memory.cpp",
-      "if (decide_ahead(rule, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;", "")
+      "if (!told(denial, rule, latest, nanoseconds{0}, cost)) return std::nullopt;\n  return told(denial, rule, earliest, lag, cost);",
+      "return told(denial, rule, nanoseconds{0}, lag, cost);")
 plant("a_deadline_finishes_nothing", "src/redis/client.cpp",
       "finish(index, {Cause::timeout, error, nullptr});", "(void)error;")
 plant("a_late_answer_is_the_next_ones", "src/redis/client.cpp", "return calls_.waits(question.call) ? answer_call(",
