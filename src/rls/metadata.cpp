@@ -58,6 +58,8 @@ std::string descriptor_of(const RateLimitRequest& request, const AskedDescriptor
   return of(kStruct, fields);
 }
 
+std::string merged(std::span<const limits::Metadata* const> maps);
+
 // A google.protobuf.Value, as a file has it.
 std::string value_of(const limits::Metadata& said) {
   std::string out;
@@ -81,22 +83,35 @@ std::string value_of(const limits::Metadata& said) {
       return of(kList, items);
     }
     case limits::Metadata::Kind::map: {
-      std::string fields;
-      for (const limits::Metadata& each : said.fields) add_field(fields, each.name, value_of(each));
-      return of(kStruct, fields);
+      const limits::Metadata* const map = &said;
+      return merged({&map, 1});
     }
   }
   return out;
 }
 
-std::string merged(std::span<const limits::Metadata* const> all) {
+// As one map: what several have under a name is one map, too, where the first of them is; else it is the
+// first's.
+std::string merged(std::span<const limits::Metadata* const> maps) {
+  using limits::Metadata;
   std::string fields;
   std::vector<std::string_view> known;
-  for (const limits::Metadata* each : all) {
-    for (const limits::Metadata& field : each->fields) {
+  for (; !maps.empty(); maps = maps.subspan(1)) {
+    for (const Metadata& field : maps[0]->fields) {
       if (std::find(known.begin(), known.end(), field.name) != known.end()) continue;
       known.push_back(field.name);
-      add_field(fields, field.name, value_of(field));
+      if (field.kind != Metadata::Kind::map) {
+        add_field(fields, field.name, value_of(field));
+        continue;
+      }
+      std::vector<const Metadata*> same{&field};
+      for (const Metadata* const other : maps.subspan(1)) {
+        const auto found = std::find_if(other->fields.begin(), other->fields.end(), [&](const Metadata& its) {
+          return its.name == field.name && its.kind == Metadata::Kind::map;
+        });
+        if (found != other->fields.end()) same.push_back(&*found);
+      }
+      add_field(fields, field.name, merged(same));
     }
   }
   return of(kStruct, fields);
@@ -115,7 +130,8 @@ std::string metadata_of(std::string_view message, std::span<const limits::Metada
   add_field(fields, "domain", text(request.domain()));
   add_field(fields, "descriptors", of(kList, descriptors));
   if (request.own_hits() != 0) add_field(fields, "hitsAddend", number(request.own_hits()));
-  if (!passed.empty()) add_field(fields, "metadata", merged(passed));
+  const auto has_any = [](const limits::Metadata* each) { return !each->fields.empty(); };
+  if (std::any_of(passed.begin(), passed.end(), has_any)) add_field(fields, "metadata", merged(passed));
   if (by_fallback) {
     std::string yes;
     pbf_writer(yes).add_bool(kBool, true);

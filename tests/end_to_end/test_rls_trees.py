@@ -31,12 +31,12 @@ descriptors:
   - key: service
     value: first
     quota_mode: true
-    metadata: { service: { name: first, zones: [a, b], weight: 2, live: true } }
+    metadata: { service: { name: first, zones: [a, b], weight: 2, live: true, deep: { a: 1 } } }
     rate_limit: { unit: day, requests_per_unit: 1 }
   - key: service
     value: second
     quota_mode: true
-    metadata: { service: { name: second } }
+    metadata: { service: { name: second, deep: { b: 2 } }, own: [2] }
     rate_limit: { unit: day, requests_per_unit: 2 }
   - key: token
     rate_limit: { unit: minute, requests_per_unit: 2 }
@@ -158,7 +158,9 @@ class Trees:
         self.assertEqual([[each.code for each in answer.statuses] for answer in answers], [[OK, OK], [OVER, OK], [OVER, OVER]])
         self.assertEqual([answer.code for answer in answers], [OK, OK, OVER])
         self.assertEqual([answer.metadata.get("metadata") for answer in answers],
-                         [{"service": {"name": "first", "zones": ["a", "b"], "weight": 2.0, "live": True}}, {"service": {"name": "second"}}, None])
+                         [{"service": {"name": "first", "zones": ["a", "b"], "weight": 2.0, "live": True, "deep": {"a": 1.0, "b": 2.0}},
+                           "own": [2.0]},
+                          {"service": {"name": "second", "deep": {"b": 2.0}}, "own": [2.0]}, None])
         self.assertEqual([answer.headers for answer in answers[:2]], [[], []])
 
     def test_tokens_that_are_reported(self):
