@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,7 @@ constexpr RatelimitVariable kVariables[] = {
     {"PROMETHEUS_ADDR", "its address: :9090"},
     {"PROMETHEUS_PATH", "its path: /metrics"},
     {"DISABLE_STATS", "true: there is none"},
+    {"NEAR_LIMIT_RATIO", "the share of a limit beyond which hits are near it, with `--rls-stats-names`: 0.8"},
     {"GRPC_MAX_CONNECTION_AGE", "`--grpc-max-connection-age`"},
     {"GRPC_MAX_CONNECTION_AGE_GRACE", "how long calls may then take: 1h"},
     {"WEIR_DRAIN_GRACE", "`--drain-grace`, which envoyproxy/ratelimit has not"},
@@ -80,6 +84,7 @@ constexpr RatelimitVariable kVariables[] = {
     {"REDIS_TLS_CLIENT_KEY", "`--store-tls-key`"},
     {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false; true is refused"},
     {"REDIS_TIMEOUT", "`--store-deadline`"},
+    {"LOCAL_CACHE_SIZE_IN_BYTES", "`--denial-memory`; 0: `--no-remember-denials`"},
     {"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", "whether `/healthcheck` is 500 while the store does not decide"},
     {"REDIS_SOCKET_TYPE", ""},  // a URL tells it
     {"REDIS_POOL_*", ""},
@@ -89,8 +94,6 @@ constexpr RatelimitVariable kVariables[] = {
     {"REDIS_PERSECOND*", ""},
     {"MEMCACHE_*", ""},
     {"EXPIRATION_JITTER_MAX_SECONDS", ""},
-    {"LOCAL_CACHE_SIZE_IN_BYTES", ""},
-    {"NEAR_LIMIT_RATIO", ""},
     {"RUNTIME_IGNOREDOTFILES", ""},
     {"RUNTIME_WATCH_ROOT", ""},
     {"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", ""},
@@ -108,6 +111,38 @@ constexpr RatelimitVariable kVariables[] = {
 };
 
 constexpr std::string_view kNever = "87600h";  // ten years
+
+// A time as Go reads it: 0 needs no unit, it may begin with a sign, its parts have any order and any of them
+// a point.
+std::optional<std::chrono::nanoseconds> parse_gos(std::string_view text) {
+  using std::chrono::nanoseconds;
+  constexpr std::pair<std::string_view, nanoseconds> kUnits[] = {{"ns", std::chrono::nanoseconds{1}},
+                                                                 {"us", std::chrono::microseconds{1}},
+                                                                 {"\u00b5s", std::chrono::microseconds{1}},
+                                                                 {"\u03bcs", std::chrono::microseconds{1}},
+                                                                 {"ms", std::chrono::milliseconds{1}},
+                                                                 {"s", std::chrono::seconds{1}},
+                                                                 {"m", std::chrono::minutes{1}},
+                                                                 {"h", std::chrono::hours{1}}};
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text == "0") return nanoseconds{0};
+  if (text.empty()) return std::nullopt;
+  nanoseconds sum{0};
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::size_t end = std::min(text.find_first_of("0123456789.", digits), text.size());
+    const auto* const unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& each) {
+      return each.first == text.substr(digits, end - digits);
+    });
+    if (unit == std::end(kUnits)) return std::nullopt;
+    const core::ScaledNumber part = core::parse_scaled(text.substr(0, digits), unit->second);
+    if (part.fault != core::NumberFault::none || part.value > nanoseconds::max() - sum) return std::nullopt;
+    sum += part.value;
+    text.remove_prefix(end);
+  }
+  return negative ? -sum : sum;
+}
 
 std::runtime_error wrong(const std::string& name, const std::string& what) {
   return std::runtime_error(name + ": " + what);
@@ -146,15 +181,26 @@ class Variables {
     return value.empty() ? std::string(unless) : value;
   }
 
-  // Where 0 means that there is no end, `never` stands for it; what is shorter than `least` is that.
-  std::string time(const std::string& name, std::string_view never, std::string_view least) const {
-    const std::string said = text(name);
-    const auto parsed = said == "0" ? std::chrono::nanoseconds{0} : core::parse_duration(said);
+  // Where 0 means that there is no end, `never` stands for it; what is shorter than `least` is that, and ten
+  // years are the longest.
+  std::string time(const std::string& name, std::string_view never, std::string_view least,
+                   std::string_view unless = {}) const {
+    const std::string said = text(name, unless);
+    const auto parsed = parse_gos(said);
     if (!parsed) return said;  // nothing, or its flag says what is wrong
     if (*parsed == std::chrono::nanoseconds{0}) return taken(name, said, never);
-    return *parsed < core::parse_duration(least).value_or(std::chrono::nanoseconds{0})
-               ? taken(name, said, least)
-               : said;
+    if (*parsed < core::parse_duration(least).value_or(std::chrono::nanoseconds{0}))
+      return taken(name, said, least);
+    if (*parsed > core::parse_duration(kNever)) return taken(name, said, kNever);
+    return core::to_text(*parsed);
+  }
+  // Bytes; what is less or more is one of these.
+  std::string size(const std::string& name, std::int64_t least, std::int64_t most) const {
+    const std::string said = text(name);
+    const auto number = core::parse_integer(said);
+    if (!number) return said;  // nothing, or its flag says what is wrong
+    const std::int64_t size = std::clamp(*number, least, most);
+    return size == *number ? said : taken(name, said, std::to_string(size));
   }
   std::string taken(const std::string& name, const std::string& said, std::string_view as) const {
     warnings_.push_back(name + ": '" + said + "' is taken as " + std::string(as));
@@ -194,16 +240,21 @@ class Variables {
     throw wrong(name, "'" + word + "' is not " + all);
   }
 
-  // Of "a:b,c:d" or "a=b,c=d", each as a=b.
-  std::vector<std::string> pairs(const std::string& name) const {
+  // Of "a:b,c:d" or "a=b,c=d", each as a=b; where `leaves_out`, those that are neither are left out, as
+  // there.
+  std::vector<std::string> pairs(const std::string& name, bool leaves_out) const {
     std::vector<std::string> all;
     const std::string said = text(name);
     for (std::string_view rest = said; !rest.empty();) {
       std::string one(rest.substr(0, rest.find(',')));
       rest.remove_prefix(std::min(rest.size(), one.size() + 1));
       const std::size_t colon = one.find_first_of(":=");
-      if (colon == std::string::npos || colon == 0)
-        throw wrong(name, "'" + one + "' is neither KEY=VALUE nor KEY:VALUE");
+      if (colon == std::string::npos || colon == 0) {
+        const std::string what = "'" + one + "' is neither KEY=VALUE nor KEY:VALUE";
+        if (!leaves_out) throw wrong(name, what);
+        warnings_.push_back(name + ": " + what + ", and is left out");
+        continue;
+      }
       one[colon] = '=';
       all.push_back(std::move(one));
     }
@@ -352,6 +403,10 @@ void use_store(const Variables& variables, GivenFlags& flags) {
   flags.give("store", url);
   if (url.empty()) return;
   flags.give("store-deadline", variables.time("REDIS_TIMEOUT", "60s", "1ms"));
+  if (variables.text("LOCAL_CACHE_SIZE_IN_BYTES") == "0")
+    flags.turn_on("no-remember-denials", true);
+  else
+    flags.give("denial-memory", variables.size("LOCAL_CACHE_SIZE_IN_BYTES", 4 << 10, 1 << 30));
   if (!variables.on("REDIS_TLS")) return;
   flags.give("store-tls-ca", variables.text("REDIS_TLS_CACERT"));
   flags.give("store-tls-cert", variables.text("REDIS_TLS_CLIENT_CERT"));
@@ -393,6 +448,16 @@ void use_pages(const Variables& variables, server::RatelimitPages& pages) {
   pages.metrics_path = variables.text("PROMETHEUS_PATH", "/metrics");
 }
 
+// As Go reads a float, in decimals.
+float near_ratio(const Variables& variables) {
+  const std::string said = variables.text("NEAR_LIMIT_RATIO", "0.8");
+  float ratio = 0;
+  const auto [end, fault] = std::from_chars(said.data(), said.data() + said.size(), ratio);
+  if (fault != std::errc{} || end != said.data() + said.size())
+    throw wrong("NEAR_LIMIT_RATIO", "'" + said + "' is not a number such as 0.8");
+  return ratio > 1 ? 1 : ratio > 0 ? ratio : 0;  // 0 of nan, too
+}
+
 void use_folder(const Variables& variables, GivenFlags& flags) {
   std::string folder = variables.text("RUNTIME_ROOT", "/srv/runtime_data/current");
   for (const std::string& each :
@@ -404,11 +469,12 @@ void use_folder(const Variables& variables, GivenFlags& flags) {
 void use_xds(const Variables& variables, GivenFlags& flags) {
   flags.give("rls-xds", variables.text("CONFIG_GRPC_XDS_SERVER_URL", "localhost:18000"));
   flags.give("rls-xds-node", variables.text("CONFIG_GRPC_XDS_NODE_ID"));
-  flags.give("rls-xds-metadata", variables.pairs("CONFIG_GRPC_XDS_NODE_METADATA"));
-  flags.give("rls-xds-header", variables.pairs("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS"));
-  flags.give("rls-xds-retry", variables.text("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "10s") + "," +
-                                  variables.text("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "60s"));
-  const std::string size = variables.text("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES");
+  flags.give("rls-xds-metadata", variables.pairs("CONFIG_GRPC_XDS_NODE_METADATA", true));
+  flags.give("rls-xds-header", variables.pairs("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", false));
+  const std::string first = variables.time("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "100ms", "100ms", "10s");
+  const std::string most = variables.time("XDS_CLIENT_BACKOFF_MAX_INTERVAL", first, first, "60s");
+  flags.give("rls-xds-retry", first + "," + most);
+  const std::string size = variables.size("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", 0, 1 << 30);
   if (size != "0") flags.give("rls-xds-max-message", size);  // 0: as if it were not set
   if (!variables.on("CONFIG_GRPC_XDS_SERVER_USE_TLS")) return;
   flags.turn_on("rls-xds-tls", true);
@@ -461,6 +527,7 @@ std::vector<std::string> use_environment(CLI::App& app, ServeFlags& flags, Envir
   use_store(variables, given);
   use_limits(variables, given);
   use_pages(variables, flags.settings.ratelimit.emplace());
+  flags.settings.rls_options.near = near_ratio(variables);
   flags.settings.rls_config_later = variables.on("FORCE_START_WITHOUT_INITIAL_CONFIG");
   if (const std::string grace = variables.time("GRPC_MAX_CONNECTION_AGE_GRACE", kNever, "1ns");
       !grace.empty())

@@ -86,9 +86,9 @@ void judge_xds(const ServeFlags& flags, const CLI::App& app, Settings& settings)
 }
 
 // These say something about `--rls`.
-constexpr std::array kOfRls = {
-    "rls-headers",    "rls-dynamic-metadata", "rls-on-bad-request",     "rls-shadow-mode",
-    "rls-quota-mode", "rls-charge",           "grpc-max-connection-age"};
+constexpr std::array kOfRls = {"rls-headers",     "rls-dynamic-metadata",   "rls-on-bad-request",
+                               "rls-shadow-mode", "rls-quota-mode",         "rls-charge",
+                               "rls-stats-names", "grpc-max-connection-age"};
 
 void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
   if (flags.rls.empty()) {
@@ -217,6 +217,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                  "tell Envoy's clients these: LIMIT,REMAINING,RESET; or answers")
       ->type_name("NAMES");
   app.add_flag("--rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
+  app.add_flag("--rls-stats-names", s.rls_options.stats_names,
+               "metrics by envoyproxy/ratelimit's names, too");
   app.add_flag("--rls-shadow-mode", s.rls_options.shadow,
                "deny no request of Envoy's, and tell what would be");
   app.add_flag("--rls-quota-mode", s.rls_options.quota,
@@ -243,9 +245,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->capture_default_str();
   app.add_flag("--no-remember-denials", flags.no_remember_denials,
                "ask the store again about a key just denied");
+  size("--denial-memory", flags.denial_memory, "for keys just denied, which it is not asked about");
   app.add_flag("--merge", flags.merge, "one call at a time for each key; later checks share the next");
   number("--lease", flags.lease, 1'000'000'000, "units of a key taken from the store at a time; 1: none");
-  size("--denial-memory", flags.denial_memory, "for keys just denied, which it is not asked about");
   time("--lease-for", flags.lease_for, "what is left of them then goes back");
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
@@ -326,9 +328,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);
   settings.penalty_memory = parse_bytes("penalty-memory", flags.penalty_memory, std::size_t{64} << 10);
   settings.track_memory = parse_bytes("track-memory", flags.track_memory, 1);
+  settings.denial_memory = parse_bytes("denial-memory", flags.denial_memory, std::size_t{4} << 10);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
-  settings.denial_memory = parse_bytes("denial-memory", flags.denial_memory, std::size_t{4} << 10);
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));

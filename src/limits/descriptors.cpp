@@ -119,6 +119,7 @@ struct Descriptors::Parts {
   std::vector<Tree> trees;
   ByText<Index> by_domain;
   std::vector<std::string> series;
+  std::vector<Labels> labels;  // of each
   std::size_t limits = 0;
   std::array<State, kRateUnits> states;
 
@@ -152,7 +153,10 @@ class TreeMaker {
   std::vector<Finding> make() {
     make_states();
     for (const Domain& each : parts_.said) add(each);
-    for (Descriptors::Tree& each : parts_.trees) each.override_series = series_of(each.name + ".override");
+    for (Descriptors::Tree& each : parts_.trees) {
+      path_ = {each.name, "override"};
+      each.override_series = series_of(each.name + ".override");
+    }
     return std::move(wrong_);
   }
 
@@ -176,9 +180,19 @@ class TreeMaker {
                       .text = std::move(text)});
   }
 
+  // There, points part the places of a name, and these two letters its parts in statsd's form.
+  std::string label(std::size_t place) const {
+    std::string text = place < path_.size() ? path_[place] : "";
+    for (char& c : text)
+      if (c == '.' || c == ':' || c == '|') c = '_';
+    return text;
+  }
+
   Index series_of(const std::string& name) {
     const auto [known, fresh] = series_.emplace(name, static_cast<Index>(parts_.series.size()));
-    if (fresh) parts_.series.push_back(name);
+    if (!fresh) return known->second;
+    parts_.series.push_back(name);
+    parts_.labels.push_back({label(0), label(1), label(2)});
     return known->second;
   }
 
@@ -196,6 +210,7 @@ class TreeMaker {
       parts_.trees.push_back({said.domain, &said, new_node(), kNone});
     }
     const Index root = parts_.trees[parts_.by_domain.find(said.domain)->second].root;
+    path_ = {said.domain};
     for (const Descriptor& each : said.descriptors) add(root, each, said.domain + ".", 1);
   }
 
@@ -218,6 +233,7 @@ class TreeMaker {
       refuse(said.place, "duplicate descriptor composite key '" + core::printable(name) +
                              "'; the first is in " + core::printable(*first.file) + at(first.said->place));
     }
+    path_.push_back(composite);
     Descriptors::Node& node = parts_.nodes[number];
     node.said = &said;
     node.file = file_;
@@ -231,6 +247,7 @@ class TreeMaker {
                  core::printable(composite) + "'");
     }
     for (const Descriptor& each : said.descriptors) add(number, each, name + ".", depth + 1);
+    path_.pop_back();
   }
 
   void add_limit(Descriptors::Node& node, const DescriptorLimit& said, const std::string& name) {
@@ -256,6 +273,7 @@ class TreeMaker {
 
   Descriptors::Parts& parts_;
   const std::string* file_ = nullptr;
+  std::vector<std::string> path_;  // of what is added: the domain, and each place below it
   ByText<Index> series_;
   std::vector<Finding> wrong_;
 };
@@ -283,6 +301,7 @@ const Descriptors::Tree* Descriptors::find(std::string_view domain) const {
 std::size_t Descriptors::domains() const { return parts_->trees.size(); }
 std::size_t Descriptors::limits() const { return parts_->limits; }
 const std::vector<std::string>& Descriptors::series() const { return parts_->series; }
+const std::vector<Descriptors::Labels>& Descriptors::labels() const { return parts_->labels; }
 
 void Descriptors::append_text(std::string& out) const {
   const auto switched = [](bool on) { return on ? "true" : "false"; };

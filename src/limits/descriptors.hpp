@@ -157,6 +157,13 @@ class Descriptors {
   // The names of all limits, one series of metrics each: every limit of the trees, and for each domain its
   // overrides. Each is there once.
   const std::vector<std::string>& series() const;
+  // The same, as envoyproxy/ratelimit labels their metrics: the domain and the first two places below it, of
+  // which the second may be empty. Several may be equal.
+  struct Labels {
+    std::string domain, key1, key2;
+    auto operator<=>(const Labels&) const = default;
+  };
+  const std::vector<Labels>& labels() const;
   // A line for each limit, as envoyproxy/ratelimit prints them under /rlconfig; in the order of the files.
   void append_text(std::string& out) const;
 

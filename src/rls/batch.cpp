@@ -47,6 +47,7 @@ void Batch::begin(store::Arrival when) {
 void Batch::take(grpc::GrpcCall& call, Asks asks) {
   RlsCounts& counts = loop_.counts;
   RlsCounts::count(counts.calls);
+  if (asks == Asks::may_pass) RlsCounts::count(counts.asked);
   if (when_.now >= call.deadline) {
     RlsCounts::count(counts.late);
     return connection_.refuse(call, grpc::Code::deadline_exceeded, "the deadline has passed");
@@ -56,7 +57,7 @@ void Batch::take(grpc::GrpcCall& call, Asks asks) {
   Wrong wrong = request.read(call.message());
   if (wrong != Wrong::nothing) return refuse(call, wrong);
   if (loop_.asker.limits() == nullptr && trees_ == nullptr)
-    return connection_.refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
+    return refuse(call, grpc::Code::unknown, "no rate limit configuration loaded");
   const nanoseconds patience = loop_.is_far && call.deadline != grpc::GrpcCall::kNoDeadline
                                    ? patience_of(call.deadline - when_.now)
                                    : nanoseconds{0};
@@ -167,20 +168,26 @@ Wrong Batch::ask_file(const limits::RlsDomain& domain, nanoseconds patience) {
   return Wrong::nothing;
 }
 
+// With an error.
+void Batch::refuse(grpc::GrpcCall& call, grpc::Code code, std::string_view why) {
+  if (loop_.asks == Asks::may_pass) RlsCounts::count(loop_.counts.not_asked);
+  connection_.refuse(call, code, why);
+}
+
 // What Envoy's configuration alone can cause is an error; what anybody can, denies.
 void Batch::refuse(grpc::GrpcCall& call, Wrong wrong) {
   const std::string_view why = sentence_of(wrong);
-  if (wrong == Wrong::malformed) return connection_.refuse(call, grpc::Code::internal, why);
+  if (wrong == Wrong::malformed) return refuse(call, grpc::Code::internal, why);
   if (wrong == Wrong::windows) return connection_.refuse(call, grpc::Code::unimplemented, why);
   // Envoy's service answers as envoyproxy/ratelimit does, Kuadrant's as theirs.
   if (!is_bad(wrong))
-    return connection_.refuse(
-        call, loop_.asks == Asks::may_pass ? grpc::Code::unknown : grpc::Code::invalid_argument, why);
+    return refuse(call, loop_.asks == Asks::may_pass ? grpc::Code::unknown : grpc::Code::invalid_argument,
+                  why);
   service::Service& service = loop_.asker.service();
   loop_.counts.count(wrong);
   service.notices.tell(core::Notice::rls_refused, peer_, why);
   if (loop_.options.bad_is_error || denies_nobody(loop_.asks))
-    return connection_.refuse(call, grpc::Code::invalid_argument, why);
+    return refuse(call, grpc::Code::invalid_argument, why);
   service.counters.count(&service::Counters::denied);
   if (loop_.asks == Asks::reserve) return reply_reserved(call, true, {});
   RateLimitAnswer answer(call.answer());
@@ -303,7 +310,8 @@ void Batch::tell_tree(const service::Question& question, Message& message) {
   if (limit.hits > 0 && trees_ == loop_.trees.made()) {
     using Said = SeriesCounts::Said;
     const Said said = status.over ? Said::denied : would_deny ? Said::would_deny : Said::allowed;
-    loop_.series.count(limit.series, said, limit.hits);
+    const std::uint64_t near = said == Said::allowed ? near_hits(limit, status, loop_.options.near) : 0;
+    loop_.series.count(limit.series, said, {limit.hits, near, question.source == Source::remembered});
     if (status.over) loop_.asker.service().counters.count(&service::Counters::denied);
   }
   telling_.is_quota = limit.quota || loop_.options.quota;
@@ -349,8 +357,10 @@ void Batch::tell_descriptor(Message& message) {
 void Batch::finish(Message& message) {
   // A message may pass by any of its quotas.
   message.over = message.over || (message.has_quota && !message.quota_left);
-  if (message.undecided && !message.over)
+  if (message.undecided && !message.over) {
+    if (message.asks == Asks::may_pass) RlsCounts::count(loop_.counts.undecided);
     return connection_.refuse(*message.call, grpc::Code::unavailable, kUndecided);
+  }
   if (message.asks == Asks::commit) return reply_committed(*message.call, false);
   message.over = message.over && !loop_.options.shadow;
   message.answer.conclude(message.over);

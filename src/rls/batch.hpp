@@ -66,6 +66,7 @@ class Batch {
   Wrong ask_file(const limits::RlsDomain& domain, std::chrono::nanoseconds patience);
   void take_back(grpc::GrpcCall& call, Wrong wrong, std::size_t questions, std::size_t tree_limits);
   void refuse(grpc::GrpcCall& call, Wrong wrong);
+  void refuse(grpc::GrpcCall& call, grpc::Code code, std::string_view why);
   void tell(const service::Question& question);
   static void tell_parts(const service::Question& question);
   void tell_held(const service::Question& question);

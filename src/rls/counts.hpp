@@ -15,6 +15,11 @@ namespace weir::inline v0_1::rls {
 
 struct RlsCounts {
   std::atomic<std::uint64_t> calls{0};
+  // Of Envoy's method alone: calls; those that were answered with an error, as they could not be asked about,
+  // or nobody could decide.
+  std::atomic<std::uint64_t> asked{0};
+  std::atomic<std::uint64_t> not_asked{0};
+  std::atomic<std::uint64_t> undecided{0};
   std::atomic<std::uint64_t> unlimited{0};          // descriptors that met no limit
   std::atomic<std::uint64_t> unknown_domain{0};     // calls
   std::atomic<std::uint64_t> late{0};               // calls whose deadline had passed

@@ -40,6 +40,8 @@ struct RlsOptions {
   bool metadata = false;            // what was asked, for Envoy's other filters
   bool shadow = false;              // the overall code is OK, whatever those of the descriptors are
   bool quota = false;               // all limits of the trees are in quota mode
+  bool stats_names = false;         // metrics have envoyproxy/ratelimit's names, too
+  float near = 0.8F;                // the share of a limit from which on hits are near it, in those
   bool others_free = false;         // by the trees, where a descriptor is over, no other is charged
   // After that long a connection is told to go elsewhere, one earlier or later than another by a tenth; then
   // it has the grace.

@@ -27,6 +27,8 @@ void SeriesCounts::add_to(Total& total) const {
       sum.decisions[i] += row->decisions[i].load(std::memory_order_relaxed);
       sum.hits[i] += row->hits[i].load(std::memory_order_relaxed);
     }
+    sum.near += row->near.load(std::memory_order_relaxed);
+    sum.remembered += row->remembered.load(std::memory_order_relaxed);
   }
 }
 

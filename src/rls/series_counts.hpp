@@ -29,6 +29,8 @@ class SeriesCounts {
   struct Row {
     std::array<Number, kSaid.size()> decisions{};
     std::array<Number, kSaid.size()> hits{};
+    Number near{};        // of those that were allowed: where little was left
+    Number remembered{};  // of the others: where the store was not asked
   };
   using Total = std::map<std::string, Row<std::uint64_t>, std::less<>>;  // by name
 
@@ -38,10 +40,17 @@ class SeriesCounts {
 
   // What is counted from now on is of these.
   void adopt(const std::shared_ptr<const limits::Descriptors>& trees);
-  void count(limits::Index series, Said said, std::uint64_t hits) {
+  struct Hits {
+    std::uint64_t all = 0;
+    std::uint64_t near = 0;
+    bool remembered = false;
+  };
+  void count(limits::Index series, Said said, const Hits& hits) {
     Row<std::atomic<std::uint64_t>>& row = *rows_[series];
     grow(row.decisions[static_cast<std::size_t>(said)], 1);
-    grow(row.hits[static_cast<std::size_t>(said)], hits);
+    grow(row.hits[static_cast<std::size_t>(said)], hits.all);
+    if (hits.near != 0) grow(row.near, hits.near);
+    if (hits.remembered) grow(row.remembered, hits.all);
   }
   void add_to(Total& total) const;
 

@@ -212,4 +212,11 @@ StatusOf tree_status_of(const Question& question, const TreeLimit& limit, nanose
   return made;
 }
 
+// As envoyproxy/ratelimit has it, in floats.
+std::uint64_t near_hits(const TreeLimit& limit, const Status& status, float share) {
+  const auto from = static_cast<std::uint64_t>(static_cast<float>(limit.requests_per_unit) * share);
+  const std::uint64_t used = limit.requests_per_unit - std::min(limit.requests_per_unit, status.remaining);
+  return used > from ? std::min(limit.hits, used - from) : 0;
+}
+
 }  // namespace weir::rls

@@ -41,4 +41,7 @@ Wrong ask_by_tree(RlsLoop& loop, service::Asking& asking, const limits::Descript
 StatusOf tree_status_of(const service::Question& question, const TreeLimit& limit,
                         std::chrono::nanoseconds now);
 
+// Of its hits, which were allowed, those beyond that share of the limit.
+std::uint64_t near_hits(const TreeLimit& limit, const Status& status, float share);
+
 }  // namespace weir::rls

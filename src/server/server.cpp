@@ -26,6 +26,7 @@
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "redis/overrides_script.hpp"
+#include "rls/stats_names.hpp"
 #include "server/admin.hpp"
 #include "server/aside.hpp"
 #include "server/audit_log.hpp"
@@ -502,6 +503,7 @@ class Server::Impl {
         rls::SeriesCounts::Total total;
         for (const auto& worker : workers_) worker->series_counts().add_to(total);
         rls::write_series(to, total);
+        if (settings_.rls_options.stats_names) write_stats_names(to, total);
       });
     }
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
@@ -516,6 +518,18 @@ class Server::Impl {
     add_store_rows(service_.metrics, settings_, store_status_, std::move(stores));
   }
 
+  void write_stats_names(service::Exposition& to, const rls::SeriesCounts::Total& total) {
+    service::DecisionCounts::Total decided;
+    for (const auto& worker : workers_) worker->rls_counts().add_to(decided);
+    const auto* const trees = service_.descriptors.get();
+    const auto in_force = trees != nullptr ? trees->current() : nullptr;
+    rls::write_stats_names(to, {.counts = rls_counts_,
+                                .total = total,
+                                .trees = in_force.get(),
+                                .took = decided.took,
+                                .loads = in_force ? trees->reloads() + 1 : 0,
+                                .load_errors = trees != nullptr ? trees->reload_errors() : 0});
+  }
   void write_decisions(service::Exposition& to) {
     service::ProtocolCounts resp{"resp", {}};
     service::ProtocolCounts http{"http", {}};

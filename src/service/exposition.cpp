@@ -38,13 +38,14 @@ std::string seconds(std::chrono::nanoseconds time) {
 }  // namespace
 
 void Exposition::family(Kind kind, std::string_view name, std::string_view help) {
-  constexpr std::array<std::string_view, 4> kNames = {"counter", "gauge", "histogram", "info"};
+  constexpr std::array<std::string_view, 5> kNames = {"counter", "gauge", "histogram", "info", "counter"};
   const bool open = format_ == Format::openmetrics;
   std::string_view type = kNames[static_cast<std::size_t>(kind)];
   std::string_view called = name;
   if (open && kind == Kind::counter) called = without(name, "_total");
   if (open && kind == Kind::info) called = without(name, "_info");
   if (!open && kind == Kind::info) type = "gauge";
+  if (open && kind == Kind::foreign_counter) type = "unknown";  // there a counter's name ends in _total
   name_ = name;
   text_.append("# HELP ").append(called) += ' ';
   append_escaped(text_, help, open);

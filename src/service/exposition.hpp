@@ -24,7 +24,8 @@ class Exposition {
     counter,  // its name ends in _total
     gauge,
     histogram,
-    info,  // its name ends in _info; each sample is 1
+    info,             // its name ends in _info; each sample is 1
+    foreign_counter,  // by the name that another program gives it, without _total
   };
   using Label = std::pair<std::string_view, std::string_view>;
   using Labels = std::initializer_list<Label>;

@@ -59,6 +59,8 @@ class FilesInForce {
   Account account() const;
   std::string hash() const;  // SHA-256 of the text in force, in hex
 
+  std::uint64_t reloads() const { return reloads_.load(); }  // that were of use
+  std::uint64_t reload_errors() const { return reload_errors_.load(); }
   // Changes when what is in force does.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   limits::Time now() const { return limits::Time(wall_clock_()); }

@@ -111,8 +111,8 @@ class Variables(WithFolder):
         for (env, said) in (
                 (dict(BACKEND_TYPE="memcache"), "BACKEND_TYPE: memcache cannot count for weir: it needs redis, or no REDIS_URL at all"),
                 (dict(BACKEND_TYPE="etcd"), "BACKEND_TYPE: it is redis, or left out"),
-                (dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_NODE_METADATA="a:b,c"),
-                 "CONFIG_GRPC_XDS_NODE_METADATA: 'c' is neither KEY=VALUE nor KEY:VALUE"),
+                (dict(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS="a:b,c"),
+                 "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'c' is neither KEY=VALUE nor KEY:VALUE"),
                 (dict(CONFIG_TYPE="x"), "CONFIG_TYPE: 'x' is not FILE or GRPC_XDS_SOTW"),
                 (dict(REDIS_TLS_SKIP_HOSTNAME_VERIFICATION="1"),
                  "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: weir checks the name of its store; leave it out, and give the store a "
@@ -126,6 +126,8 @@ class Variables(WithFolder):
                 (dict(GRPC_SERVER_USE_TLS="true"), "GRPC_SERVER_USE_TLS: it needs GRPC_SERVER_TLS_CERT"),
                 (dict(GRPC_SERVER_USE_TLS="true", GRPC_UDS="/run/x"), "GRPC_SERVER_USE_TLS: a Unix socket (GRPC_UDS) does not speak TLS"),
                 (dict(GRPC_MAX_CONNECTION_AGE_GRACE="1"), "GRPC_MAX_CONNECTION_AGE_GRACE: '1' is not a time such as 500ms, 60s or 1h"),
+                (dict(REDIS_URL="h:1", REDIS_TIMEOUT="5"), "store-deadline: '5' is not a time such as 500ms, 60s or 1h"),
+                (dict(NEAR_LIMIT_RATIO="most"), "NEAR_LIMIT_RATIO: 'most' is not a number such as 0.8"),
                 (dict(WEIR_DRAIN_GRACE="2h"), "drain-grace: 2h is above the maximum (1h)"),
                 (dict(USE_PROMETHEUS="true", PROMETHEUS_ADDR="x"),
                  "PROMETHEUS_ADDR: 'x' is not HOST:PORT with a port from 0 to 65535, as in 127.0.0.1:6390"),
@@ -137,7 +139,7 @@ class Variables(WithFolder):
         # Were one of them read, the server would not start, ask for certificates, or count elsewhere.
         idle = """REDIS_SOCKET_TYPE REDIS_POOL_SIZE REDIS_POOL_ON_EMPTY_BEHAVIOR REDIS_PIPELINE_WINDOW REDIS_PIPELINE_LIMIT
             REDIS_CLUSTER_PIPELINE_PARALLELISM REDIS_STARTUP_MAX_INTERVAL REDIS_PERSECOND REDIS_PERSECOND_URL REDIS_PERSECOND_AUTH
-            REDIS_AUTH REDIS_SENTINEL_AUTH MEMCACHE_HOST_PORT EXPIRATION_JITTER_MAX_SECONDS LOCAL_CACHE_SIZE_IN_BYTES NEAR_LIMIT_RATIO
+            REDIS_AUTH REDIS_SENTINEL_AUTH MEMCACHE_HOST_PORT EXPIRATION_JITTER_MAX_SECONDS LOCAL_CACHE_SIZE_IN_BYTES
             RUNTIME_IGNOREDOTFILES RUNTIME_WATCH_ROOT CONFIG_GRPC_XDS_NODE_ID USE_STATSD STATSD_PORT
             USE_DOG_STATSD EXTRA_TAGS STATS_FLUSH_INTERVAL PROMETHEUS_MAPPER_YAML PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS
             TRACING_ENABLED OTEL_EXPORTER_OTLP_ENDPOINT PROMETHEUS_ADDR
@@ -146,7 +148,7 @@ class Variables(WithFolder):
         server = self.start(**{name: "rubbish" for name in idle})
         self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
         told = re.search(r"ratelimit: variables that do nothing here: (.*)", server.stderr())[1].split(", ")
-        self.assertLess({"REDIS_SOCKET_TYPE", "REDIS_POOL_SIZE", "STATSD_PORT", "NEAR_LIMIT_RATIO"}, set(told))
+        self.assertLess({"REDIS_SOCKET_TYPE", "REDIS_POOL_SIZE", "STATSD_PORT", "EXTRA_TAGS"}, set(told))
         self.assertEqual([name for name in told if name not in idle or "AUTH" in name.replace("PERSECOND_AUTH", "")], [])
         self.assertEqual([each.split("127.0.0.1")[0] for each in server.addresses], ["grpc://", "health http://", "config http://"])
 
@@ -234,10 +236,32 @@ class Variables(WithFolder):
         self.assertEqual(re.findall(r"ratelimit: (.* taken as .*|.*do nothing.*)", server.stderr()),
                          ["LOG_FORMAT: 'bogus' is taken as text", "GRPC_MAX_CONNECTION_AGE: '0' is taken as 87600h",
                           "GRPC_MAX_CONNECTION_AGE_GRACE: '0s' is taken as 87600h"])
-        for said, taken in (("0", "60s"), ("0s", "60s"), ("100us", "1ms")):
+        for said, taken in (("0", "60s"), ("0s", "60s"), ("-0", "60s"), ("100us", "1ms"), ("100\u00b5s", "1ms"), ("-1s", "1ms"),
+                            ("2000000h", "87600h")):
             with self.subTest(timeout=said):
                 server = self.start(REDIS_URL="127.0.0.1:1", REDIS_TIMEOUT=said)
-                self.assertIn(f"REDIS_TIMEOUT: '{said}' is taken as {taken}", server.stderr())
+                self.assertRegex(server.stderr(), f"REDIS_TIMEOUT: '.*' is taken as {taken}")
+        for said in ("1.5s", "+5s", ".5s", "30s1m", "1m0.5s"):  # as Go reads it
+            with self.subTest(timeout=said):
+                self.assertNotIn("taken as", self.start(REDIS_URL="127.0.0.1:1", REDIS_TIMEOUT=said, GRPC_MAX_CONNECTION_AGE="1.5h30m").stderr())
+
+    def test_what_an_xds_client_takes_as_something_else(self):
+        server = self.start(CONFIG_TYPE="GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_URL="127.0.0.1:1", CONFIG_GRPC_XDS_NODE_METADATA="k=v,c",
+                            FORCE_START_WITHOUT_INITIAL_CONFIG="true", XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES="-1",
+                            XDS_CLIENT_BACKOFF_INITIAL_INTERVAL="0", XDS_CLIENT_BACKOFF_MAX_INTERVAL="10ms")
+        self.assertEqual(re.findall(r"ratelimit: (.* taken as .*|.*left out)", server.stderr()),
+                         ["CONFIG_GRPC_XDS_NODE_METADATA: 'c' is neither KEY=VALUE nor KEY:VALUE, and is left out",
+                          "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '0' is taken as 100ms", "XDS_CLIENT_BACKOFF_MAX_INTERVAL: '10ms' is taken as 100ms",
+                          "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '-1' is taken as 0"])
+
+    def test_the_names_of_its_metrics(self):
+        server = self.start("--rls-stats-names", USE_PROMETHEUS="true", PROMETHEUS_ADDR="127.0.0.1:0", NEAR_LIMIT_RATIO="0.3")
+        self.codes(server, 5)
+        text = server.get("metrics", "/metrics")[1]
+        for name, value in (("total_hits", 5), ("over_limit", 2), ("within_limit", 3), ("near_limit", 3), ("shadow_mode", 0),
+                            ("over_limit_with_local_cache", 0)):
+            self.assertIn(f'\n# TYPE ratelimit_service_rate_limit_{name} counter\nratelimit_service_rate_limit_{name}{{domain="shop",key1="user"}} {value}\n', text)
+        self.assertNotIn("ratelimit_service", self.start(USE_PROMETHEUS="true", PROMETHEUS_ADDR="127.0.0.1:0").get("metrics", "/metrics")[1])
 
     def test_the_age_of_connections(self):
         server = self.start(GRPC_MAX_CONNECTION_AGE="1s", GRPC_MAX_CONNECTION_AGE_GRACE="1s")
@@ -453,6 +477,30 @@ class Store(WithFolder):
         with server.client() as client:
             self.assertEqual(client.health(), 2)
         self.assertEqual(self.start(REDIS_URL=path).health(), 200, "unless it is said, the store is not asked about")
+
+    def test_what_is_denied_is_not_asked_again(self):
+        # Of a year, so that none ends meanwhile.
+        self.folder.file("config/shop.yaml", SHOP.replace("day", "year"))
+        redis = Redis(self, self.folder)
+        calls = lambda: sum(int(n) for n in re.findall(r"cmdstat_(?:eval|evalsha|get|set|incrby|time):calls=(\d+)",
+                                                       redis.ask("INFO", "commandstats")))
+        for env, asks in (({}, False), (dict(LOCAL_CACHE_SIZE_IN_BYTES="1048576"), False), (dict(LOCAL_CACHE_SIZE_IN_BYTES="1"), False),
+                          (dict(LOCAL_CACHE_SIZE_IN_BYTES="0"), True)):
+            with self.subTest(env=env):
+                redis.ask("FLUSHALL")
+                server = self.start(REDIS_URL=f"127.0.0.1:{redis.port}", REDIS_TIMEOUT="2s", CACHE_KEY_PREFIX="p", **env)
+                self.decides(server, "p{", redis)
+                redis.ask("FLUSHALL")
+                self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
+                before = calls()
+                self.assertEqual(self.codes(server, 20), [OVER] * 20)
+                self.assertEqual(calls() > before, asks)
+                with server.client() as client:  # a report is charged, whatever is remembered
+                    before = calls()
+                    client.ask("shop", descriptor(user="u", hits=2))
+                    self.assertGreater(calls(), before)
+        self.assertIn("LOCAL_CACHE_SIZE_IN_BYTES: '1' is taken as 4096",
+                      self.start(REDIS_URL="127.0.0.1:1", LOCAL_CACHE_SIZE_IN_BYTES="1").stderr())
 
     def test_the_forms_of_a_url(self):
         for env, said in (

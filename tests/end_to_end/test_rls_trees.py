@@ -1,5 +1,6 @@
 """Envoy's rate limit service over envoyproxy/ratelimit's own YAML: what that program answers, weir answers too."""
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -57,6 +58,12 @@ def start_redis(test):
     test.addClassCleanup(redis.wait)
     test.addClassCleanup(redis.kill)
     return port
+
+
+def page(port, path, accept="text/plain"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+        return reply.read().decode()
 
 
 class Trees:
@@ -205,8 +212,7 @@ class Trees:
         self.assertEqual(codes, [OK] * 750 + [OVER] * 250)
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.ports[2]}/metrics", timeout=PATIENCE) as reply:
-            return reply.read().decode()
+        return page(self.server.ports[2], "/metrics")
 
 
 class Embedded(Trees, unittest.TestCase):
@@ -239,6 +245,51 @@ class Shared(Trees, unittest.TestCase):
         with redis.Redis(port=self.redis_port, decode_responses=True) as client:
             reply = client.execute_command(*words)
         return "\r\n".join(f"{k}:{v if not isinstance(v, dict) else ','.join(f'{a}={b}' for a, b in v.items())}" for k, v in reply.items())
+
+
+class StatsNames(unittest.TestCase):
+    """The metrics of envoyproxy/ratelimit, by limit, never by value."""
+    FILE = """domain: a.b
+descriptors:
+  - key: user
+    rate_limit: { unit: year, requests_per_unit: 10 }
+  - key: path
+    value: "/x:y"
+    descriptors:
+      - key: deep
+        shadow_mode: true
+        rate_limit: { unit: year, requests_per_unit: 1 }
+        descriptors: [{ key: deeper, rate_limit: { unit: year, requests_per_unit: 1 } }]
+"""
+
+    def test_they_count_as_there(self):
+        with Folder() as folder:
+            folder.file("a.yaml", self.FILE)
+            with Server("--rls", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--rls-config", folder.path, "--rls-stats-names") as server, \
+                    Client(server.ports[1]) as client:
+                ask = lambda *asked, **options: client.ask("a.b", *asked, **options)
+                ask(descriptor(user="u"), hits=9)       # one of the 9 is above 8 of 10
+                ask(descriptor(user="u"))               # and this one
+                ask(descriptor(user="u"), hits=3)       # over
+                for value in ("v", "w", "v"):
+                    ask(descriptor(path="/x:y", deep=value))
+                    ask(descriptor(path="/x:y", deep=value, deeper="z"))
+                self.assertRaises(Exception, client.ask, "", descriptor(user="u"))
+                text = page(server.ports[2], "/metrics")
+                counted = {}
+                for name, labels, value in re.findall(r"^ratelimit_service_(\w+?)(?:\{(.*)\})? (\d+)$", text, re.M):
+                    counted.setdefault(name, {})[labels] = int(value)
+                user, deep = 'domain="a_b",key1="user"', 'domain="a_b",key1="path_/x_y",key2="deep"'
+                override = 'domain="a_b",key1="override"'
+                for name, by_user, by_deep in (("total_hits", 13, 6), ("over_limit", 3, 2), ("near_limit", 2, 4), ("within_limit", 10, 4),
+                                               ("over_limit_with_local_cache", 0, 0), ("shadow_mode", 0, 1)):
+                    self.assertEqual(counted["rate_limit_" + name], {user: by_user, deep: by_deep, override: 0}, name)
+                self.assertEqual(counted["should_rate_limit_error"], {'err_type="redis_error"': 0, 'err_type="service_error"': 1})
+                self.assertEqual(counted["total_requests"], {'grpc_method="ShouldRateLimit"': 10})
+                self.assertEqual(counted["response_time_seconds_count"], {'grpc_method="ShouldRateLimit"': 9})
+                self.assertEqual([counted["config_load_" + each] for each in ("success", "error")], [{"": 1}, {"": 0}])
+                open_metrics = page(server.ports[2], "/metrics", accept="application/openmetrics-text; version=1.0.0")
+                self.assertIn("\n# TYPE ratelimit_service_total_requests unknown\n", open_metrics)
 
 
 class OthersFree:
