@@ -16,9 +16,9 @@ tl::unexpected<std::string> failed(int error) { return tl::unexpected(std::strin
 
 }  // namespace
 
-tl::expected<int, std::string> open_regular_file(const std::string& path) {
+tl::expected<int, std::string> open_regular_file(const std::string& path, int flags) {
   // Without O_NONBLOCK the call waits for a pipe's writer.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return failed(errno);
   struct stat about{};
   const int error = fstat(descriptor, &about) != 0 ? errno : S_ISDIR(about.st_mode) ? EISDIR : 0;

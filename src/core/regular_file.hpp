@@ -12,9 +12,9 @@
 
 namespace weir::inline v0_1::core {
 
-// A descriptor to read from, the caller's, or why there is none: "No such file or directory", "Not a regular
-// file". Never waits.
-tl::expected<int, std::string> open_regular_file(const std::string& path);
+// A descriptor, the caller's, or why there is none: "No such file or directory", "Not a regular file". To
+// read from, or for what the flags of open(2) say. Never waits.
+tl::expected<int, std::string> open_regular_file(const std::string& path, int flags = 0);
 
 // The bytes of the file, or why there are none. Stops after `most` + 1 bytes.
 tl::expected<std::string, std::string> read_regular_file(

@@ -1,126 +1,108 @@
 #include "steering/file_keeper.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "core/regular_file.hpp"
-#include "core/siphash.hpp"
 
 namespace weir::inline v0_1::steering {
 namespace {
 
-constexpr std::string_view kFirstLine = "weir overrides 1\n";
-constexpr std::string_view kAnyVersion = "weir overrides ";
-constexpr std::size_t kChecksumDigits = 16;
-// 100,000 of 1 KiB, with their names and numbers.
-constexpr std::size_t kMostFileBytes = std::size_t{400} << 20;
+// 100,000 of 1 KiB, with their names and numbers, and as many dead.
+constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
-std::string checksum_of(std::string_view bytes) {
-  std::array<char, kChecksumDigits + 1> digits{};
-  const auto sum = static_cast<unsigned long long>(core::siphash<1, 3>({}, bytes));
-  std::snprintf(digits.data(), digits.size(), "%016llx", sum);
-  return {digits.data(), kChecksumDigits};
-}
-
-void append_line(std::string& out, std::string_view bytes) {
-  out += std::to_string(bytes.size());
-  out += ' ';
-  out += bytes;
-  out += '\n';
-}
-
-// The next "SIZE BYTES\n"; nothing: there is something else.
-std::optional<std::string_view> take_line(std::string_view& rest) {
-  std::size_t size = 0;
-  const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), size);
-  const auto digits = static_cast<std::size_t>(read.ptr - rest.data());
-  if (read.ec != std::errc{} || digits == 0 || rest.size() - digits < 2 || rest[digits] != ' ' ||
-      size > rest.size() - digits - 2 || rest[digits + 1 + size] != '\n')
-    return std::nullopt;
-  const std::string_view found = rest.substr(digits + 1, size);
-  rest.remove_prefix(digits + size + 2);
-  return found;
-}
-
-std::string contents(const OverrideBook& book, const OperatorOverride* made,
-                     const std::vector<OverrideBook::Ptr>& ended) {
-  std::string bytes(kFirstLine);
-  const std::uint64_t last = std::max(book.next_number() - 1, made != nullptr ? made->number : 0);
-  append_line(bytes, std::to_string(last));
-  const OverrideBook::Ptr replaced =
-      made != nullptr ? book.find(words_of(made->what, made->limit_id, made->when)) : nullptr;
-  for (const auto& [number, each] : book.all()) {
-    const bool gone = each == replaced || std::find(ended.begin(), ended.end(), each) != ended.end();
-    if (!gone) append_line(bytes, encoded(*each));
-  }
-  if (made != nullptr) append_line(bytes, encoded(*made));
-  bytes += checksum_of(bytes);
-  bytes += '\n';
-  return bytes;
-}
+std::string failed(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
 }  // namespace
 
-tl::expected<OverrideBook, std::string> FileKeeper::load() const {
-  const auto wrong = [this](const std::string& what) {
-    return tl::unexpected("overrides '" + path_ + "': " + what);
-  };
-  OverrideBook book;
-  const auto read = core::read_regular_file(path_, kMostFileBytes);
-  if (!read && read.error() == std::strerror(ENOENT)) return book;
-  if (!read) return wrong(read.error());
-  std::string_view rest = *read;
-  const std::string_view first = rest.substr(0, std::min<std::size_t>(rest.find('\n'), 40));
-  const bool is_other = first.size() > kAnyVersion.size() && first.size() < rest.size() &&
-                        rest.starts_with(kAnyVersion) && !rest.starts_with(kFirstLine);
-  if (is_other)
-    return wrong("is of version " + std::string(first.substr(kAnyVersion.size())) + "; this program reads 1");
-  if (!rest.starts_with(kFirstLine)) return wrong("damaged: it does not begin as such a file does");
-  if (rest.size() < kFirstLine.size() + kChecksumDigits + 1 || rest.back() != '\n')
-    return wrong("damaged: it has lost its end");
-  const std::string_view sum = rest.substr(rest.size() - kChecksumDigits - 1, kChecksumDigits);
-  rest.remove_suffix(kChecksumDigits + 1);
-  if (checksum_of(rest) != sum) return wrong("damaged: its checksum does not match");
-  rest.remove_prefix(kFirstLine.size());
-  const auto last = take_line(rest);
-  std::uint64_t number = 0;
-  if (!last || std::from_chars(last->data(), last->data() + last->size(), number).ec != std::errc{})
-    return wrong("damaged: it does not say its last number");
-  while (!rest.empty()) {
-    const auto line = take_line(rest);
-    auto each = line ? decoded(*line) : std::nullopt;
-    if (!each) return wrong("damaged: an override cannot be read");
-    book.set(*std::move(each));
-  }
-  book.skip_to(number);
-  return book;
+tl::expected<OverrideBook, std::string> FileKeeper::load() {
+  const auto bytes = core::read_regular_file(path_, kMostFileBytes);
+  if (!bytes && bytes.error() == std::strerror(ENOENT)) return OverrideBook();
+  auto read = bytes ? read_override_file(*bytes) : tl::unexpected(bytes.error());
+  if (!read) return tl::unexpected("overrides '" + path_ + "': " + read.error());
+  end_ = read->end;
+  return std::move(read->book);
 }
 
+// A full disk may take a line and no second file, or, where much is dead, the other way round: what fails one
+// way is tried the other.
 std::optional<std::string> FileKeeper::keep(const OverrideBook& book, const OperatorOverride* made,
                                             const std::vector<OverrideBook::Ptr>& ended) {
-  bool moved = false;
-  auto why = write(contents(book, made, ended), moved);
+  const BookChange change{book, made, ended};
+  const std::size_t most = book.size() + std::max(book.size(), kFewDead);
+  const bool is_mostly_dead = end_ && end_->entries > most && end_->entries >= not_before_;
+  Failure why;
+  if (is_mostly_dead) {
+    why = rewrite(change);
+    if (!why) return std::nullopt;
+    not_before_ = 2 * (end_ ? end_->entries : 0);
+  }
+  if (append(change)) return std::nullopt;
+  if (!is_mostly_dead) why = rewrite(change);
   if (!why) return std::nullopt;
-  if (moved) write(contents(book, nullptr, {}), moved);  // as it was
   return "overrides '" + path_ + "': " + *why;
 }
 
-std::optional<std::string> FileKeeper::write(std::string_view bytes, bool& moved) const {
-  const auto failed = [](const char* what) { return std::string(what) + ": " + std::strerror(errno); };
+bool FileKeeper::append(const BookChange& change) {
+  if (!end_) return false;
+  const auto file = disk_.open_to_append(path_);
+  if (!file || !is_as_left(*file)) {
+    if (file) disk_.close(*file);
+    end_.reset();
+    return false;
+  }
+  OverrideFileEnd after = *end_;
+  const bool done = !write_and_sync(*file, override_line(change, after));
+  if (done) {
+    end_ = after;
+  } else if (!disk_.cut(*file, end_->size) || !disk_.sync(*file)) {
+    end_.reset();
+  }
+  disk_.close(*file);
+  return done;
+}
+
+bool FileKeeper::is_as_left(int file) {
+  const std::string expected = last_bytes(*end_);
+  std::string found(expected.size(), '\0');
+  return disk_.size(file) == static_cast<std::int64_t>(end_->size) &&
+         disk_.seek(file, end_->size - found.size()) &&
+         disk_.read(file, found.data(), found.size()) == static_cast<std::ptrdiff_t>(found.size()) &&
+         found == expected;
+}
+
+FileKeeper::Failure FileKeeper::rewrite(const BookChange& change) {
+  bool moved = false;
+  OverrideFileEnd after;
+  Failure why = write_all(override_file(change, after), moved);
+  if (!why) {
+    end_ = after;
+    not_before_ = 0;
+  } else if (moved) {
+    const std::string as_it_was = override_file({change.book, nullptr, {}}, after);
+    end_ = std::nullopt;
+    if (!write_all(as_it_was, moved)) end_ = after;
+  }
+  return why;
+}
+
+FileKeeper::Failure FileKeeper::write_and_sync(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::ptrdiff_t wrote = disk_.write(file, bytes.data(), bytes.size());
+    if (wrote > 0) bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    if (wrote <= 0 && errno != EINTR) return failed("cannot write");
+  }
+  if (!disk_.sync(file)) return failed("cannot sync");
+  return std::nullopt;
+}
+
+FileKeeper::Failure FileKeeper::write_all(std::string_view bytes, bool& moved) {
   std::string temporary = path_ + std::string(store::kTemporary) + "XXXXXX";
   const int file = disk_.create(temporary);
   if (file < 0) return failed("cannot create a file beside it");
-  std::optional<std::string> why;
-  for (std::string_view rest = bytes; !rest.empty() && !why;) {
-    const std::ptrdiff_t wrote = disk_.write(file, rest.data(), rest.size());
-    if (wrote <= 0 && errno != EINTR) why = failed("cannot write");
-    if (wrote > 0) rest.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  if (!why && !disk_.sync(file)) why = failed("cannot sync");
+  Failure why = write_and_sync(file, bytes);
   disk_.close(file);
   if (!why && !disk_.rename(temporary, path_)) why = failed("cannot rename");
   if (why) {

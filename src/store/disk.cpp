@@ -15,6 +15,10 @@ int Disk::create(std::string& path) { return mkostemp(path.data(), O_CLOEXEC); }
 
 tl::expected<int, std::string> Disk::open(const std::string& path) { return core::open_regular_file(path); }
 
+tl::expected<int, std::string> Disk::open_to_append(const std::string& path) {
+  return core::open_regular_file(path, O_RDWR | O_APPEND);
+}
+
 void Disk::close(int file) { ::close(file); }
 
 std::ptrdiff_t Disk::write(int file, const char* data, std::size_t size) { return ::write(file, data, size); }
@@ -29,6 +33,8 @@ std::int64_t Disk::size(int file) {
   struct stat about{};
   return fstat(file, &about) == 0 ? about.st_size : -1;
 }
+
+bool Disk::cut(int file, std::uint64_t size) { return ftruncate(file, static_cast<off_t>(size)) == 0; }
 
 bool Disk::sync(int file) { return fsync(file) == 0; }
 

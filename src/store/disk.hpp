@@ -1,7 +1,7 @@
-// The calls of the system by which a snapshot is written and read; a test can be another disk.
+// The calls of the system by which snapshots and overrides are written and read; a test can be another disk.
 //
 // Any thread. What fails leaves errno as the system does. Not for: which calls in which order keep a file
-// whole (snapshot.cpp).
+// whole (snapshot.cpp, steering/file_keeper.cpp).
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,16 @@ class Disk {
   virtual int create(std::string& path);
   // To read from; regular files alone.
   virtual tl::expected<int, std::string> open(const std::string& path);
+  // The same, and each write goes to its end.
+  virtual tl::expected<int, std::string> open_to_append(const std::string& path);
   virtual void close(int file);
 
   // How many bytes were taken or given, or -1.
   virtual std::ptrdiff_t write(int file, const char* data, std::size_t size);
   virtual std::ptrdiff_t read(int file, char* data, std::size_t size);
   virtual bool seek(int file, std::uint64_t from_its_begin);
-  virtual std::int64_t size(int file);  // -1: it cannot be told
+  virtual std::int64_t size(int file);             // -1: it cannot be told
+  virtual bool cut(int file, std::uint64_t size);  // what is beyond is gone
 
   // Whether it will be there when the machine has lost its power: the bytes of a file, and the names of a
   // folder, that of the path.

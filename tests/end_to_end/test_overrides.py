@@ -349,8 +349,12 @@ class TestKept(unittest.TestCase):
             self.assertEqual(client.ask("WEIR.CHECK", f"user={i}")[0], 0)
             self.assertEqual(len(rows(client)), i)
             self.assertEqual(client.ask("WEIR.CHECK", f"user={i - 1}")[0], 1)
-            self.assertEqual(client.ask("WEIR.LIFT", 1), 1)
+            # What is dead goes, and there is room again.
+            self.assertEqual(client.ask("WEIR.LIFT", rows(client, "COUNT", 1)[0]["number"]), 1)
             self.assertIsInstance(ban(client, "user=z"), int)
+            kept = [each["when"] for each in rows(client)]
+        with self.serve() as server:
+            self.assertEqual(self.banned(server), kept)
         self.assertEqual([each for each in os.listdir(self.folder.path) if ".tmp." in each and "overrides" in each], [])
 
 
