@@ -5,8 +5,9 @@
 --             cVERSION  the digest whose override that change set or ended; the last 1,000 of them
 --             version, number, count, sought
 --                       the last change; the last number given away; how many there are, and have to be sought
---   ARGV    number
---             takes one that no other has
+--   ARGV    number FIRST
+--             takes one that no other has, after FIRST where none was taken yet: that is chosen by chance, so that
+--             numbers from before the hash was lost do not come again
 --           set DIGEST NUMBER BYTES SOUGHT MOST MOST_SOUGHT BY
 --             in the place of what has that digest; BY, in us since 1970: not later. SOUGHT is 0 or 1
 --           end (DIGEST NUMBER SOUGHT)...
@@ -53,7 +54,10 @@ local function put(digest, text, sought, fresh)
   if sought == '1' then call('HINCRBY', key, 'sought', 1) end
 end
 
-if verb == 'number' then return {call('HINCRBY', key, 'number', 1), time[1], time[2]} end
+if verb == 'number' then
+  if not call('HGET', key, 'number') then call('HSET', key, 'number', ARGV[2]) end
+  return {call('HINCRBY', key, 'number', 1), time[1], time[2]}
+end
 
 if verb == 'set' then
   local digest, number, bytes, sought = ARGV[2], ARGV[3], ARGV[4], ARGV[5]

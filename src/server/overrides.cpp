@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/printable.hpp"
+#include "core/random.hpp"
 #include "server/log.hpp"
 #include "server/snapshots.hpp"
 #include "steering/file_keeper.hpp"
@@ -25,6 +26,12 @@ service::Overrides::Links links_of(service::Service& service) {
               }};
 }
 
+steering::OverrideBook empty_book() {
+  steering::OverrideBook book;
+  book.skip_to(steering::OverrideBook::before_the_first(core::random_key().k0));
+  return book;
+}
+
 }  // namespace
 
 std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service,
@@ -33,11 +40,12 @@ std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, ser
   if (settings.store)
     return std::make_unique<service::Overrides>(
         *service.limits,
-        std::make_unique<steering::SharedKeeper>(std::move(ask), service.options().wall_clock),
+        std::make_unique<steering::SharedKeeper>(std::move(ask), service.options().wall_clock,
+                                                 core::random_key),
         steering::OverrideBook(), links_of(service));
   if (settings.snapshot.empty())
     return std::make_unique<service::Overrides>(*service.limits, std::make_unique<steering::MemoryKeeper>(),
-                                                steering::OverrideBook(), links_of(service));
+                                                empty_book(), links_of(service));
   const std::string path = settings.snapshot + ".overrides";
   store::remove_leftovers(path);
   auto keeper = std::make_unique<steering::FileKeeper>(path);
@@ -50,6 +58,7 @@ std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, ser
                                "; starting without overrides, the file is kept as " + put_aside(path));
     book = steering::OverrideBook();
   }
+  if (book->next_number() == 1) book = empty_book();
   return std::make_unique<service::Overrides>(*service.limits, std::move(keeper), *std::move(book),
                                               links_of(service));
 }

@@ -45,6 +45,7 @@
 #include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
+#include "server/store_answer.hpp"
 #include "server/takeover_facts.hpp"
 #include "server/takeover_giver.hpp"
 #include "server/takeover_taker.hpp"
@@ -465,20 +466,12 @@ class Server::Impl {
       auto told = answer->get_future();
       workers_.front()->ask_store(
           key, redis::overrides_command(key, words), steering::SharedKeeper::kPatience,
-          [answer](const redis::Call::Result& result) { answer->set_value(read(result)); });
+          [answer, key](const redis::Call::Result& result) { answer->set_value(told_of(result, key)); });
       constexpr auto kLoopIsBusy = std::chrono::seconds{2};
       if (told.wait_for(steering::SharedKeeper::kPatience + kLoopIsBusy) == std::future_status::ready)
         return told.get();
       return Told(tl::unexpected(std::string("the event loop does not answer")));
     };
-  }
-  static tl::expected<steering::SharedKeeper::Answer, std::string> read(const redis::Call::Result& result) {
-    if (result.cause != redis::Cause::none) return tl::unexpected(std::string(result.error));
-    steering::SharedKeeper::Answer words;
-    for (const resp::Value& each : result.value->items)
-      words.push_back(each.type == resp::Value::Type::integer ? std::to_string(each.integer)
-                                                              : std::string(each.text));
-    return words;
   }
 
   // Those who wait go by what is in force when they are asked about again, or by their moment.

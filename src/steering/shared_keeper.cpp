@@ -46,13 +46,14 @@ void add_end(const OperatorOverride& which, std::vector<std::string>& words) {
 }  // namespace
 
 // Each answer tells the store's time too.
-std::optional<SharedKeeper::Answered> SharedKeeper::ask(const std::vector<std::string>& words) {
+tl::expected<SharedKeeper::Answered, std::string> SharedKeeper::ask(const std::vector<std::string>& words) {
   auto answer = ask_(words);
-  if (!answer || answer->size() < kHead) return std::nullopt;
+  if (!answer) return tl::unexpected(std::move(answer.error()));
+  if (answer->size() < kHead) return tl::unexpected(std::string(kNoAnswer));
   const auto number = integer((*answer)[0]);
   const auto s = integer((*answer)[1]);
   const auto us = integer((*answer)[2]);
-  if (!number || !s || !us) return std::nullopt;
+  if (!number || !s || !us) return tl::unexpected(std::string(kNoAnswer));
   const nanoseconds ahead = std::chrono::seconds{*s} + microseconds{*us} - wall_();
   if (const nanoseconds off = ahead - this->ahead(); off > kSameClock || off < -kSameClock)
     ahead_.store(ahead.count(), std::memory_order_relaxed);
@@ -61,8 +62,9 @@ std::optional<SharedKeeper::Answered> SharedKeeper::ask(const std::vector<std::s
 }
 
 tl::expected<std::uint64_t, std::string> SharedKeeper::take_number(const OverrideBook&) {
-  const auto answer = ask({"number"});
-  if (!answer || answer->number < 1) return tl::unexpected(std::string(kNoAnswer));
+  const auto answer = ask({"number", std::to_string(OverrideBook::before_the_first(random_().k0))});
+  if (!answer) return tl::unexpected(answer.error());
+  if (answer->number < 1) return tl::unexpected(std::string(kNoAnswer));
   return static_cast<std::uint64_t>(answer->number);
 }
 
@@ -71,7 +73,8 @@ std::optional<std::string> SharedKeeper::keep(const OverrideBook& book, const Op
   if (made != nullptr) return set(book, *made);
   std::vector<std::string> words = {"end"};
   for (const OverrideBook::Ptr& each : ended) add_end(*each, words);
-  if (!ask(words)) return kNoAnswer;
+  const auto answer = ask(words);
+  if (!answer) return answer.error();
   return std::nullopt;
 }
 
@@ -86,7 +89,7 @@ std::optional<std::string> SharedKeeper::set(const OverrideBook& book, const Ope
     const OverrideBook::Ptr before = book.find(words_of(made.what, made.limit_id, made.when));
     to_undo_.push_back(
         {"undo", digest, std::to_string(made.number), before ? text_of(*before) : "", sought(made)});
-    return kNoAnswer;
+    return answer.error();
   }
   if (answer->number == 0) return kNoAnswer;
   if (answer->number < 0) {

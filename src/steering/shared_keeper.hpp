@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/clock_function.hpp"
+#include "core/random.hpp"
 #include "steering/keeper.hpp"
 
 namespace weir::inline v0_1::steering {
@@ -25,12 +26,13 @@ namespace weir::inline v0_1::steering {
 class SharedKeeper final : public Keeper {
  public:
   using Answer = std::vector<std::string>;  // integers as their digits
-  // What the script answers to these words, or why it does not by the end of the patience.
+  // What the script answers to these words, or why it does not by the end of the patience, in words for an
+  // operator.
   using Ask = std::function<tl::expected<Answer, std::string>(const std::vector<std::string>& words)>;
   static constexpr std::chrono::milliseconds kPatience{1000};
 
-  SharedKeeper(Ask ask, core::ClockFunction wall_clock)
-      : ask_(std::move(ask)), wall_(std::move(wall_clock)) {}
+  SharedKeeper(Ask ask, core::ClockFunction wall_clock, core::Random random)
+      : ask_(std::move(ask)), wall_(std::move(wall_clock)), random_(std::move(random)) {}
 
   bool durable() const override { return true; }
   tl::expected<std::uint64_t, std::string> take_number(const OverrideBook& book) override;
@@ -50,7 +52,7 @@ class SharedKeeper final : public Keeper {
     std::int64_t number = 0;
     Answer rest;
   };
-  std::optional<Answered> ask(const std::vector<std::string>& words);
+  tl::expected<Answered, std::string> ask(const std::vector<std::string>& words);
   std::optional<std::string> set(const OverrideBook& book, const OperatorOverride& made);
   bool make_up();
   std::optional<Changes> whole();
@@ -58,6 +60,7 @@ class SharedKeeper final : public Keeper {
 
   const Ask ask_;
   const core::ClockFunction wall_;
+  const core::Random random_;
   std::atomic<std::int64_t> ahead_{0};
   std::int64_t version_ = -1;                             // that is known; below 0: none
   std::unordered_map<std::string, std::uint64_t> known_;  // the numbers, by digest

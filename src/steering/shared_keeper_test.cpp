@@ -21,19 +21,21 @@ class FakeStore {
 
   SharedKeeper::Ask ask() {
     return [this](const std::vector<std::string>& words) -> tl::expected<SharedKeeper::Answer, std::string> {
-      if (loses == Loses::asked) return tl::unexpected(std::string("timeout"));
+      if (loses == Loses::asked) return tl::unexpected(why);
       SharedKeeper::Answer answer = run(words);
-      if (loses == Loses::answer) return tl::unexpected(std::string("timeout"));
+      if (loses == Loses::answer) return tl::unexpected(why);
       return answer;
     };
   }
 
   Loses loses = Loses::nothing;
+  std::string why = "the store does not answer";
   std::chrono::microseconds time = 1'800'000'000s;
   std::map<std::string, std::string> overrides;
   std::vector<std::string> log;
   std::size_t forgotten = 0;  // of the log
-  int numbers = 0;
+  std::uint64_t numbers = 0;
+  bool begins_by_chance = false;  // as the script does
 
  private:
   static std::string number_of(const std::string& text) { return text.substr(0, text.find(' ')); }
@@ -47,7 +49,10 @@ class FakeStore {
 
   SharedKeeper::Answer run(const std::vector<std::string>& words) {
     const std::string& verb = words[0];
-    if (verb == "number") return told(++numbers);
+    if (verb == "number") {
+      if (numbers == 0 && begins_by_chance) numbers = std::stoull(words[1]);
+      return told(static_cast<std::int64_t>(++numbers));
+    }
     if (verb == "set") {
       if (time.count() > std::stoll(words[7])) return told(0, {"0"});
       if (!overrides.contains(words[1]) && overrides.size() >= most) return told(-1, {std::to_string(most)});
@@ -104,7 +109,8 @@ class FakeStore {
 
 // A server: what it has seen.
 struct SeenServer {
-  explicit SeenServer(FakeStore& store) : keeper(store.ask(), [] { return 1'800'000'000s; }) {}
+  explicit SeenServer(FakeStore& store)
+      : keeper(store.ask(), [] { return 1'800'000'000s; }, [this] { return core::HashKey{++chance, 0}; }) {}
 
   std::string set(const std::string& user) {
     const auto number = keeper.take_number(book);
@@ -143,6 +149,7 @@ struct SeenServer {
     return text;
   }
 
+  std::uint64_t chance = 0;
   OverrideBook book;
   SharedKeeper keeper;
 };
@@ -212,6 +219,37 @@ TEST(SharedKeeper, what_is_not_stored_is_nowhere_whichever_way_it_was_lost) {
     EXPECT_EQ(two.seen(), "1a ");
     EXPECT_EQ(store.overrides.size(), 1U);
   }
+}
+
+TEST(SharedKeeper, has_other_numbers_after_the_store_was_emptied) {
+  FakeStore store;
+  store.begins_by_chance = true;
+  SeenServer one(store);
+  EXPECT_EQ(one.set("a"), "");
+  EXPECT_EQ(one.seen(), "1000000010001a ");
+  store.overrides.clear();
+  store.log.clear();
+  store.numbers = 0;
+  EXPECT_EQ(one.set("b"), "");
+  EXPECT_TRUE(one.look());
+  EXPECT_EQ(one.seen(), "1000000030001b ");
+  for (const std::uint64_t random : {std::uint64_t{0}, std::uint64_t{899'999'999}, ~std::uint64_t{0}}) {
+    EXPECT_GE(OverrideBook::before_the_first(random), 1'000'000'000'000U);
+    EXPECT_LT(OverrideBook::before_the_first(random), 10'000'000'000'000U);
+  }
+}
+
+TEST(SharedKeeper, says_why_the_store_refuses) {
+  FakeStore store;
+  SeenServer one(store);
+  EXPECT_EQ(one.set("a"), "");
+  store.loses = FakeStore::Loses::asked;
+  store.why = "the store's memory is full";
+  EXPECT_EQ(one.set("b"), store.why);
+  EXPECT_EQ(one.end(1), store.why);
+  OperatorOverride made = *one.book.find(1);
+  made.number = 7;
+  EXPECT_EQ(one.keeper.keep(one.book, &made, {}), store.why);
 }
 
 TEST(SharedKeeper, what_arrives_too_late_is_not_set) {

@@ -283,8 +283,8 @@ class TestKept(unittest.TestCase):
 
     def test_a_restart_forgets_none_that_was_answered_and_a_kill_neither(self):
         with self.serve() as server, server.client() as client:
-            self.assertEqual(ban(client, "user=a"), 1)
-            self.assertEqual(ban(client, "user=b", ms=1000), 2)
+            first = ban(client, "user=a")
+            self.assertEqual(ban(client, "user=b", ms=1000), first + 1)
             self.assertEqual(rows(client)[0]["durable"], 1)
         self.assertEqual(os.stat(self.snapshot + ".overrides").st_mode & 0o777, 0o600)
         time.sleep(1)
@@ -292,14 +292,25 @@ class TestKept(unittest.TestCase):
             self.assertEqual(self.banned(server), ["user=a"])
             self.assertEqual(client.ask("WEIR.CHECK", "user=a")[0], 1)
             for i in range(20):
-                self.assertEqual(ban(client, f"user={i}"), 3 + i)
+                self.assertEqual(ban(client, f"user={i}"), first + 2 + i)
             server.signal(signal.SIGKILL)
             server.wait()
         with self.serve() as server, server.client() as client:
             self.assertEqual(self.banned(server), ["user=a"] + [f"user={i}" for i in range(20)])
-            self.assertEqual(client.ask("WEIR.LIFT", 1), 1)
+            self.assertEqual(client.ask("WEIR.LIFT", first), 1)
         with self.serve() as server:
             self.assertEqual(len(self.banned(server)), 20)
+
+    def test_numbers_do_not_come_again_after_a_loss(self):
+        numbers = set()
+        for loses in (lambda: os.remove(self.snapshot + ".overrides"), lambda: None):
+            with self.serve() as server, server.client() as client:
+                numbers |= {ban(client, "user=a"), ban(client, "user=b")}
+            loses()
+        self.assertEqual(len(numbers), 4)
+        self.assertTrue(all(10**12 < each < 10**13 for each in numbers), numbers)
+        with Server("--limits", self.limits) as server, server.client() as client:  # in memory
+            self.assertNotIn(ban(client, "user=a"), numbers)
 
     def test_a_kill_between_leaves_all_that_was_answered(self):
         """Killed while one after the other is set: what was answered is there, and at most one more."""
@@ -309,11 +320,11 @@ class TestKept(unittest.TestCase):
             answered = [client.reply() for _ in range(10)]
             server.signal(signal.SIGKILL)
             server.wait()
-        self.assertEqual(answered, list(range(1, 11)))
+        self.assertEqual(answered, list(range(answered[0], answered[0] + 10)))
         with self.serve() as server, server.client() as client:
             kept = rows(client)
             self.assertGreaterEqual(len(kept), 10)
-            self.assertEqual([each["number"] for each in kept], list(range(1, len(kept) + 1)))
+            self.assertEqual([each["number"] for each in kept], list(range(answered[0], answered[0] + len(kept))))
 
     def test_a_file_that_is_damaged_is_an_error(self):
         with self.serve() as server, server.client() as client:
@@ -365,21 +376,24 @@ class TestMany(unittest.TestCase):
             limits = folder.file("limits.yaml", FILE)
             with Server("--limits", limits) as server, server.client(timeout=100) as client:
                 total, at_once = 100_000, 500
+                base = ban(client, "user=0") - 1
+                self.assertEqual(client.ask("WEIR.LIFT", base + 1), 1)
+                base += 1
                 for begin in range(0, total, at_once):
                     client.send_bytes(b"".join(
                         b"WEIR.BAN LIMIT user FOR 3600000 REASON r AS user=%d\r\n" % i
                         for i in range(begin, begin + at_once)))
                     for i in range(begin, begin + at_once):
-                        self.assertEqual(client.reply(), i + 1)
+                        self.assertEqual(client.reply(), base + i + 1)
                 self.assertEqual(ban(client, "user=x"), "ERR 100000 overrides are in force: lift some first")
-                self.assertEqual(ban(client, "user=7"), 100_001, "one that is replaced makes room")
+                self.assertEqual(ban(client, "user=7"), base + 100_001, "one that is replaced makes room")
                 for user, denied in (("0", 1), ("99999", 1), ("x", 0)):
                     self.assertEqual(client.ask("WEIR.CHECK", f"user={user}")[0], denied)
-                self.assertEqual(client.ask("WEIR.LIFT", 5), 1)
+                self.assertEqual(client.ask("WEIR.LIFT", base + 5), 1)
                 self.assertEqual(client.ask("WEIR.CHECK", "user=4")[0], 0)
-                self.assertEqual(ban(client, "user=x"), 100_002)
-                self.assertEqual([each["number"] for each in rows(client, "AFTER", 99_999)],
-                                 [100_000, 100_001, 100_002])
+                self.assertEqual(ban(client, "user=x"), base + 100_002)
+                self.assertEqual([each["number"] for each in rows(client, "AFTER", base + 99_999)],
+                                 [base + 100_000, base + 100_001, base + 100_002])
                 client.ask("WEIR.CONFIG", "RELOAD")
                 self.assertEqual(client.ask("WEIR.CHECK", "user=99999")[0], 1)
 
@@ -393,7 +407,7 @@ class TestMany(unittest.TestCase):
         with Folder() as folder:
             limits = folder.file("limits.yaml", FILE)
             with Server("--limits", limits) as server, server.client() as client:
-                self.assertEqual(ban(client, "user=a"), 1)
+                self.assertGreater(ban(client, "user=a"), 0)
                 folder.file("limits.yaml", FILE.replace("user: { by", "person: { by").replace(", user]", ", person]"))
                 self.assertEqual(client.ask("WEIR.CONFIG", "RELOAD"), "OK")
                 self.assertEqual(client.ask("WEIR.CHECK", "user=a")[0], 0)
