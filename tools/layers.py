@@ -55,7 +55,7 @@ ROOMS = {room.name: room for room in [
          {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "steering", "logs", "limits", "trial", "sim", "engine"}, {"CLI11", "Asio", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "steering", "logs", "limits", "trial", "sim", "engine"}, {"CLI11", "Asio", "fmt", "simdjson", "POSIX"}),
 ]}
 
 

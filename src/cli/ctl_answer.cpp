@@ -1,8 +1,11 @@
 #include "cli/ctl_answer.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
 #include "core/json_writer.hpp"
 #include "core/printable.hpp"
@@ -133,6 +136,16 @@ void add_server_to(CLI::App& app, ServerFlags& flags, bool several) {
   app.option_defaults()->group("The server");
   flags.add_to(app);
   flags.add_url_to(app, several);
+}
+
+void agree_on_many(const std::string& what) {
+  if (isatty(STDIN_FILENO) != 1)
+    throw std::runtime_error("this may concern more than one key, and nobody can be asked here: give --yes");
+  std::fprintf(stderr, "%s\n", core::printable(what).c_str());
+  std::fprintf(stderr, "This may concern more than one key. Go on? [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "yes") throw RefusedByServer("nothing has changed");
 }
 
 void tell_refused(const std::string& why) {

@@ -1,5 +1,5 @@
 // weir ctl export: the overrides that are in force, as the limits file says them. What a file cannot say is a
-// comment that tells what to write.
+// comment that tells what to write. At its end, each as a comment that can be restored (ctl_restore.hpp).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -20,6 +20,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
+using steering::read_selector;
 using steering::Selector;
 
 struct ExportFlags {
@@ -45,25 +46,6 @@ std::string yaml_text(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(1, std::max(shown, next.size)));
   }
   return out + '"';
-}
-
-// "user=42 ip=10.0.0.0/8", as the server writes it; of "ALL" nothing. A word without '=' belongs to the value
-// before it.
-Selector read_selector(const std::string& text) {
-  Selector selector;
-  if (text == "ALL") return selector;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    const std::string word = text.substr(from, end - from);
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos && !selector.empty()) {
-      selector.back().second += " " + word;
-    } else if (equals != std::string::npos) {
-      selector.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-    }
-    from = end + 1;
-  }
-  return selector;
 }
 
 // An operator's '@' is a letter, and the file's names a list.
@@ -204,6 +186,12 @@ std::string exported(const ExportFlags& flags) {
     if (of.shadow != nullptr) append_shadow(out, *of.shadow);
     append_bans(out, name, of);
     append_changes(out, of);
+  }
+  if (!rows.empty()) out += "# Each as it is, for weir ctl overrides --restore:\n";
+  for (const CtlAnswer& row : rows) {
+    std::string line;
+    append_json(row, line);
+    out += "# " + line + '\n';
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// weir ctl overrides: what operators have changed and has not ended.
+// weir ctl overrides: what operators have changed and has not ended; and that again, after a loss.
 #include "cli/ctl_overrides.hpp"
 
 #include <CLI/CLI.hpp>
@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "cli/ctl.hpp"
+#include "cli/ctl_restore.hpp"
 #include "cli/print.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -20,6 +22,8 @@ struct OverridesFlags {
   ServerFlags server;
   std::string limit;
   bool json = false;
+  std::string restore;  // a file
+  bool yes = false;
 };
 
 // An override, and the servers that tell of it: all, where they share a store.
@@ -125,8 +129,22 @@ void add_ctl_overrides(CLI::App& ctl, int& result) {
   CLI::App* app = ctl.add_subcommand("overrides", "List what operators have changed and has not ended");
   app->add_option("--limit", flags->limit, "only of this limit")->type_name("NAME");
   app->add_flag("--json", flags->json, "print a line of JSON for each");
+  CLI::Option* restore =
+      app->add_option("--restore", flags->restore, "set again what export, or this with --json, has written")
+          ->type_name("FILE")
+          ->excludes("--limit");
+  app->add_flag("--yes", flags->yes, "do not ask before it restores; needed off a terminal")->needs(restore);
   add_server_to(*app, flags->server, true);
-  app->callback([flags, &result] { result = list_overrides(*flags); });
+  app->callback([flags, &result] {
+    if (flags->restore.empty()) {
+      result = list_overrides(*flags);
+      return;
+    }
+    if (flags->server.servers().size() > 1)
+      throw std::runtime_error("--restore is of one server: --url more than once is not allowed with it");
+    result =
+        run_for_operator([&] { restore_overrides(flags->server, flags->restore, flags->yes, flags->json); });
+  });
 }
 
 }  // namespace weir::cli

@@ -1,10 +1,7 @@
 // weir ctl ban, unban, raise, lower, shadow, lift: what changes what a server decides.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -79,17 +76,10 @@ void add_terms(const SteerFlags& flags, std::vector<std::string>& words) {
   words.insert(words.end(), {"REASON", flags.reason});
 }
 
-// Where it may concern many, what will happen is shown and asked about; where nobody can be asked, --yes has
-// to say it. Whether it was shown.
+// Whether it was shown, as it may concern many.
 bool agree(const SteerFlags& flags, const std::string& what) {
   if (!is_wide(flags) || flags.yes) return false;
-  if (isatty(STDIN_FILENO) != 1)
-    throw std::runtime_error("this may concern more than one key, and nobody can be asked here: give --yes");
-  std::fprintf(stderr, "%s\n", core::printable(what).c_str());
-  std::fprintf(stderr, "This may concern more than one key. Go on? [y/N] ");
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "yes") throw RefusedByServer("nothing has changed");
+  agree_on_many(what);
   return true;
 }
 

@@ -62,6 +62,50 @@ class Fields {
   bool wrong_ = false;
 };
 
+// Without quotes, what follows a blank begins the next value when it has a '='.
+bool needs_quotes(std::string_view value) {
+  const std::size_t blank = value.find(' ');
+  return value.starts_with('"') ||
+         (blank != std::string_view::npos && value.find('=', blank) != std::string_view::npos);
+}
+
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char each : value) {
+    if (each == '"' || each == '\\') text += '\\';
+    text += each;
+  }
+  return text + '"';
+}
+
+// A value in quotes that ends where a value ends; nothing, and all is left as it is: there is none.
+std::optional<std::string> take_quoted(std::string_view& rest) {
+  std::string value;
+  for (std::size_t i = 1; rest.starts_with('"') && i < rest.size(); ++i) {
+    if (rest[i] == '"') {
+      if (i + 1 < rest.size() && rest[i + 1] != ' ') break;
+      rest.remove_prefix(i + 1);
+      return value;
+    }
+    if (rest[i] == '\\' && ++i == rest.size()) break;
+    value += rest[i];
+  }
+  return std::nullopt;
+}
+
+// Up to a blank with a name and '=' after it.
+std::string take_unquoted(std::string_view& rest) {
+  std::size_t end = rest.find(' ');
+  while (end != std::string_view::npos) {
+    const std::size_t next = rest.find(' ', end + 1);
+    if (rest.substr(end, next - end).find('=') != std::string_view::npos) break;
+    end = next;
+  }
+  const std::string value(rest.substr(0, end));
+  rest.remove_prefix(value.size());
+  return value;
+}
+
 std::int64_t ns_of(limits::Time time) { return time.time_since_epoch().count(); }
 
 }  // namespace
@@ -77,8 +121,21 @@ std::optional<Steer> read_steer(std::string_view name) {
 std::string to_text(const Selector& when) {
   if (when.empty()) return "ALL";
   std::string text;
-  for (const auto& [name, value] : when) text += (text.empty() ? "" : " ") + name + "=" + value;
+  for (const auto& [name, value] : when)
+    text += (text.empty() ? "" : " ") + name + "=" + (needs_quotes(value) ? quoted(value) : value);
   return text;
+}
+
+Selector read_selector(std::string_view text) {
+  Selector selector;
+  for (std::size_t equals = text.find('='); equals != std::string_view::npos; equals = text.find('=')) {
+    std::string name(text.substr(0, equals));
+    text.remove_prefix(equals + 1);
+    auto value = take_quoted(text);
+    selector.emplace_back(std::move(name), value ? *std::move(value) : take_unquoted(text));
+    text.remove_prefix(std::min<std::size_t>(text.size(), 1));  // the blank
+  }
+  return selector;
 }
 
 std::string described(const OperatorOverride& which) {

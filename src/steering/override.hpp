@@ -35,8 +35,10 @@ struct OperatorOverride {
 std::string_view name_of(limits::Steer what);
 std::optional<limits::Steer> read_steer(std::string_view name);
 
-// "user=42 ip=10.0.0.0/8", or "ALL".
+// "user=42 ip=10.0.0.0/8", or "ALL". A value that would be taken for two is in double quotes: user="a b=c".
 std::string to_text(const Selector& when);
+// Of what to_text() has written.
+Selector read_selector(std::string_view text);
 // What it says, for the audit: "ban until 2026-12-01T00:00:00.000Z".
 std::string described(const OperatorOverride& which);
 

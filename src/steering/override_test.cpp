@@ -55,10 +55,27 @@ TEST(OperatorOverride, is_not_read_from_other_bytes) {
 TEST(OperatorOverride, tells_itself) {
   EXPECT_EQ(to_text(some().when), "user=a:1,\n\"x\" ip=10.0.0.0/8");
   EXPECT_EQ(to_text(Selector()), "ALL");
+  EXPECT_EQ(to_text({{"user", "a b"}, {"ip", "\""}, {"x", "a \\ b=\"c\""}}),
+            R"(user=a b ip="\"" x="a \\ b=\"c\"")");
   EXPECT_EQ(described(some()), "raise 1/s, unlimited/day until 2027-01-15T08:00:00.000Z");
   for (const Steer each : {Steer::ban, Steer::raise, Steer::lower, Steer::shadow_on, Steer::shadow_off})
     EXPECT_EQ(read_steer(name_of(each)), each);
   EXPECT_FALSE(read_steer("BAN"));
+}
+
+TEST(OperatorOverride, is_read_as_it_was_told) {
+  const std::vector<std::string> values = {"",         "a",      "a b",    "a ", " ",     "=",
+                                           "a=b",      "a b=c",  " x=",    "\"", "\"a\"", "\"a\" b=c",
+                                           "a\" b=\"", "\\ =\\", "a\n b=", "ALL"};
+  for (const std::string& one : values) {
+    for (const std::string& other : values) {
+      const Selector when = {{"user", one}, {"ip", other}};
+      EXPECT_EQ(read_selector(to_text(when)), when) << to_text(when);
+      EXPECT_EQ(read_selector(to_text({{"u.x-1", one}})), (Selector{{"u.x-1", one}}));
+    }
+  }
+  EXPECT_EQ(read_selector("ALL"), Selector());
+  EXPECT_EQ(read_selector("user=\"a"), (Selector{{"user", "\"a"}}));  // as an older server tells it
 }
 
 TEST(OperatorOverride, has_the_words_of_another_in_any_order_but_not_by_chance) {

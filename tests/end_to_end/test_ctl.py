@@ -306,6 +306,80 @@ class TestExport(unittest.TestCase):
             for told in ("No limits file can say", 'deny: { ATTRIBUTE: "*" }', "take its `shadow` out"):
                 self.assertIn(told, text)
 
+    def test_and_back_after_a_loss(self):
+        with Folder() as folder:
+            limits = folder.file("limits.yaml", FILE)
+            lines = (("ban", "user", "user=a b"), ("ban", "user", "user=a b=c"), ("ban", "user", "user=a", "b=c"),
+                     ("ban", "user", 'user=" # \\'), ("ban", "user", "user=*", "ip=10.0.0.0/8"),
+                     ("raise", "tenant", "tenant=t", "--rate", "300/s burst 600", "--rate", "unlimited/day"),
+                     ("lower", "tenant", "ALL", "--rate", "50/s burst 100"), ("shadow", "top", "on"), ("shadow", "tried", "off"))
+            with Server("--limits", limits) as server:
+                for verb, *words in lines:
+                    yes = () if verb == "shadow" else ("--yes",)
+                    self.assertEqual(weir("ctl", verb, "--port", server.port, *words, "--for", "15m", *yes, "--reason",
+                                          'why: "#"')[0], 0)
+                before = self.listed(server)
+                self.assertEqual(len(before), len(lines))
+                files = [folder.file("export.yaml", weir("ctl", "export", "--port", server.port)[1]),
+                         folder.file("lines.json", weir("ctl", "overrides", "--json", "--port", server.port)[1])]
+            for path in files:
+                with Server("--limits", limits) as server:
+                    restore = ("ctl", "overrides", "--port", server.port, "--restore", path)
+                    code, out, errors = weir(*restore)
+                    self.assertEqual((code, out), (2, ""))
+                    self.assertIn("nobody can be asked here: give --yes", errors)
+                    self.assertEqual(self.listed(server), [])
+                    self.assertEqual(weir(*restore, "--yes"), (0, "9 restored\n", ""))
+                    self.assertEqual(self.listed(server), before)
+                    # Once more changes nothing, and asks nobody.
+                    self.assertEqual(weir(*restore), (0, "0 restored, 9 in force already\n", ""))
+                    self.assertEqual(self.listed(server), before)
+
+    def listed(self, server):
+        """Without what another operator, moment or server makes of it."""
+        rows = [json.loads(row) for row in weir("ctl", "overrides", "--json", "--port", server.port)[1].splitlines()]
+        return [(row["kind"], row["limit"], row["when"], row["rate"], row["until"], row["reason"]) for row in rows]
+
+    def test_a_file_that_cannot_be_restored(self):
+        def line(**changes):
+            row = {"kind": "ban", "limit": "user", "when": "user=1", "rate": "", "until": "2100-01-01T00:00:00Z", "reason": "x"}
+            return json.dumps({each: text for each, text in {**row, **changes}.items() if text is not None})
+
+        with Folder() as folder, Server("--limits", folder.file("limits.yaml", FILE)) as server:
+            def restore(*lines):
+                path = folder.file("some", "# other text\n" + "".join(each + "\n" for each in lines))
+                code, out, errors = weir("ctl", "overrides", "--port", server.port, "--restore", path, "--yes")
+                return code, out, errors.replace(path, "FILE")
+
+            # Nothing is set where one cannot be read.
+            code, out, errors = restore(line(), "{", line(kind="kick"), "#  " + line(reason=None), line(until="soon"),
+                                        line(when="user=\ufffd"))
+            self.assertEqual((code, out), (2, ""))
+            for each in ("FILE:3: is not an object of JSON", "FILE:4: kind: 'kick' is none of: ban", "FILE:5: has no text 'reason'",
+                         "FILE:6: until: ", "FILE:7: 'when' was not UTF-8", "nothing has changed"):
+                self.assertIn(each, errors)
+            self.assertEqual(self.listed(server), [])
+            code, out, errors = restore()
+            self.assertEqual(code, 2)
+            self.assertIn("has no override", errors)
+            self.assertEqual(weir("ctl", "overrides", "--port", server.port, "--restore", folder.path, "--yes")[0], 2)
+            # What the server refuses is told by its line, and the others come.
+            code, out, errors = restore(line(), line(limit="gone"), line(until="2001-01-01", when="user=9"),
+                                        line(when="user=2"))
+            self.assertEqual((code, out), (1, "2 restored, 1 ended since, 1 refused\n"))
+            self.assertIn("FILE:3: unknown limit 'gone'", errors)
+            self.assertEqual([row[2] for row in self.listed(server)], ["user=1", "user=2"])
+
+    def test_many_come_back_with_their_progress(self):
+        with Folder() as folder, Server("--limits", folder.file("limits.yaml", FILE)) as server:
+            path = folder.file("some", "".join(json.dumps({
+                "kind": "ban", "limit": "user", "when": f"user={i}", "rate": "", "until": "2100-01-01T00:00:00Z",
+                "reason": "x"}) + "\n" for i in range(250)))
+            code, out, errors = weir("ctl", "overrides", "--port", server.port, "--restore", path, "--yes", "--json")
+            self.assertEqual((code, json.loads(out)), (0, {"restored": 250, "in_force": 0, "ended": 0, "refused": 0,
+                                                           "not_tried": 0}))
+            self.assertEqual(errors, "100 of 250\n200 of 250\n")
+
 
 if __name__ == "__main__":
     run()

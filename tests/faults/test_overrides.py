@@ -4,7 +4,7 @@ import random
 import unittest
 
 from world import Redis, Server, available
-from server import Folder, run, until
+from server import Folder, run, until, weir
 
 FILE = """\
 version: 1
@@ -199,6 +199,21 @@ class TestShared(unittest.TestCase):
         self.redis.must("REPLICAOF", "NO", "ONE")
         until(lambda: isinstance(ban(client, "u3"), int), "it is stored again")
         self.agree([client], {"u1", "u3"})
+
+    def test_what_was_written_down_comes_back(self):
+        server, client = self.serve()
+        for user in ("u1", "u2", "u3"):
+            ban(client, user)
+        at = ("--port", server.port)
+        code, export, errors = weir("ctl", "export", *at)
+        self.assertEqual((code, errors), (0, ""))
+        path = self.folder.file("export.yaml", export)
+        self.redis.must("FLUSHALL")
+        self.agree([client], set())
+        ban(client, "u2", ms=300_000)
+        self.assertEqual(weir("ctl", "overrides", *at, "--restore", path, "--yes"),
+                         (0, "2 restored, 1 in force already\n", ""))
+        self.agree([client, self.serve()[1]], {"u1", "u2", "u3"})
 
 
 if __name__ == "__main__":
