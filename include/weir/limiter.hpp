@@ -278,9 +278,8 @@ class WEIR_API KeyedLimiter {
   // later is denied at once and charged nothing. A cost of 0 looks. What cancel() gives back is the moment:
   // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
   // does before it comes it is lost. Throws std::invalid_argument unless the algorithm is gcra, the only one
-  // whose states tell a later moment; std::length_error, with nothing charged, for a hold while the others of
-  // one memory keep 48 MiB, and std::bad_alloc. A wait that finds 64 MiB kept cannot be cancelled
-  // (Reservation::can_cancel()).
+  // whose states tell a later moment; std::length_error, with nothing charged, for a wait or a hold while
+  // those of one memory keep 48 MiB, and std::bad_alloc.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   // The same with a quota of this call, as check() has it. A moment that was promised stays when another call
   // brings another quota; a cancelled one is taken over only by the quota that it was given under.
@@ -289,7 +288,8 @@ class WEIR_API KeyedLimiter {
 
   // Records what happened outside under the key, whether there was room or not (weir/charge.hpp); a key for
   // which the memory has no room loses it. Throws std::invalid_argument for the sliding windows, which cannot
-  // say that more was used than their limit.
+  // say that more was used than their limit, and for a pause of any window; std::length_error, with nothing
+  // paused, while the pauses of one memory keep 16 MiB.
   Charged charge(std::string_view key, Outside outside = {});
   // The same with a quota of this call, as check() has it.
   Charged charge(std::string_view key, const Quota& quota, Outside outside = {});

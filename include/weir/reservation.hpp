@@ -104,8 +104,6 @@ class WEIR_API Reservation {
   [[nodiscard]] bool set(Alarm& alarm) const noexcept;
 
   // Whether cancel() would ask for it back: its moment is ahead, and it has not been cancelled or settled.
-  // False before its moment, too, of one whose store had no memory left to keep it: it can only be waited
-  // for.
   [[nodiscard]] bool can_cancel() const noexcept;
   // Takes it back before its moment, once; the units that were given back, and 0 when a store does not
   // answer. From its moment on, which is at(), it changes nothing and returns 0: a pause that has moved it

@@ -13,9 +13,6 @@ namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// What tells an address from the number of a connection, which is what reserves over RESP.
-constexpr std::uint64_t kAddress = std::uint64_t{1} << 63;
-
 // What clients are told of limits that the request brings.
 void keep(service::Question& question) {
   if (!question.by_file) question.keep_limits();
@@ -28,7 +25,7 @@ Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer 
     : service_(service),
       loop_(loop),
       peer_(std::move(peer)),
-      asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, resume),
+      asking_(loop.asker, 0, peer_.address, &keep, resume),
       deferred_(loop.post, resume),
       door_(service, peer_, most, loop.post, std::move(resume)),
       parser_([](const Message& head) {

@@ -16,6 +16,7 @@
 #include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
 #include "library/units.hpp"
+#include "store/charging.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -264,14 +265,12 @@ Charged KeyedLimiter::charge(std::string_view key, const Quota& quota, Outside o
 }
 
 Charged KeyedLimiter::charge(std::string_view key, const store::Limit& limit, Outside outside) {
-  const std::string why = core::can_overdraw(limit.rule.algorithm)
-                              ? std::string()
-                              : core::name_of(limit.rule.algorithm) + " cannot be charged afterwards";
-  if (!why.empty()) refuse("KeyedLimiter::charge: " + why);
   store::Check check{.limit = &limit, .key = key, .cost = Cost{outside.units}};
+  if (const auto why = store::cannot_charge({&check, 1}, outside)) refuse("KeyedLimiter::charge: " + *why);
   store::ChargeTerms terms{.outside = outside};
   store::Request request{.checks = {&check, 1}, .verb = store::Verb::charge, .charge = &terms};
   submit(*local_, request, now());
+  if (request.fault != Fault::none) throw std::length_error("weir::KeyedLimiter::charge: " + request.why);
   return terms.told;
 }
 

@@ -98,8 +98,7 @@ Reservation LocalStore::reserve(const std::shared_ptr<store::LimiterMemory>& loc
     kept = std::make_unique<store::LocalHandle>(local);
   submit(*local, request, now);
   if (request.fault != Fault::none) throw std::length_error("weir::Reservation: " + request.why);
-  // One that waits without an id can still wait.
-  if (!request.charged || (asked.id.empty() && asked.wait.count() == 0)) {
+  if (!request.charged || asked.id.empty()) {
     Reservation at_once(now, [&] { return request.decision(); });
     at_once.by_ = request.by;
     return at_once;

@@ -10,7 +10,7 @@ Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer 
                            std::function<void()> resume, net::Clients* clients, steering::Role most)
     : service_(service),
       caller_{.peer = std::move(peer), .most = most},
-      pipeline_(loop, caller_.peer.id + 1, resume),
+      pipeline_(loop, caller_.peer, resume),
       deferred_(clients, std::move(resume)) {
   caller_.actor.address = caller_.peer.address;
   pipeline_.asking().come_from(address_of(caller_.peer));

@@ -41,8 +41,8 @@ constexpr ReplyForm with_fields(ReplyForm form, bool fields) {
 
 class Pipeline {
  public:
-  Pipeline(RespLoop& loop, std::uint64_t client, std::function<void()> resume)
-      : loop_(loop), asking_(loop.asker, client, &Pipeline::keep, std::move(resume)) {}
+  Pipeline(RespLoop& loop, const net::Peer& peer, std::function<void()> resume)
+      : loop_(loop), asking_(loop.asker, peer.id + 1, peer.address, &Pipeline::keep, std::move(resume)) {}
 
   ThrottleParser& parser() { return loop_.parser; }
   service::Asker& asker() { return loop_.asker; }

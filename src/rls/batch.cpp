@@ -33,7 +33,7 @@ Batch::Batch(RlsLoop& loop, grpc::Connection& connection, std::string peer, std:
     : loop_(loop),
       connection_(connection),
       peer_(std::move(peer)),
-      asking_(loop.asker, std::hash<std::string>{}(peer_), [](service::Question&) {}, std::move(resume)) {}
+      asking_(loop.asker, 0, peer_, [](service::Question&) {}, std::move(resume)) {}
 
 void Batch::begin(store::Arrival when) {
   when_ = when;

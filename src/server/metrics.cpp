@@ -75,11 +75,11 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   row(Type::counter, "settled_lost_units",
       "Units that holds were settled for less by, and that nobody took before they had drained",
       "weir_settled_lost_units_total", &Counts::settled_lost_units);
-  row(Type::counter, "reservations_without_id",
-      "Reservations that cannot be cancelled, because --reservation-memory was full",
-      "weir_reservations_without_id_total", &Counts::without_id);
+  row(Type::counter, "reservations_refused",
+      "Reservations and pauses that were refused, because --reservation-memory was full",
+      "weir_reservations_refused_total", &Counts::refused);
   row(Type::counter, "pauses_not_kept",
-      "Pauses that what is given back may shorten, because --reservation-memory was full",
+      "Penalties, and pauses of a snapshot, that were not kept, because --reservation-memory was full",
       "weir_pauses_not_kept_total", &Counts::pauses_not_kept);
   row(Type::counter, "holds_expired", "Holds that their time has ended: nobody settled them",
       "weir_holds_expired_total", &Counts::holds_expired);

@@ -71,6 +71,15 @@ Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock)
   return snapshot;
 }
 
+void warn_of_lost(const std::string& where, const store::Reservations& reservations) {
+  const store::Reservations::Counts counts = reservations.counts();
+  if (counts.not_restored == 0) return;
+  spdlog::warn(
+      "{}: {} reservations and keys with some, {} of them paused, have no room in --reservation-memory {}MiB "
+      "and are forgotten",
+      where, counts.not_restored, counts.pauses_not_kept, reservations.memory().bound() >> 20);
+}
+
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now) {
   const auto restored = file.restore_into(embedded.table(), now, &embedded.reservations());
@@ -78,6 +87,7 @@ void restore(store::SnapshotFile file, const Settings& settings, store::Embedded
   spdlog::info("snapshot {}: {} keys restored", settings.snapshot, restored->keys);
   if (const std::uint64_t open = embedded.reservations().counts().open; open != 0)
     spdlog::info("snapshot {}: {} reservations restored", settings.snapshot, open);
+  warn_of_lost("snapshot " + settings.snapshot, embedded.reservations());
   if (restored->dropped == 0) return;
   spdlog::warn("snapshot {}: {} keys, those least in debt, have no room in --memory {}MiB and are forgotten",
                settings.snapshot, restored->dropped, settings.memory >> 20);

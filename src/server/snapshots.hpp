@@ -35,6 +35,8 @@ std::string put_aside(const std::string& path);
 // Of one that goes on from another process: the file is not read. `lock` is what that has handed over, if
 // anything.
 Snapshot take_over_snapshot(const Settings& settings, net::OwnedDescriptor lock);
+// Of what has just been restored: logs how much found no room.
+void warn_of_lost(const std::string& where, const store::Reservations& reservations);
 // Restores its entries and its reservations, and logs how many, and how many had no room.
 void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);

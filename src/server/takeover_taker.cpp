@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "server/snapshots.hpp"
 #include "server/takeover_facts.hpp"
 #include "server/takeover_memory.hpp"
 
@@ -107,6 +108,7 @@ void TakeoverTaker::restore(Received& received, const Into& into) {
       file->take_over_into(into.embedded.table(), into.now(), into.embedded.reservations(), into.threads);
   if (!restored) fail(restored.error());
   restored_ = *restored;
+  warn_of_lost("takeover", into.embedded.reservations());
   for (const TakeoverPart& each : into.parts) {
     const auto found = received.parts.find(each.name);
     if (found != received.parts.end() && !each.restore(read_all(found->second)))

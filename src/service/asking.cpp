@@ -1,8 +1,11 @@
 #include "service/asking.hpp"
 
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "service/guesses.hpp"
 #include "store/check_rules.hpp"
 #include "waiting/queues.hpp"
 
@@ -10,6 +13,26 @@ namespace weir::inline v0_1::service {
 
 using State = store::Request::State;
 using store::Verb;
+
+namespace {
+
+// What tells an address from the number of a connection.
+constexpr std::uint64_t kAddress = std::uint64_t{1} << 63;
+
+// All of a /64 of IPv6 is one.
+std::uint64_t number_of(std::string_view address) {
+  return std::hash<std::string>{}(guesses_of(address)) | kAddress;
+}
+
+}  // namespace
+
+Asking::Asking(Asker& asker, std::uint64_t connection, std::string_view address, Keep keep,
+               std::function<void()> resume)
+    : asker_(asker),
+      from_(number_of(address)),
+      client_(connection != 0 ? connection : from_),
+      keep_(keep),
+      resume_(std::move(resume)) {}
 
 Asking::~Asking() {
   for (auto& question : pending_) {

@@ -31,9 +31,10 @@ class Asking {
   using Keep = void (*)(Question& question);
 
   // `resume` is called by the store's thread when the last open question is answered; never from inside
-  // settle(). `asker` must outlive this. `client` is on whose behalf it reserves (store::ReservationTerms).
-  Asking(Asker& asker, std::uint64_t client, Keep keep, std::function<void()> resume)
-      : asker_(asker), client_(client), keep_(keep), resume_(std::move(resume)) {}
+  // settle(). `asker` must outlive this. What it reserves is charged to the connection of that number, or
+  // with 0 to the address, as what it pauses always is: another connection is nothing to one who wants more.
+  Asking(Asker& asker, std::uint64_t connection, std::string_view address, Keep keep,
+         std::function<void()> resume);
   ~Asking();
   Asking(const Asking&) = delete;
   Asking& operator=(const Asking&) = delete;
@@ -62,7 +63,7 @@ class Asking {
     } else if (question->reservation != nullptr) {
       complete(ask, *question);
     } else if (question->verb == store::Verb::charge) {
-      question->charge->client = client_;
+      question->charge->client = from_;
     }
     return question;
   }
@@ -83,7 +84,7 @@ class Asking {
   Question& add_charge(const Outside& outside, bool reports, std::uint8_t form) {
     Question& question = add_bare(store::Verb::charge, form);
     question.charge = &question.more_of().charge;
-    *question.charge = {.outside = outside, .client = client_, .decides = !reports};
+    *question.charge = {.outside = outside, .client = from_, .decides = !reports};
     return question;
   }
   // A part of that one, which has its answer when the other has.
@@ -196,7 +197,8 @@ class Asking {
   void took_pending();
 
   Asker& asker_;
-  std::uint64_t client_;
+  std::uint64_t from_;    // its address, as in ChargeTerms
+  std::uint64_t client_;  // as in ReservationTerms
   std::string address_;
   Keep keep_;
   std::function<void()> resume_;

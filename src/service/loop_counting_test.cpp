@@ -60,7 +60,7 @@ struct CountingWorld {
     counting.emplace(service, true);
     asker.emplace(service, embedded);
     asker->count_in(&*counting);
-    asking.emplace(*asker, 1, [](Question&) {}, [] {});
+    asking.emplace(*asker, 1, "192.0.2.1", [](Question&) {}, [] {});
   }
   // As a front end does: whether it passes, or has found what it is about.
   bool ask(const Ask& ask) {

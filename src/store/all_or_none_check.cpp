@@ -207,6 +207,7 @@ void AllOrNoneCheck::find_those_over(nanoseconds at) {
 // Whether nothing stops it at a moment that is soon enough; it is charged as of that.
 bool AllOrNoneCheck::reserve() {
   reserving_->wait = nanoseconds{0};
+  reserving_->would_wait = false;
   const bool allowed = decide(now_);
   reserving_->by = deciding(checks_);
   if (allowed) return true;
@@ -219,7 +220,8 @@ bool AllOrNoneCheck::reserve() {
   }
   const core::Moment moment = find_moment();
   reserving_->wait = moment.wait;
-  if (moment.granted) {
+  reserving_->would_wait = moment.granted && !reserving_->keeps;
+  if (moment.granted && reserving_->keeps) {
     // False only where two checks have keys of one hash, and thus one state.
     const bool all = decide(now_ + moment.wait);
     tell_as_of_now();

@@ -55,6 +55,7 @@ struct JointReservation {
   std::array<core::Charge, kMostChecks> charges{};
   std::chrono::nanoseconds wait{0};  // as ReservationTerms::wait
   std::uint8_t by = 0;               // as Request::by
+  bool would_wait = false;           // denied, as it will not be kept
 };
 
 class AllOrNoneCheck {

@@ -1,72 +1,72 @@
 #include "store/reservation_memory.hpp"
 
+#include <algorithm>
+
 namespace weir::inline v0_1::store {
 
-namespace {
-
-// Adds unless the sum would be above the bound.
-bool add(std::atomic<std::size_t>& sum, std::size_t bytes, std::size_t bound) {
-  std::size_t seen = sum.load(std::memory_order_relaxed);
-  do {
-    if (bytes > bound || seen > bound - bytes) return false;
-  } while (!sum.compare_exchange_weak(seen, seen + bytes, std::memory_order_relaxed));
-  return true;
+// Unless it would be above the part of its kind, or take what is left to another.
+ReservationMemory::Full ReservationMemory::add(std::size_t bytes, Kind kind) {
+  const Held lock(adding_);
+  const std::size_t its = this->bytes(kind);
+  if (bytes > part_of(kind) || its > part_of(kind) - bytes) return Full::part;
+  std::size_t all = its + bytes;
+  for (const Kind other : {Kind::wait, Kind::hold, Kind::pause})
+    if (other != kind) all += std::max(this->bytes(other), left_to_each());
+  if (all > bound_) return Full::all;
+  bytes_[static_cast<std::size_t>(kind)].fetch_add(bytes, std::memory_order_relaxed);
+  return Full::no;
 }
 
-}  // namespace
+void ReservationMemory::subtract(std::size_t bytes, Kind kind) noexcept {
+  bytes_[static_cast<std::size_t>(kind)].fetch_sub(bytes, std::memory_order_relaxed);
+}
 
 ReservationMemory::Share ReservationMemory::take(std::uint64_t client, std::size_t bytes, Kind kind,
                                                  Full& full) {
-  const bool holds = kind == Kind::hold;
-  if (!add(bytes_, bytes, bound_)) {
-    full = Full::all;
-    return {};
-  }
-  if (holds && !add(held_, bytes, bound_ - bound_ / 4)) {
-    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    full = Full::holds;
-    return {};
-  }
+  full = add(bytes, kind);
+  if (full != Full::no) return {};
   if (client != 0) {
     Shelf& shelf = shelf_of(client);
     const Held lock(shelf.mutex);
-    std::size_t& its = shelf.bytes[client];
-    if (its + bytes > bound_ / 2) {
-      if (its == 0) shelf.bytes.erase(client);
-      bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-      if (holds) held_.fetch_sub(bytes, std::memory_order_relaxed);
+    const auto its = shelf.of(kind).try_emplace(client).first;
+    if (its->second + bytes > share_of(kind)) {
+      if (its->second == 0) shelf.of(kind).erase(its);
+      subtract(bytes, kind);
       full = Full::client;
       return {};
     }
-    its += bytes;
+    its->second += bytes;
   }
-  full = Full::no;
   return Share(*this, client, bytes, kind);
 }
 
 void ReservationMemory::give_back(std::uint64_t client, std::size_t bytes, Kind kind) noexcept {
-  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (kind == Kind::hold) held_.fetch_sub(bytes, std::memory_order_relaxed);
+  subtract(bytes, kind);
   if (client == 0) return;
   Shelf& shelf = shelf_of(client);
   const Held lock(shelf.mutex);
-  const auto found = shelf.bytes.find(client);
-  if (found == shelf.bytes.end()) return;
+  const auto found = shelf.of(kind).find(client);
+  if (found == shelf.of(kind).end()) return;
   found->second -= bytes;
-  if (found->second == 0) shelf.bytes.erase(found);
+  if (found->second == 0) shelf.of(kind).erase(found);
 }
 
-std::string ReservationMemory::describe(Full full) const {
-  const auto of = [](std::size_t bytes) { return std::to_string(bytes) + " bytes"; };
+std::string ReservationMemory::describe(Full full, Kind kind) const {
+  constexpr std::array kNames = {"waits", "holds", "pauses"};
+  const std::string part = std::string("what ") + kNames[static_cast<std::size_t>(kind)] + " may take of ";
+  const auto is_full = [](const std::string& whose, std::size_t bytes) {
+    return whose + "the memory for reservations is full: " + std::to_string(bytes) + " bytes";
+  };
   switch (full) {
     case Full::no:
       break;
     case Full::all:
-      return "the memory for reservations is full: " + of(bound_);
+      return is_full("", bound_);
+    case Full::part:
+      return is_full(part, part_of(kind));
     case Full::client:
-      return "this client's share of the memory for reservations is full: " + of(bound_ / 2);
-    case Full::holds:
-      return "what holds may take of the memory for reservations is full: " + of(bound_ - bound_ / 4);
+      return is_full(kind == Kind::pause ? "this address's share of " + part : "this client's share of ",
+                     share_of(kind));
   }
   return "there is room";
 }

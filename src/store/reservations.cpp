@@ -26,6 +26,10 @@ bool looks(std::span<const Check> checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.cost.units == 0; });
 }
 
+ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
+  return asked.hold.count() != 0 ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
+}
+
 }  // namespace
 
 // In ascending order, so that two threads cannot wait for each other.
@@ -109,8 +113,12 @@ class Reservations::Used {
 };
 
 struct Reservations::Draft {
+  ReservationMemory::Kind kind;
   std::vector<Part> parts{};
   ReservationMemory::Share share{};
+  Shares shares{};  // of schedules that are there
+  ReservationMemory::Full full = ReservationMemory::Full::no;
+  bool would_wait = false;            // and there is no memory for that
   std::vector<std::uint64_t> made{};  // the hashes of schedules that were made for it
 };
 
@@ -128,9 +136,15 @@ Schedule* Reservations::find_schedule(Stripe& stripe, std::uint64_t hash) {
 }
 
 Schedule* Reservations::find_schedule(std::uint64_t hash) {
+  KeySchedule* const kept = find_kept(hash);
+  return kept != nullptr ? &kept->schedule : nullptr;
+}
+
+Reservations::KeySchedule* Reservations::find_kept(std::uint64_t hash) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
-  return find_schedule(stripe, hash);
+  const auto found = stripe.schedules.find(schedule_key(hash));
+  return found != stripe.schedules.end() ? &found->second : nullptr;
 }
 
 Schedule* Reservations::find_schedule(const Part& part) {
@@ -138,10 +152,7 @@ Schedule* Reservations::find_schedule(const Part& part) {
   return schedule != nullptr && schedule->epoch() == part.epoch ? schedule : nullptr;
 }
 
-// Null when there is no room for it.
-Schedule* Reservations::make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client) {
-  auto share = memory_.take(client, Schedule::kBytes, ReservationMemory::Kind::wait);
-  if (!share) return nullptr;
+Schedule* Reservations::make_schedule(std::uint64_t hash, nanoseconds until, ReservationMemory::Share share) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
   const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -450,8 +461,9 @@ bool Reservations::reserve_now(Request& request, Arrival when) {
 }
 
 void Reservations::reserve_later(Request& request, Arrival when) {
-  Draft asked;
-  make_room(request, when.now);
+  Draft asked{kind_of(*request.reservation)};
+  make_room(request.reservation->client, bytes_of(request) + request.checks.size() * Schedule::kBytes,
+            asked.kind, when.now);
   Locked locked(*this, request.checks);
   locked.clear_away(when.now);
   if (!take_memory(request, asked, when.now)) return;
@@ -460,56 +472,80 @@ void Reservations::reserve_later(Request& request, Arrival when) {
   if (request.charged && (reservation.wait.count() != 0 || reservation.hold.count() != 0))
     return keep(request, asked, when.now);
   unmake(asked.made);
+  if (asked.would_wait) refuse_full(request, asked.full, asked.kind);
 }
-
-namespace {
-
-ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
-  return asked.hold.count() != 0 ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
-}
-
-}  // namespace
 
 // Of one reservation, beside its schedules.
 std::size_t Reservations::bytes_of(const Request& request) {
-  const std::size_t hold = request.reservation->hold.count() != 0 ? Schedule::kHoldBytes : 0;
+  const bool holds = kind_of(*request.reservation) == ReservationMemory::Kind::hold;
   std::size_t bytes = kRecordBytes;
-  for (const Check& check : request.checks) {
-    const bool is_slot = core::counts_slots(check.limit->rule.algorithm);
-    bytes += kPartBytes + (is_slot ? KeySlots::kBytes : Schedule::kMomentBytes + hold);
-  }
+  for (const Check& check : request.checks)
+    bytes += bytes_of(core::counts_slots(check.limit->rule.algorithm), holds);
   return bytes;
 }
 
+// Of one part.
+std::size_t Reservations::bytes_of(bool is_slot, bool holds) {
+  if (is_slot) return kPartBytes + KeySlots::kBytes;
+  return kPartBytes + Schedule::kMomentBytes + (holds ? Schedule::kHoldBytes : 0);
+}
+
 // What is over elsewhere keeps its memory until somebody needs it. Under no lock.
-void Reservations::make_room(const Request& request, nanoseconds now) {
-  const std::size_t most = bytes_of(request) + request.checks.size() * Schedule::kBytes;
-  if (!memory_.take(request.reservation->client, most, kind_of(*request.reservation)))
-    return clear_away_all(now);
+void Reservations::make_room(std::uint64_t client, std::size_t bytes, ReservationMemory::Kind kind,
+                             nanoseconds now) {
+  if (!memory_.take(client, bytes, kind)) return clear_away_all(now);
   if (pauses_.load(std::memory_order_relaxed) != 0)
     look_for_moved(shelves_[looked_.fetch_add(1, std::memory_order_relaxed) % kStripes], now);
 }
 
-// Before anything is charged. Without it, one that is only to wait is kept without an id; false for others.
+// What is to be kept until then at the latest: the memory of each key's schedule that would be kept so long
+// for it alone, or that only one who waits has kept. Under the locks of their stripes.
+ReservationMemory::Full Reservations::take_schedules(std::span<const Check> checks, nanoseconds until,
+                                                     std::uint64_t client, ReservationMemory::Kind kind,
+                                                     Shares& shares) {
+  auto full = ReservationMemory::Full::no;
+  for (std::size_t i = 0; i < checks.size() && full == ReservationMemory::Full::no; ++i) {
+    if (!core::can_reserve(checks[i].limit->rule.algorithm)) continue;
+    const KeySchedule* const kept = find_kept(checks[i].hash);
+    if (kept != nullptr && (kept->share.is_of(client, kind) || !outlasts(*kept, until, kind))) continue;
+    shares[i] = memory_.take(client, Schedule::kBytes, kind, full);
+  }
+  return full;
+}
+
+bool Reservations::outlasts(const KeySchedule& kept, nanoseconds until, ReservationMemory::Kind kind) {
+  using Kind = ReservationMemory::Kind;
+  return kept.schedule.until() < until || (kind == Kind::hold && kept.share.kind() == Kind::wait);
+}
+
+// Before anything is charged. Without it, one without a hold may still act now; false for others.
 bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) {
   const ReservationTerms& reservation = *request.reservation;
-  const bool holds = reservation.hold.count() != 0;
-  auto full = ReservationMemory::Full::no;
-  asked.share = memory_.take(reservation.client, bytes_of(request), kind_of(reservation), full);
-  for (const Check& check : request.checks) {
-    if (!core::can_reserve(check.limit->rule.algorithm)) continue;
-    if (!asked.share || find_schedule(check.hash) != nullptr) continue;
-    if (make_schedule(check.hash, now, reservation.client) != nullptr) {
-      asked.made.push_back(schedule_key(check.hash));
-    } else {
-      asked.share = {};
-      full = ReservationMemory::Full::all;
-    }
+  asked.share = memory_.take(reservation.client, bytes_of(request), asked.kind, asked.full);
+  if (asked.share) {
+    const nanoseconds most = nanoseconds::max() - now - reservation.hold;
+    asked.full = take_schedules(request.checks, now + std::min(reservation.max_wait, most) + reservation.hold,
+                                reservation.client, asked.kind, asked.shares);
   }
-  if (asked.share || !holds) return true;
-  unmake(asked.made);
-  refuse(request, memory_.describe(full));
-  return false;
+  if (asked.full != ReservationMemory::Full::no) {
+    asked.share = {};
+    asked.shares = {};
+    if (asked.kind == ReservationMemory::Kind::wait) return true;
+    refuse_full(request, asked.full, asked.kind);
+    return false;
+  }
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const std::uint64_t hash = request.checks[i].hash;
+    if (!asked.shares[i] || find_schedule(hash) != nullptr) continue;
+    make_schedule(hash, now, std::move(asked.shares[i]));
+    asked.made.push_back(schedule_key(hash));
+  }
+  return true;
+}
+
+void Reservations::refuse_full(Request& request, ReservationMemory::Full full, ReservationMemory::Kind kind) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  refuse(request, memory_.describe(full, kind));
 }
 
 void Reservations::decide(Request& request, Arrival when, Draft& asked) {
@@ -538,6 +574,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   request.charged = table_.reserve_all(request.checks, when.arrived, when.now, schedules, reserving);
   request.by = reserving.by;
   reservation.wait = reserving.wait;
+  asked.would_wait = reserving.would_wait;
   for (std::size_t i = 0; request.charged && i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const core::Charge& charge = reserving.charges[i];
@@ -688,6 +725,7 @@ bool Reservations::take_hole(Request& request, nanoseconds now, const Schedules&
   if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return false;
   ReservationTerms& reservation = *request.reservation;
   const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);
+  if (!asked.share && latest > now) return false;
   const auto taken = used->take_hole(check.cost.units, now, latest);
   if (!taken) return false;
   used->read(now);
@@ -710,25 +748,16 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
   const bool moves_up = reservation.moves_up &&
                         std::count_if(asked.parts.begin(), asked.parts.end(),
                                       [](const Part& part) { return !part.is_slot && !part.is_window; }) == 1;
-  if (!asked.share) {
-    without_id_.fetch_add(1, std::memory_order_relaxed);
-    for (const Check& check : request.checks) {
-      Stripe& stripe = stripe_of(check.hash);
-      stripe.mutex.assert_held();
-      if (Schedule* const schedule = find_schedule(stripe, check.hash)) {
-        schedule->add_fixed_moment(moment);
-        schedule->keep_until(moment);
-      } else {
-        stripe.fixed_until = std::max(stripe.fixed_until, moment);
-      }
-    }
-    return;
-  }
   const ReservationId id = ids_.next();
   nanoseconds longest = kLongestExtension;
   for (const Check& check : request.checks)
     if (check.limit->holding.settles && !check.shadow)
       longest = std::min(longest, check.limit->holding.longest);
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    if (!asked.shares[i]) continue;
+    KeySchedule& kept = *find_kept(request.checks[i].hash);
+    if (outlasts(kept, until, asked.kind)) kept.share = std::move(asked.shares[i]);
+  }
   for (Part& part : asked.parts) {
     if (part.is_slot) {
       Stripe& stripe = stripe_of(part.hash);
@@ -858,27 +887,34 @@ void Reservations::look_for_ended(nanoseconds now) {
 }
 
 void Reservations::pause(Request& request, nanoseconds now) {
+  constexpr auto kPause = ReservationMemory::Kind::pause;
+  ChargeTerms& terms = *request.charge;
   look_for_ended(now);
-  Charging charging{*request.charge};
+  make_room(terms.client, request.checks.size() * Schedule::kBytes, kPause, now);
+  Charging charging{terms};
   Locked locked(*this, request.checks);
   locked.clear_away(now);
-  pause(request.checks, *request.charge, charging, now);
+  Shares shares;
+  const auto full = take_schedules(request.checks, now + terms.outside.length, terms.client, kPause, shares);
+  if (full != ReservationMemory::Full::no) return refuse_full(request, full, kPause);
+  pause(request.checks, charging, shares, now);
   charging.tell(request);
 }
 
-// Under the locks of their stripes.
-void Reservations::pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now) {
-  const nanoseconds end = now + terms.outside.length;
+// Under the locks of their stripes. Of each key there is a schedule, or the share for one.
+void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& shares, nanoseconds now) {
+  const nanoseconds end = now + charging.terms.outside.length;
   Schedules schedules{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = checks[i];
     const QuotaNumbers numbers(check.limit->rule.quota);
-    schedules[i] = find_schedule(check.hash);
-    if (schedules[i] == nullptr && end > now) {
-      schedules[i] = make_schedule(check.hash, end, terms.client);
-      if (schedules[i] == nullptr) pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
+    if (KeySchedule* const kept = find_kept(check.hash); kept == nullptr) {
+      if (end <= now) continue;
+      schedules[i] = make_schedule(check.hash, end, std::move(shares[i]));
+    } else {
+      schedules[i] = &kept->schedule;
+      if (shares[i] && kept->schedule.until() < end) kept->share = std::move(shares[i]);
     }
-    if (schedules[i] == nullptr) continue;
     Used used(*this, *schedules[i], check.hash);
     used.set(used.state(numbers, now), now);
     used->count_by(numbers);
@@ -905,19 +941,12 @@ void Reservations::penalise(Request& request, nanoseconds now) {
     if (std::none_of(request.checks.begin(), request.checks.end(), breaches)) return;
   }
   look_for_ended(now);
+  make_room(ReservationMemory::kPenalties, Schedule::kBytes, ReservationMemory::Kind::pause, now);
   Locked locked(*this, request.checks);
   locked.clear_away(now);
   bool any = false;
-  for (const Check& check : request.checks) {
-    if (!may_be(check) || !is_breached(check, now)) continue;
-    Check alone{.limit = check.limit, .key = check.key, .hash = check.hash};
-    const nanoseconds rest = penalties_.breach(schedule_key(check.hash), check.limit->penalty, now);
-    ChargeTerms terms{.outside = Pause{rest},
-                      .client = request.reservation != nullptr ? request.reservation->client : 0};
-    Charging charging{terms};
-    pause({&alone, 1}, terms, charging, now);
-    any = true;
-  }
+  for (const Check& check : request.checks)
+    if (may_be(check) && is_breached(check, now) && penalise(check, now)) any = true;
   if (!any) return;
   std::array<Decision, kMostChecks> before{};
   std::transform(request.checks.begin(), request.checks.end(), before.begin(),
@@ -932,8 +961,23 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   tell_rest(request);
 }
 
-// Whether what is owed denies it, and the key does not rest. Where the book has had no room for the end of a
-// pause, one that owes beyond its burst does.
+// False when there is no room for its rest: then it does not count as a breach. Under the lock of its stripe.
+bool Reservations::penalise(const Check& check, nanoseconds now) {
+  const core::PenaltyTerms& penalty = check.limit->penalty;
+  Check alone{.limit = check.limit, .key = check.key, .hash = check.hash};
+  Shares shares;
+  if (take_schedules({&alone, 1}, now + std::max(penalty.time, penalty.most), ReservationMemory::kPenalties,
+                     ReservationMemory::Kind::pause, shares) != ReservationMemory::Full::no) {
+    pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  ChargeTerms terms{.outside = Pause{penalties_.breach(schedule_key(check.hash), penalty, now)}};
+  Charging charging{terms};
+  pause({&alone, 1}, charging, shares, now);
+  return true;
+}
+
+// Whether what is owed denies it, and the key does not rest.
 bool Reservations::is_breached(const Check& check, nanoseconds now) {
   const Schedule* const schedule = find_schedule(check.hash);
   if (schedule != nullptr && schedule->is_paused(now)) return false;
@@ -941,10 +985,7 @@ bool Reservations::is_breached(const Check& check, nanoseconds now) {
   whole.rule.kept = nanoseconds{0};
   Check alone{.limit = &whole, .key = check.key, .cost = check.cost, .hash = check.hash};
   look_all({&alone, 1}, now);
-  if (alone.decision.verdict != Verdict::denied || !alone.decision.retry_after) return false;
-  const auto cost = static_cast<std::int64_t>(check.cost.units);
-  if (pauses_not_kept_.load(std::memory_order_relaxed) == 0) return true;
-  return schedule != nullptr || *alone.decision.retry_after <= whole.rule.quota.emission_interval() * cost;
+  return alone.decision.verdict == Verdict::denied && alone.decision.retry_after;
 }
 
 void Reservations::refund(Request& request, nanoseconds now) {
@@ -1199,8 +1240,9 @@ Reservations::Counts Reservations::counts() const {
   return {open_.load(std::memory_order_relaxed),
           holes_.load(std::memory_order_relaxed),
           lost_holes_.load(std::memory_order_relaxed),
-          without_id_.load(std::memory_order_relaxed),
+          refused_.load(std::memory_order_relaxed),
           pauses_not_kept_.load(std::memory_order_relaxed),
+          not_restored_.load(std::memory_order_relaxed),
           holds_expired_.load(std::memory_order_relaxed),
           settled_lost_units_.load(std::memory_order_relaxed)};
 }

@@ -6,8 +6,9 @@
 // Locks: the schedules of the keys of a request are locked while it is decided, in the order of their
 // stripes; a shelf of reservations is locked alone, or after schedules. The table's own come last.
 //
-// Bounded by a ReservationMemory: what is over is cleared away as others come. A reservation that finds it
-// full waits without an id, so that it can be neither cancelled nor settled; one with a hold is refused.
+// Bounded by a ReservationMemory: what is over is cleared away as others come. One that finds it full acts
+// now or is refused, as is one with a hold and what a client pauses; a penalty is not kept then. A key's
+// schedule counts as what keeps it longest.
 //
 // Not for: waiting until a moment comes; what may be taken back of a reservation, and how (schedule.hpp).
 #pragma once
@@ -52,12 +53,13 @@ class Reservations final : public ScheduledKeys {
 
   // What is told of it, as far as it has been cleared away.
   struct Counts {
-    std::uint64_t open = 0;                // reservations that may be cancelled or settled
-    std::uint64_t holes = 0;               // moments that nobody has taken over
-    std::uint64_t lost_holes = 0;          // ever: for lack of room, and when the key's numbers changed
-    std::uint64_t without_id = 0;          // ever: granted to wait without an id, for lack of room
-    std::uint64_t pauses_not_kept = 0;     // ever: for lack of room their ends are not kept
-    std::uint64_t holds_expired = 0;       // ever: holds that their time has ended
+    std::uint64_t open = 0;             // reservations that may be cancelled or settled
+    std::uint64_t holes = 0;            // moments that nobody has taken over
+    std::uint64_t lost_holes = 0;       // ever: for lack of room, and when the key's numbers changed
+    std::uint64_t refused = 0;          // ever: reservations and pauses, for lack of room
+    std::uint64_t pauses_not_kept = 0;  // ever: penalties, and pauses of a snapshot, for lack of room
+    std::uint64_t not_restored = 0;     // of a snapshot, for lack of room: keys' schedules and reservations
+    std::uint64_t holds_expired = 0;    // ever: holds that their time has ended
     std::uint64_t settled_lost_units = 0;  // ever: that holds were settled for less by, and nobody took
 
     friend bool operator==(const Counts&, const Counts&) = default;
@@ -121,8 +123,8 @@ class Reservations final : public ScheduledKeys {
   // cancelled or settled meanwhile is left out, and its units are lost rather than given back twice.
   void copy(nanoseconds now, const std::function<bool(std::string_view)>& put);
   // Before anybody asks. `then` is when copy() had its `now`, on this clock. The states take the place of the
-  // table's. Those that are bound end, unless their connections go on here. False when the bytes are not what
-  // copy() writes.
+  // table's. Those that are bound end, unless their connections go on here; so do reservations and pauses for
+  // which there is no room, whose keys owe what they owed. False when the bytes are not what copy() writes.
   bool restore(std::string_view bytes, nanoseconds then, nanoseconds now, bool connections_go_on = false);
 
  private:
@@ -180,12 +182,15 @@ class Reservations final : public ScheduledKeys {
     std::uint64_t reset_up_to WEIR_GUARDED_BY(mutex) = 0;
     // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
-    // The latest moment of those that wait without an id and without a schedule.
+    // Up to then somebody may wait whose schedule is not known: a snapshot had it.
     nanoseconds fixed_until WEIR_GUARDED_BY(mutex){0};
   };
   // For how long it is told of one without a hold that its moment has come, and of how many of a shelf.
   static constexpr nanoseconds kTold = std::chrono::seconds{60};
   static constexpr std::size_t kMostTold = 1024;
+
+  // What keeps the schedules of a request's keys, by check.
+  using Shares = std::array<ReservationMemory::Share, kMostChecks>;
 
   // Stripes, locked.
   class Locked;
@@ -197,6 +202,7 @@ class Reservations final : public ScheduledKeys {
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
+  bool take_memory(Record& record);
   void put_back(ReservationId id, Record record, nanoseconds now);
   void end(ReservationId id, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
@@ -205,7 +211,8 @@ class Reservations final : public ScheduledKeys {
   // Under the locks of their stripes, as what is asked holds them.
   Schedule* find_schedule(std::uint64_t hash);
   Schedule* find_schedule(const Part& part);
-  Schedule* make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client);
+  KeySchedule* find_kept(std::uint64_t hash);
+  Schedule* make_schedule(std::uint64_t hash, nanoseconds until, ReservationMemory::Share share);
   Schedules find_schedules(std::span<const Check> checks);
   static KeySlots* find_slots(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   KeySlots* find_slots(std::uint64_t hash);
@@ -232,15 +239,21 @@ class Reservations final : public ScheduledKeys {
   void clear_away_all(nanoseconds now);
 
   void look_all(std::span<Check> checks, nanoseconds now);
-  void pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now);
+  void pause(std::span<Check> checks, Charging& charging, Shares& shares, nanoseconds now);
+  bool penalise(const Check& check, nanoseconds now);
   bool is_breached(const Check& check, nanoseconds now);
 
   void look_at_slots(Request& request, nanoseconds now);
   bool reserve_now(Request& request, Arrival when);
   void reserve_later(Request& request, Arrival when);
   static std::size_t bytes_of(const Request& request);
-  void make_room(const Request& request, nanoseconds now);
+  static std::size_t bytes_of(bool is_slot, bool holds);
+  void make_room(std::uint64_t client, std::size_t bytes, ReservationMemory::Kind kind, nanoseconds now);
+  ReservationMemory::Full take_schedules(std::span<const Check> checks, nanoseconds until,
+                                         std::uint64_t client, ReservationMemory::Kind kind, Shares& shares);
+  static bool outlasts(const KeySchedule& kept, nanoseconds until, ReservationMemory::Kind kind);
   bool take_memory(Request& request, Draft& asked, nanoseconds now);
+  void refuse_full(Request& request, ReservationMemory::Full full, ReservationMemory::Kind kind);
   void decide(Request& request, Arrival when, Draft& asked);
   bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
   bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
@@ -276,8 +289,9 @@ class Reservations final : public ScheduledKeys {
   std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> holes_{0};
   std::atomic<std::uint64_t> lost_holes_{0};
-  std::atomic<std::uint64_t> without_id_{0};
+  std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> pauses_not_kept_{0};
+  std::atomic<std::uint64_t> not_restored_{0};
   std::atomic<std::uint64_t> holds_expired_{0};
   std::atomic<std::uint64_t> settled_lost_units_{0};
   std::atomic<std::uint64_t> pauses_{0};  // that have moved somebody, ever

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/reservations.hpp"
+#include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -179,6 +180,11 @@ void Schedule::transfer(Archive& archive) {
     archive.flag(hole.lasts);
     if (!Archive::kReads || hole.units == 0 || find_hole(end)) continue;
     if (memory_ != nullptr) hole.share = memory_->take(0, kHoleBytes, ReservationMemory::Kind::wait);
+    if (memory_ != nullptr && !hole.share) {
+      ++lost_;
+      lose_units(hole);
+      continue;
+    }
     put(end, std::move(hole));
   }
   left = archive.size(holds_.size());
@@ -308,13 +314,21 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       in.number(epoch);
       store::transfer(in, state);
       schedule.transfer(in);
-      if (!in.good() || schedule.until() <= now || !table_.replace(Table::place_of(hash), state, now))
-        continue;
+      if (!in.good() || schedule.until() <= now) continue;
+      const auto kind = schedule.kept_for(now);
+      KeySchedule kept{std::move(schedule), memory_.take(0, Schedule::kBytes, kind)};
+      if (!kept.share) state = without_schedule(state);
+      if (!table_.replace(Table::place_of(hash), state, now)) continue;
       Stripe& stripe = stripe_of(hash);
       const Held lock(stripe.mutex);
-      stripe.due.emplace(schedule.until(), hash);
-      holes_.fetch_add(schedule.holes(), std::memory_order_relaxed);
-      KeySchedule kept{std::move(schedule), memory_.take(0, Schedule::kBytes, ReservationMemory::Kind::wait)};
+      if (!kept.share) {
+        stripe.fixed_until = std::max(stripe.fixed_until, kept.schedule.until());
+        not_restored_.fetch_add(1, std::memory_order_relaxed);
+        if (kept.schedule.is_paused(now)) pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      stripe.due.emplace(kept.schedule.until(), hash);
+      holes_.fetch_add(kept.schedule.holes(), std::memory_order_relaxed);
       known[{hash, epoch}] = &stripe.schedules.insert_or_assign(hash, std::move(kept)).first->second.schedule;
     }
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
@@ -353,11 +367,9 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         moved = std::max(moved, found->second->moved_by_pauses(part.own));
         return false;
       });
-      if (record.parts.empty()) continue;
-      record.share =
-          memory_.take(0, kRecordBytes + record.parts.size() * kPartBytes, ReservationMemory::Kind::hold);
       record.due = record.until + nanoseconds{static_cast<std::int64_t>(moved)};
-      if (record.due <= now) continue;
+      if (record.parts.empty() || record.due <= now) continue;
+      if (!take_memory(record)) continue;
       for (Part& part : record.parts) {
         if (!part.is_slot) continue;
         Stripe& stripe = stripe_of(part.hash);
@@ -379,6 +391,20 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
   }
   for (const ReservationId id : bound) end(id, now);
   return in.good() && in.at_end();
+}
+
+// Without it, it ends as it does when its time is over: what it was charged stays.
+bool Reservations::take_memory(Record& record) {
+  using Kind = ReservationMemory::Kind;
+  std::size_t bytes = kRecordBytes;
+  for (const Part& part : record.parts) bytes += bytes_of(part.is_slot, record.held);
+  record.share = memory_.take(0, bytes, record.held ? Kind::hold : Kind::wait);
+  if (record.share) return true;
+  not_restored_.fetch_add(1, std::memory_order_relaxed);
+  const Locked locked(*this, record.parts);
+  for (const Part& part : record.parts)
+    if (Schedule* const schedule = find_schedule(part)) schedule->end_hold(part.own);
+  return false;
 }
 
 // As its connection's end does: before its moment a cancel, after it a settlement at the estimate.

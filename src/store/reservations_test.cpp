@@ -544,16 +544,17 @@ struct Book {
 constexpr std::size_t kOneWait =
     Reservations::kRecordBytes + Reservations::kPartBytes + Schedule::kMomentBytes;
 
-TEST(Reservations, that_find_no_memory_wait_without_an_id_and_are_counted) {
-  Book book(Schedule::kBytes + 4 * kOneWait + Schedule::kHoleBytes - 1);
+TEST(Reservations, that_would_wait_and_find_no_memory_are_refused_and_counted) {
+  // Of which those that wait may take three quarters.
+  Book book((Schedule::kBytes + 4 * kOneWait + Schedule::kHoleBytes - 1) * 4 / 3);
   std::vector<ReservationTerms> made;
   for (int i = 0; i < 6; ++i) made.push_back(book.reserve(0, 0s));
-  // The first acts at once, four wait with an id, and the sixth waits without.
+  // The first acts at once, and four wait.
   EXPECT_TRUE(made[0].id.empty());
   for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(made[i].id.empty()) << i;
   EXPECT_TRUE(made[5].id.empty());
-  EXPECT_TRUE(book.request.charged);
-  EXPECT_EQ(made[5].wait, 5s);
+  EXPECT_FALSE(book.request.charged);
+  EXPECT_EQ(book.request.fault, Fault::unsuitable);
   EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{4, 0, 0, 1}));
   // A cancelled one makes room for its hole.
   EXPECT_EQ(book.cancel(made[1]), 1U);
@@ -582,6 +583,7 @@ TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarter
   while (!book.reserve(client, 60s).id.empty()) ++client;
   EXPECT_EQ(book.request.why,
             "the memory for reservations is full: " + std::to_string(64 * kOneWait) + " bytes");
+  EXPECT_FALSE(book.reserve(client, 0s).id.empty()) << "holds leave those that wait their part";
   EXPECT_LE(book.reservations.memory().bytes(), book.reservations.memory().bound());
 
   Book held(64 * kOneWait);
@@ -589,7 +591,7 @@ TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarter
   }
   EXPECT_EQ(held.request.why, "what holds may take of the memory for reservations is full: " +
                                   std::to_string(48 * kOneWait) + " bytes");
-  EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have the last quarter";
+  EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have an eighth at least";
 }
 
 // There was room for the reservation and not for the schedule of its key, and nobody looked for what was

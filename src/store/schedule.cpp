@@ -128,6 +128,13 @@ void Schedule::paused(std::uint64_t tat, nanoseconds now) {
   left(tat);
 }
 
+ReservationMemory::Kind Schedule::kept_for(nanoseconds now) const {
+  using Kind = ReservationMemory::Kind;
+  const nanoseconds held = by_until_.empty() ? nanoseconds{0} : by_until_.back().first;
+  if (is_paused(now) && pause_end_ >= held) return Kind::pause;
+  return held > now ? Kind::hold : Kind::wait;
+}
+
 // Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
 // Not before there are many: one that holds a slot may ask whose units here are nobody's any more.
 void Schedule::fold_moves() {

@@ -185,6 +185,8 @@ class Schedule {
   // kLooked holds would have to end first: until that many have.
   nanoseconds until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now);
   std::size_t holds() const { return holds_.size(); }
+  // What keeps it longest, as far as it knows.
+  ReservationMemory::Kind kept_for(nanoseconds now) const;
 
   // Both take the key's state, and leave it as it is then. Cancels what was to act at a moment that has not
   // come; false when its units are lost.

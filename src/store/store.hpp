@@ -215,7 +215,7 @@ struct ChargeTerms {
   // Asked. With Form::remaining `units` are left at each limit; with Form::cost and Form::refund each check
   // has its own.
   Outside outside{};
-  std::uint64_t client = 0;  // of a pause: as in ReservationTerms
+  std::uint64_t client = 0;  // of a pause: an address. 0: this program's own
   std::optional<OthersFree> others_free{};
   // Of Form::cost and Form::refund: whether something may happen hangs on the answer, so that each decision
   // tells how its limit stands. A table that has no room for the key decides by the limit's when_full; what

@@ -26,7 +26,7 @@ namespace weir::inline v0_1::line_protocol {
 class Conversation final : public net::Conversation {
  public:
   Conversation(service::Asker& asker, std::uint64_t client, std::function<void()> resume)
-      : asking_(asker, client, [](service::Question& kept) { kept.keep_keys(); }, std::move(resume)) {}
+      : asking_(asker, client, {}, [](service::Question& kept) { kept.keep_keys(); }, std::move(resume)) {}
 
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override {
     asking_.begin({when.arrived, when.now});

@@ -303,13 +303,13 @@ def encode(*words):
 class Client:
     """A connection that sends bytes and reads replies one at a time. `raw` is the last reply as it came."""
 
-    def __init__(self, where, timeout=PATIENCE, tls=None, host="127.0.0.1"):
+    def __init__(self, where, timeout=PATIENCE, tls=None, host="127.0.0.1", source=None):
         if isinstance(where, str):
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.socket.settimeout(timeout)
             self.socket.connect(where)
         else:
-            self.socket = socket.create_connection((host, where), timeout=timeout)
+            self.socket = socket.create_connection((host, where), timeout, source and (source, 0))
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")

@@ -56,7 +56,7 @@ plant("settle_of_what_was_forgotten", BOOK, "if (!knows_) schedule_.lose();",
 plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
       "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
-      "if (bytes > bound || seen > bound - bytes) return false;", "if (bytes > bound) return false;")
+      "  if (all > bound_) return Full::all;\n", "")
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"
@@ -235,8 +235,8 @@ plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
 plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
-plant("a_penalty_is_not_kept", BOOK, "    pause({&alone, 1}, terms, charging, now);\n    any = true;",
-      "    if (now.count() < 0) pause({&alone, 1}, terms, charging, now);\n    any = true;")
+plant("a_penalty_is_not_kept", BOOK, "  pause({&alone, 1}, charging, shares, now);",
+      "  if (now.count() < 0) pause({&alone, 1}, charging, shares, now);")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
       "      return {since(said.year() / said.month() / 1), since(next / 1)};",
       "      return {since(said.year() / said.month() / 1), since(said.year() / said.month() / 1) + days{30 + 0 * (next / 1).day().operator unsigned()}};")

@@ -83,7 +83,8 @@ class Referee : Evidence {
         const bool asks_store =
             event.kind == Kind::reset || event.kind == Kind::charge || event.kind == Kind::refund;
         const bool is_full = reply.text.find("memory for reservations is full") != std::string::npos;
-        if (is_full && (event.hold > 0ns || plan_.by_file)) continue;
+        const bool may_be_kept = event.hold > 0ns || event.time > 0ns || plan_.by_file;
+        if (is_full && may_be_kept) continue;
         if (!undoes && !(asks_store && disturbed(asked))) wrong("error", about(asked));
         continue;
       }
