@@ -368,10 +368,8 @@ void Connection::hold(GrpcCall& call, std::size_t bytes) {
 }
 
 std::size_t Connection::kept() const {
-  // What nghttp2 keeps of a session, mostly the tables of its compression, and of a stream.
-  constexpr std::size_t kSession = std::size_t{12} << 10;
-  constexpr std::size_t kStream = 1024;
-  return kSession + calls_.size() * (sizeof(GrpcCall) + kStream) + held_;
+  constexpr std::size_t kStream = 1024;  // what nghttp2 keeps of one
+  return calls_.size() * (sizeof(GrpcCall) + kStream) + held_;
 }
 
 // The connection's.

@@ -47,6 +47,9 @@ class Connection {
   static constexpr std::size_t kMostCalls = std::size_t{4} * kMostStreams;
   static constexpr std::size_t kMostMessage = std::size_t{4} << 20;
   static constexpr std::size_t kMostHeaderBytes = std::size_t{16} << 10;
+  // About the bytes of one whose client asks nothing: what nghttp2 keeps of a session, mostly the tables of
+  // its compression, and what is kept to be used again.
+  static constexpr std::size_t kAtRest = std::size_t{16} << 10;
   // Bytes to send beyond this end a call of send().
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
@@ -80,7 +83,8 @@ class Connection {
   bool owed() const { return owed_ > 0 || unsent_ > 0; }
   // The calls, in the order in which they came; one whose client has gone may be among them.
   const std::list<std::unique_ptr<GrpcCall>>& calls() const { return calls_; }
-  std::size_t kept() const;  // bytes
+  // Bytes: what its peer makes it keep, besides what any has it keep.
+  std::size_t kept() const;
   // Why receive() was false.
   const std::string& wrong() const { return wrong_; }
 

@@ -1,9 +1,9 @@
 // What clients make a program keep, against one bound: half commands, transactions, replies that are not
-// taken, what waits for a store, TLS.
+// taken, what waits for a store, handshakes of TLS.
 //
 // Each session charges what it keeps to its loop, in steps: only a change of several KiB is counted. Above
-// the bound the largest holders are closed, whichever loop they are on. Connections that keep nothing but
-// themselves are never closed for it; when those alone reach the bound, no further one is accepted.
+// the bound the largest holders are closed, whichever loop they are on. What a connection costs by itself
+// does not count against it: how many there may be is that bound.
 //
 // ClientMemory: any thread. Holders: its loop's, but for largest(). Not for: what is kept for all clients
 // together, such as the table.
@@ -22,35 +22,9 @@ namespace weir::inline v0_1::net {
 
 class Session;
 
-struct ClientMemory {
-  std::size_t most = std::numeric_limits<std::size_t>::max();  // set before the first thread
-  std::atomic<std::size_t> used{0};
-  std::atomic<std::size_t> leaving{0};   // no longer charged, and freed when its session is
-  std::atomic<std::uint64_t> closed{0};  // connections, for it
-
-  bool over() const { return used.load(std::memory_order_relaxed) > most; }
-  void change(std::size_t from, std::size_t to) {
-    const std::size_t now = used.fetch_add(to - from, std::memory_order_relaxed) + (to - from);
-    std::size_t peak = peak_.load(std::memory_order_relaxed);
-    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-  }
-  // Whether much has been freed since it was at its most, or since this last said so. One thread.
-  bool fell() {
-    constexpr std::size_t kMuch = std::size_t{4} << 20;
-    const std::size_t now = used.load(std::memory_order_relaxed) + leaving.load(std::memory_order_relaxed);
-    if (peak_.load(std::memory_order_relaxed) < now + kMuch) return false;
-    peak_.store(now, std::memory_order_relaxed);
-    return true;
-  }
-
- private:
-  std::atomic<std::size_t> peak_{0};  // also when nobody was looking
-};
-
 // What one session is charged.
 struct MemoryCharge {
-  std::size_t rest = 0;    // for being connected
+  std::size_t rest = 0;    // for being connected, which no bound counts
   std::size_t beyond = 0;  // for what it makes us keep besides
 
   // Half a command of a few hundred bytes is in what each connection costs; beyond that whole pages count.
@@ -61,6 +35,39 @@ struct MemoryCharge {
   }
   std::size_t sum() const { return rest + beyond; }
   bool operator==(const MemoryCharge&) const = default;
+};
+
+struct ClientMemory {
+  std::size_t most = std::numeric_limits<std::size_t>::max();  // set before the first thread
+  std::atomic<std::size_t> used{0};
+  std::atomic<std::size_t> at_rest{0};   // what connections cost by themselves
+  std::atomic<std::size_t> leaving{0};   // no longer charged, and freed when its session is
+  std::atomic<std::uint64_t> closed{0};  // connections, for it
+
+  bool over() const { return used.load(std::memory_order_relaxed) > most; }
+  void change(const MemoryCharge& from, const MemoryCharge& to) {
+    at_rest.fetch_add(to.rest - from.rest, std::memory_order_relaxed);
+    used.fetch_add(to.beyond - from.beyond, std::memory_order_relaxed);
+    const std::size_t now = all();
+    std::size_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+  // Whether much has been freed since it was at its most, or since this last said so. One thread.
+  bool fell() {
+    constexpr std::size_t kMuch = std::size_t{4} << 20;
+    const std::size_t now = all() + leaving.load(std::memory_order_relaxed);
+    if (peak_.load(std::memory_order_relaxed) < now + kMuch) return false;
+    peak_.store(now, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  std::size_t all() const {
+    return used.load(std::memory_order_relaxed) + at_rest.load(std::memory_order_relaxed);
+  }
+
+  std::atomic<std::size_t> peak_{0};  // also when nobody was looking
 };
 
 // The sessions of one loop that keep more than themselves, in the order in which they are to be closed. Of

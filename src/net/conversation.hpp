@@ -63,7 +63,9 @@ class Conversation {
   // What was written last is an answer that the peer is to wait for: it has guessed a secret, and wrong. Feed
   // it nothing before that; then it is busy().
   virtual bool late() const = 0;
-  // The bytes that this peer makes it keep, besides itself.
+  // The bytes that it keeps for any peer as soon as that has come, where they are many.
+  virtual std::size_t at_rest() const { return 0; }
+  // Those that this peer makes it keep besides.
   virtual std::size_t kept() const = 0;
   // Adds what it knows of its peer.
   virtual void describe(ClientInfo& client) const = 0;

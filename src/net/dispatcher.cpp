@@ -19,7 +19,7 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
                                        ? tls_socket(loop.poller, accepted.descriptor, *protocol.tls)
                                        : plain_socket(loop.poller, accepted.descriptor);
   counters_.received.fetch_add(1, std::memory_order_relaxed);
-  if (full()) {
+  if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) {
     counters_.rejected.fetch_add(1, std::memory_order_relaxed);
     loop.notices.tell(core::Notice::too_many_connections, accepted.address);
     if (protocol.tls == nullptr) socket->send(protocol.too_many);
@@ -46,14 +46,6 @@ void Dispatcher::take_over(int descriptor, Peer peer, std::string state, std::st
                       const auto session = Session::start(loop, std::move(socket), std::move(peer), protocol);
                       if (!session->take_over(state, std::move(rest))) session->close();
                     });
-}
-
-// Also when connections that keep nothing but themselves are all that --client-memory has room for.
-bool Dispatcher::full() const {
-  if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) return true;
-  return counters_.memory.over() && std::all_of(loops_.begin(), loops_.end(), [](const Loop* loop) {
-           return loop->holders.first_rank() == 0;
-         });
 }
 
 }  // namespace weir::net

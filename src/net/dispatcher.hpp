@@ -25,8 +25,6 @@ class Dispatcher {
   void take_over(int descriptor, Peer peer, std::string state, std::string rest, const Protocol& protocol);
 
  private:
-  bool full() const;
-
   std::vector<Loop*> loops_;
   std::size_t most_connections_;
   LoopCounters& counters_;

@@ -127,8 +127,8 @@ void Loop::charge(Session& session, std::chrono::nanoseconds since, const Memory
                   const MemoryCharge& to) {
   if (from.beyond != to.beyond) holders.change(session, since, from.beyond, to.beyond);
   ClientMemory& memory = counters.memory;
-  memory.change(from.sum(), to.sum());
-  if (to.sum() > from.sum() && memory.over()) ask_for_relief();
+  memory.change(from, to);
+  if (to.beyond > from.beyond && memory.over()) ask_for_relief();
 }
 
 void Loop::ask_for_relief() {

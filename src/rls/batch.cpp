@@ -19,6 +19,9 @@ using std::chrono::nanoseconds;
 // What is left less than this before its deadline is too late for a store beyond this process.
 constexpr std::chrono::milliseconds kWayBack{2};
 
+// Once all are answered, the room for that many messages is kept for the next.
+constexpr std::size_t kMostFree = 8;
+
 constexpr std::string_view kRetryAfter = "Retry-After";
 constexpr std::string_view kUndecided = "nobody could decide";
 
@@ -201,7 +204,7 @@ bool Batch::settle() {
   for (;;) {
     const bool done = asking_.settle([this](const service::Question& question) { tell(question); });
     if (told_ == messages_.size()) {
-      messages_.clear();
+      messages_.size() <= kMostFree ? messages_.clear() : std::vector<Message>().swap(messages_);
       tree_limits_.clear();
       told_ = tree_told_ = 0;
     }

@@ -37,7 +37,7 @@ class Batch {
   bool waiting() const { return asking_.waiting(); }
   bool answered() const { return asking_.answered(); }
   std::size_t kept() const {
-    return asking_.kept() + messages_.capacity() * sizeof(Message) + again_.capacity() * sizeof(again_[0]);
+    return asking_.kept() + messages_.size() * sizeof(Message) + again_.size() * sizeof(again_[0]);
   }
 
  private:

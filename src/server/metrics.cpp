@@ -37,7 +37,8 @@ void add_connection_rows(service::Metrics& metrics, const net::LoopCounters& con
   add(Section::clients, Type::gauge, "connected_clients", "Connections open now", connections.now, "");
   add(Section::clients, Type::gauge, "delayed_clients", "Connections whose wrong AUTH is not yet answered",
       connections.delayed, "weir_delayed_connections");
-  metrics.add({Section::memory, Type::gauge, "client_memory", "Bytes that connections make the server keep",
+  metrics.add({Section::memory, Type::gauge, "client_memory",
+               "Bytes that connections make the server keep beside themselves",
                [&connections] {
                  return Value{std::uint64_t{connections.memory.used.load(std::memory_order_relaxed)}};
                },
