@@ -332,7 +332,7 @@ def graph_of(files):
     lanes, program = [[sources]], None
     if folders or any(each.startswith(("tests/conformance/", "tests/verbs/", "tests/library/", "tests/asking/")) for each in files):
         suites = [each for each in sorted(folders) if list(ROOT.glob(f"src/{each}/*_test.cpp"))]
-        suites += ["conformance", "verbs", "facade", "asking"]
+        suites += ["conformance", "verbs", "lua54", "facade", "asking"]
         targets = ["weir_commit", *(f"weir_{each}_tests" for each in suites)]
         asan = Part("asan's build", configure("asan"), build(UNITS, *targets), after=[sources])
         lanes[0] += [asan, Part("units", ctest(UNITS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(suites)})(\\.|$)"), after=[asan]),

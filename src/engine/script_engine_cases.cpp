@@ -47,6 +47,7 @@ Outcome numbers(Bench& bench) {
       {"string.format('%d', (ARGV[1] + 0) % 1e9)", "254740991"},
       {"string.format('%d', ARGV[2] * 1000 + math.ceil(1 / 1e6))", "4102444800001"},
       {"string.format('%d', tonumber('000000042') * 1000)", "42000"},
+      {"string.format('%d', '000000042' + 0)", "42"},
       {"string.format('%d', math.floor(-7 / 2))", "-4"},
       {"string.format('%.1f', 7 / 2)", "3.5"},
   });
@@ -70,7 +71,8 @@ Outcome formats(Bench& bench) {
 }
 
 Outcome replies(Bench& bench) {
-  const Value said = bench.run("return {1, 9e15, -1, false, '007', {2, 'x'}, math.floor(7 / 2)}", {});
+  const Value said =
+      bench.run("return {1, math.floor(9e15), -1, false, '007', {2, 'x'}, math.floor(7 / 2)}", {});
   const std::string seen = bench.shown(said);
   return seen == "[1, 9000000000000000, -1, null, '007', [2, 'x'], 3]" ? holds("a table came whole: " + seen)
                                                                        : fails("a table came as " + seen);
@@ -79,7 +81,8 @@ Outcome replies(Bench& bench) {
 Outcome many_arguments(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
   const Value said = bench.run(
-      "local t = {} for i = 1, 1000 do t[i] = 'v' end redis.call('RPUSH', KEYS[1], unpack(t)) "
+      "local unpack = table.unpack or unpack local t = {} for i = 1, 1000 do t[i] = 'v' end "
+      "redis.call('RPUSH', KEYS[1], unpack(t)) "
       "redis.call('PEXPIREAT', KEYS[1], ARGV[1]) return #redis.call('LRANGE', KEYS[1], 0, 999)",
       {bench.key("unpack")}, {bench.milliseconds_from_now(30'000)});
   return said.integer == 1000 ? holds("unpack and a command of 1,002 words")

@@ -19,7 +19,7 @@
 
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
 local time = #ARGV % 4 == 0 and call('TIME') or {match(ARGV[#ARGV], '^(%d+) (%d+)$')}
-local s, n = time[1] + 0, time[2] * 1000
+local s, n = time[1] + 0.0, time[2] * 1000
 local kind, burst, beyond
 
 -- include times.lua
@@ -39,7 +39,7 @@ local function raise(text, at, owing)
     if not as then return nil end
     if as > 0 or an > 0 then
       if of then
-        tat, of, its = by_numbers(tat, of, its, T, burst + 0)
+        tat, of, its = by_numbers(tat, of, its, T, burst + 0.0)
         as, an = ahead_of(pair(tat))
       end
       mark = its
@@ -54,8 +54,8 @@ local function raise(text, at, owing)
   local bs, bn, over = owing(as, an)
   if beyond and not over then
     local Ts, Tn = pair(T)
-    local full_s, full_n = times(burst + 0, Ts, Tn)
-    over = less(full_s, full_n, add(bs or as, bn or an, times(beyond + 0, Ts, Tn)))
+    local full_s, full_n = times(burst + 0.0, Ts, Tn)
+    over = less(full_s, full_n, add(bs or as, bn or an, times(beyond + 0.0, Ts, Tn)))
   end
   if not bs then return true, nil, over end
   bs, bn = add(s, n, bs, bn)
@@ -106,7 +106,7 @@ end
 local function is_over(used, limit) return beyond and used + beyond > limit end
 
 local function window(text, at)
-  local units, limit = ARGV[at + 1] + 0, ARGV[at + 2] + 0
+  local units, limit = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0
   local Ps, Pn = pair(ARGV[at + 3])
   local es, en, used = 0, 0, 0
   if text then
@@ -116,7 +116,7 @@ local function window(text, at)
     if not ahead_of(es, en) then return nil end
   end
   if less(s, n, es, en) then
-    used = match(text, '(%d+)$') + 0
+    used = match(text, '(%d+)$') + 0.0
   elseif match(kind, 'clock$') then
     es, en = times(divide(s, n, Ps, Pn) + 1, Ps, Pn)
   else
@@ -134,8 +134,8 @@ end
 local function calendar(text, at)
   local used, state = window_of(text, ARGV[at + 3])
   if not used then return nil end
-  local limit = ARGV[at + 2] + 0
-  local after = used_after(used, ARGV[at + 1] + 0, limit)
+  local limit = ARGV[at + 2] + 0.0
+  local after = used_after(used, ARGV[at + 1] + 0.0, limit)
   return true, after ~= used and state(after), is_over(after, limit)
 end
 charge['charge calendar'], charge['left calendar'], charge['refund calendar'] = calendar, calendar, calendar

@@ -53,18 +53,21 @@
 -- 53 bits and a time in ns has 63, so times go as pairs of seconds and nanoseconds, and no number goes through
 -- tostring or '..', which keep 14 digits.
 --
+-- Their Lua is 5.1, and Dragonfly's 5.4, where a whole number is an integer of 64 bits that wraps: what is read from a
+-- text is + 0.0, which makes it a double in both; what is answered as a number comes from floor, which makes it whole.
+--
 -- For Redis 6.2 and later, and Valkey. What is replicated are the writes (SET with its expiry), not the script.
 
 local call = redis.call
 local time = #ARGV % 2 == 0 and call('TIME') or {string.match(ARGV[#ARGV], '^(%d+) (%d+)$')}
-local s, n = time[1] + 0, time[2] * 1000
+local s, n = time[1] + 0.0, time[2] * 1000
 
 -- Nearly every call is one limit by gcra whose T has not changed and whose burst takes less than 104 days, 9 x
 -- 10^15 ns, to drain. It is decided here, before any function is made, with no table but the answer, and in ns
 -- from now. Anything less simple continues below and is decided there from the start.
-local kind = ARGV[1]
+local kind, floor = ARGV[1], math.floor
 if (kind == 'gcra' or kind == 'redis-cell' or string.sub(kind, 1, 6) == 'burst ') and not KEYS[2] then
-  local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0, ARGV[4] + 0
+  local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0.0, ARGV[4] + 0.0
   local text = redis.pcall('GET', key)
   local ts, tn, of = s, n, T
   if text then
@@ -80,13 +83,13 @@ if (kind == 'gcra' or kind == 'redis-cell' or string.sub(kind, 1, 6) == 'burst '
   if of == T and full + need < 9e15 then
     local ahead = (ts - s) * 1e9 + (tn - n)
     if ahead < 0 then ahead = 0 end
-    local count = #ARGV < 6 and 1 or ARGV[6] + 0
+    local count = #ARGV < 6 and 1 or floor(ARGV[6] + 0.0)
     if need == 0 or ahead > full - need then
       return {need == 0 and count or 0, time[1], time[2], text}
     end
     if count > 1 then
       -- Of whole numbers below 2^53 a quotient never rounds up to the next one.
-      local most = math.floor((full - ahead) / need)
+      local most = floor((full - ahead) / need)
       if count > most then count = most end
       need = need * count
     end
@@ -130,7 +133,7 @@ function decide.gcra(text, at)
       tat, of, mark = gcra_state(text)
     end
     if not tat or #of > 19 then return nil end
-    if mark ~= '' then tat, of, mark = by_numbers(tat, of, mark, T, (match(ARGV[at], 'burst (%d+) ') or burst) + 0) end
+    if mark ~= '' then tat, of, mark = by_numbers(tat, of, mark, T, (match(ARGV[at], 'burst (%d+) ') or burst) + 0.0) end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
     if not as then return nil end
@@ -200,7 +203,7 @@ local function end_of_window(Ps, Pn)
 end
 
 local function fixed(text, at)
-  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local cost, limit = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0
   local es, en, used, live = 0, 0, 0, false
   if text then
     local end_text, used_text = match(text, '^weir1f (%d+) (%d+)$')
@@ -208,7 +211,7 @@ local function fixed(text, at)
     es, en = pair(end_text)
     if not ahead_of(es, en) then return nil end
     live = less(s, n, es, en)
-    if live then used = tonumber(used_text) end
+    if live then used = used_text + 0.0 end
   end
   if cost == 0 then return true end
   if cost > limit - used then return false end
@@ -225,7 +228,7 @@ end
 decide.fixed_window, decide.fixed_window_clock = fixed, fixed
 
 function decide.calendar(text, at)
-  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local cost, limit = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0
   local used, state = window_of(text, ARGV[at + 3])
   if not used then return nil end
   if cost == 0 then return true end
@@ -234,7 +237,7 @@ function decide.calendar(text, at)
 end
 
 function decide.sliding_window_counter(text, at)
-  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local cost, limit = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0
   local Ps, Pn = pair(ARGV[at + 3])
   local es, en, prev, cur
   local left_s, left_n = 0, 0
@@ -243,7 +246,7 @@ function decide.sliding_window_counter(text, at)
     if not end_text then return nil end
     es, en = pair(end_text)
     left_s, left_n = ahead_of(es, en)
-    prev, cur = tonumber(prev_text), tonumber(cur_text)
+    prev, cur = prev_text + 0.0, cur_text + 0.0
     if not left_s or prev > 0xffffffff or cur > 0xffffffff then return nil end
   end
   if left_s == 0 and left_n == 0 then
@@ -271,6 +274,7 @@ end
 -- client needs for its decision, {used, the newest time, the time of the admission that has to leave first}, or false
 -- when nothing counts; and how to charge it. Nothing at all: as above.
 local MOST_TOTAL = 9e15
+local unpack = table.unpack or unpack
 
 -- One of a former build, 'weir1l used' and then 'at units', or one whose totals have grown too large: written again,
 -- from a total of 0, which has to come to `used`. All of it is read, once. Returns the total.
@@ -281,7 +285,7 @@ local function renew_log(key, used, units_of, ends_at)
     for _, each in ipairs(chunk) do
       local at_text, number = match(each, '^(%d+) (%d+)$')
       if not at_text then return nil end
-      total, before = total + units_of(number + 0, before), number + 0
+      total, before = total + units_of(number + 0.0, before), number + 0.0
       entries[#entries + 1] = format('%s %d', at_text, total)
     end
     first = first + 1000
@@ -295,7 +299,7 @@ local function renew_log(key, used, units_of, ends_at)
 end
 
 local function decide_log(key, at)
-  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local cost, limit = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0
   local Ps, Pn = pair(ARGV[at + 3])
   local fits = cost > 0 and cost <= limit
   local last = read('LINDEX', key, -1)
@@ -319,7 +323,7 @@ local function decide_log(key, at)
     return not less(ds, dn, add(as, an, Ps, Pn))
   end
   if has_left(ls, ln) then return begin() end
-  gone, total = gone + 0, total + 0
+  gone, total = gone + 0.0, total + 0.0
   if form == '1' then
     total = renew_log(key, gone, function(units) return units end, expiry(ends_s, ends_n))
     gone = 0
@@ -339,7 +343,7 @@ local function decide_log(key, at)
       if not text then return true end
       local at_text, its = match(text, '^(%d+) (%d+)$')
       if not at_text then return nil end
-      return holds(at_text, its + 0), at_text, its + 0
+      return holds(at_text, its + 0.0), at_text, its + 0.0
     end
     while true do
       local found = at_index(high)
@@ -359,11 +363,11 @@ local function decide_log(key, at)
 
   local live = first_after(0, function(at_text) return not has_left(pair(at_text)) end)
   if not live then return nil end
-  if live > 1 then gone = tonumber(match(call('LINDEX', key, live - 1), '(%d+)$')) end
+  if live > 1 then gone = match(call('LINDEX', key, live - 1), '(%d+)$') + 0.0 end
   local used = total - gone
   if used < 1 or used > 0xffffffff then return nil end
 
-  local state = {used, newest, newest}
+  local state = {floor(used), newest, newest}
   if cost == 0 or cost > limit then return cost == 0, state end
   if cost <= limit - used then
     return true, state, {cost = cost, gone = gone, total = total + cost, left = live - 1, s = ds, n = dn, Ps = Ps,
@@ -385,7 +389,7 @@ local function charge_log(key, log)
     call('LSET', key, 0, format('weir2l %d', log.gone))
   end
   local entry = format('%d%09d %d', log.s, log.n, log.total)
-  call(log.merged and 'LSET' or 'RPUSH', key, unpack(log.merged and {-1, entry} or {entry}))
+  if log.merged then call('LSET', key, -1, entry) else call('RPUSH', key, entry) end
   call('PEXPIREAT', key, expiry(add(log.s, log.n, log.Ps, log.Pn)))
 end
 
@@ -428,7 +432,7 @@ if match(ARGV[1], '^give_back') and KEYS[2] and redis.pcall('GET', KEYS[2]) then
 end
 
 if #ARGV % 4 > 1 then
-  local key, count = KEYS[1], ARGV[6] + 0
+  local key, count = KEYS[1], floor(ARGV[6] + 0.0)
   kind = match(kind, '%S+$')
   local before = read('GET', key)
   local text, granted, written = before, 0, nil
@@ -459,7 +463,7 @@ for i, key in ipairs(KEYS) do
     shadow = match(word, 'shadow ')
     if match(word, '^look ') then answer[1] = 0 end
     local guarantee, full = match(word, 'inside (%d+) (%d+) ')
-    if guarantee and allows[guarantee + 0] then ARGV[at + 2] = full end
+    if guarantee and allows[guarantee + 0.0] then ARGV[at + 2] = full end
   end
   if kinds[key] and (kinds[key] ~= kind or kind == 'sliding_window_log') then
     return redis.error_reply(format('ERR key %d of this request is asked for twice', i))

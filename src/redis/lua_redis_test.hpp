@@ -1,5 +1,6 @@
 // For tests: a Redis without a server. It runs the scripts that are loaded into it, in Debian's Lua 5.1,
-// which is the language that Redis has; and knows of the commands what those scripts and the client ask.
+// which is the language that Redis has, or in 5.4, Dragonfly's, whichever the program is built with; and
+// knows of the commands what those scripts and the client ask.
 //
 // As in Redis: a script sees neither globals nor variables that it did not declare, numbers are cut to whole
 // ones on their way out, false is nil, and an array ends at its first nil. Keys expire by the clock that is
@@ -30,6 +31,7 @@
 #include <variant>
 #include <vector>
 
+#include "redis/lua_version_test.hpp"
 #include "redis/script.hpp"
 #include "redis/wire_test.hpp"
 
@@ -37,7 +39,7 @@ namespace weir::inline v0_1::redis {
 
 // An answer, as Redis or a script makes it.
 struct LuaReply {
-  enum class Kind : std::uint8_t { nil, number, text, status, error, list };
+  enum class Kind : std::uint8_t { nil, number, score, text, status, error, list };
   Kind kind = Kind::nil;
   std::int64_t number = 0;
   std::string text{};
@@ -54,6 +56,7 @@ struct LuaReply {
         return "$-1\r\n";
       case Kind::number:
         return ":" + std::to_string(number) + "\r\n";
+      case Kind::score:
       case Kind::text:
         return bulk(text);
       case Kind::status:
@@ -78,8 +81,9 @@ class LuaRedis {
     std::map<std::string, double> scores;
   };
   using List = std::deque<std::string>;
+  using Hash = std::map<std::string, std::string>;
   struct Value {
-    std::variant<std::string, List, SortedSet> data;
+    std::variant<std::string, List, SortedSet, Hash> data;
     std::optional<std::int64_t> expires_ms{};
   };
   using Keys = std::map<std::string, Value, std::less<>>;
@@ -137,6 +141,11 @@ class LuaRedis {
         {"DEL", &LuaRedis::del},
         {"EVALSHA", &LuaRedis::evalsha},
         {"GET", &LuaRedis::get},
+        {"HDEL", &LuaRedis::hdel},
+        {"HGET", &LuaRedis::hget},
+        {"HINCRBY", &LuaRedis::hincrby},
+        {"HSCAN", &LuaRedis::hscan},
+        {"HSET", &LuaRedis::hset},
         {"LINDEX", &LuaRedis::lindex},
         {"LRANGE", &LuaRedis::lrange},
         {"LSET", &LuaRedis::lset},
@@ -329,7 +338,7 @@ class LuaRedis {
   LuaReply zscore(const Strings& words) {
     const SortedSet* const set = find_as<SortedSet>(words.at(1));
     if (set == nullptr || !set->scores.contains(words.at(2))) return {};
-    return LuaReply::of(std::to_string(set->scores.at(words.at(2))));
+    return {LuaReply::Kind::score, 0, std::to_string(set->scores.at(words.at(2)))};
   }
   LuaReply zcount(const Strings& words) {
     const SortedSet* const set = find_as<SortedSet>(words.at(1));
@@ -365,6 +374,41 @@ class LuaRedis {
   LuaReply zrangebyscore(const Strings& words) { return range_by_score(words, false); }
   LuaReply zrevrangebyscore(const Strings& words) { return range_by_score(words, true); }
 
+  // ----------------------------------------------------------------------------------------- hashes
+
+  LuaReply hget(const Strings& words) {
+    const Hash* const hash = find_as<Hash>(words.at(1));
+    if (hash == nullptr || !hash->contains(words.at(2))) return {};
+    return LuaReply::of(hash->at(words[2]));
+  }
+  LuaReply hset(const Strings& words) {
+    return LuaReply::of(make_as<Hash>(words.at(1)).insert_or_assign(words.at(2), words.at(3)).second ? 1 : 0);
+  }
+  LuaReply hdel(const Strings& words) {
+    Hash* const hash = find_as<Hash>(words.at(1));
+    return LuaReply::of(hash != nullptr ? static_cast<std::int64_t>(hash->erase(words.at(2))) : 0);
+  }
+  LuaReply hincrby(const Strings& words) {
+    std::string& text = make_as<Hash>(words.at(1))[words.at(2)];
+    const std::int64_t sum = (text.empty() ? 0 : std::stoll(text)) + std::stoll(words.at(3));
+    text = std::to_string(sum);
+    return LuaReply::of(sum);
+  }
+  // key 0 MATCH x* COUNT count: all at once
+  LuaReply hscan(const Strings& words) {
+    LuaReply found{LuaReply::Kind::list};
+    const std::string begin = words.at(4).substr(0, words.at(4).size() - 1);
+    const Hash* const hash = find_as<Hash>(words.at(1));
+    for (const auto& [field, value] : hash != nullptr ? *hash : Hash{}) {
+      if (!field.starts_with(begin)) continue;
+      found.list.push_back(LuaReply::of(field));
+      found.list.push_back(LuaReply::of(value));
+    }
+    LuaReply reply{LuaReply::Kind::list};
+    reply.list = {LuaReply::of("0"), std::move(found)};
+    return reply;
+  }
+
   // ---------------------------------------------------------------------------------------- scripts
 
   // SCRIPT LOAD text
@@ -390,13 +434,15 @@ class LuaRedis {
   }
   void set_words(const char* name, const Strings& words, std::size_t first, std::size_t end) {
     lua_State* const lua = lua_.get();
+    lua_version::push_globals(lua);
     lua_pushstring(lua, name);
     lua_createtable(lua, static_cast<int>(end - first), 0);
     for (std::size_t i = first; i < end; ++i) {
       lua_pushlstring(lua, words[i].data(), words[i].size());
       lua_rawseti(lua, -2, static_cast<int>(i - first + 1));
     }
-    lua_rawset(lua, LUA_GLOBALSINDEX);
+    lua_rawset(lua, -3);
+    lua_pop(lua, 1);
   }
   LuaReply failed() {
     lua_State* const lua = lua_.get();
@@ -422,6 +468,7 @@ class LuaRedis {
     lua_State* const lua = lua_.get();
     switch (lua_type(lua, -1)) {
       case LUA_TNUMBER:
+        if (!lua_version::is_answered_whole(lua)) return LuaReply::of(lua_version::word_at(lua, -1));
         return LuaReply::of(static_cast<std::int64_t>(lua_tonumber(lua, -1)));
       case LUA_TSTRING:
         return LuaReply::of(text_at_top());
@@ -454,9 +501,12 @@ class LuaRedis {
       case LuaReply::Kind::nil:
         return lua_pushboolean(lua, 0);
       case LuaReply::Kind::number:
-        return lua_pushnumber(lua, static_cast<lua_Number>(reply.number));
+        return lua_version::push_whole(lua, reply.number);
+      case LuaReply::Kind::score:
+        return lua_version::push_score(lua, reply.text);
       case LuaReply::Kind::text:
-        return lua_pushlstring(lua, reply.text.data(), reply.text.size());
+        lua_pushlstring(lua, reply.text.data(), reply.text.size());
+        return;
       case LuaReply::Kind::status:
         return push_field("ok");
       case LuaReply::Kind::error:
@@ -483,9 +533,7 @@ class LuaRedis {
     Strings words;
     for (int i = 1; i <= lua_gettop(lua); ++i) {
       if (lua_type(lua, i) == LUA_TNUMBER) {
-        char digits[32];
-        std::snprintf(digits, sizeof(digits), "%.17g", lua_tonumber(lua, i));
-        words.emplace_back(digits);
+        words.push_back(lua_version::word_at(lua, i));
       } else {
         std::size_t size = 0;
         const char* const text = lua_tolstring(lua, i, &size);

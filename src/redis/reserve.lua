@@ -88,13 +88,13 @@
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local time = ARGV[2] == '' and call('TIME') or {match(ARGV[2], '^(%d+) (%d+)$')}
-local s, n = time[1] + 0, time[2] * 1000
+local s, n = time[1] + 0.0, time[2] * 1000
 local now_us = s * 1e6 + time[2] - 1.5e15  -- since 2017, so that beside what it is added to it is exact
 
 -- Most reservations are of one limit and can act now, as a check: decided as in check.lua, before any function is made.
 local reserves = ARGV[1] == 'reserve' or ARGV[1] == 'acquire'
 if reserves and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' then
-  local T, full, need = ARGV[8], ARGV[9] + 0, ARGV[10] + 0
+  local T, full, need = ARGV[8], ARGV[9] + 0.0, ARGV[10] + 0.0
   local text = redis.pcall('GET', KEYS[2])
   local ts, tn, of = s, n, T
   if text then
@@ -166,7 +166,7 @@ local function read_state(i)
     if line then mark, state.stop, state.least = line, stop, least end
     if not tat or #T > 19 or mark ~= '' and not match(mark, '^ @[%w_-]+$') then return false end
     state.digits, state.T, state.mark, state.tat = tat, T, mark, max(from_now(tat), 0)
-    if state.tat >= 9223372036854775807 or state.tat > 0 and T + 0 == 0 then return false end
+    if state.tat >= 9223372036854775807 or state.tat > 0 and T + 0.0 == 0 then return false end
   end
   states[i] = state
   return true
@@ -191,7 +191,7 @@ local function count_state_by(i, T, burst)
   local least, was = from_now(state.stop) + (burst - 1) * T, from_now(state.least)
   if state.T == T and least == was then return end
   local beyond = max(state.tat - was, 0)
-  if state.T ~= T and beyond > 0 then beyond = (floor((beyond - 1) / state.T) + 1) * T end
+  if state.T ~= T and beyond > 0 then beyond = (floor((beyond - 1) / state.T) + 1) * (T + 0.0) end
   state.tat, state.T, state.mark, state.least = least + beyond, T, '', digits_of(least)
   state.digits = digits_of(state.tat)
 end
@@ -260,14 +260,14 @@ local function read_record(key)
   local held, longest = match(more, '^ (%d) (%d+)$')
   its.held, its.longest = held == '1', longest or '86400000000000'
   local at = string.find(record, '\n', 1, true) + 1
-  for i = 1, parts_count do
+  for i = 1, parts_count + 0.0 do
     local stop = string.find(record, '\n', at, true)
     local part = {words = sub(record, at, stop - 1)}
     part.size, part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
       part.settles, part.shadow, part.epoch, part.paused, part.shift, part.then_paused =
       match(part.words, '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) ..
                         '(%d) (%d) (%d) (%S+) (%d+) (%-?%d+) (%d+)$')
-    part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
+    part.i, part.units, part.number, part.held = i, part.units + 0.0, part.number + 0.0, part.held == '1'
     part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
     part.is_dated = part.T == '0' and sub(part.epoch, 1, 1) == '@'
     part.is_window = part.is_dated or part.T == '0' and sub(part.epoch, 1, 1) == '+'
@@ -293,7 +293,7 @@ local function end_of_record(its, line_of)
       before = max(before, part.then_paused - part.paused)
       for _, member in ipairs(line.pause ~= '0' and by_score(line, int(PAUSES), int(PAUSES + part.number)) or {}) do
         local by, time = match(member, ' (%d+) (%d+)$')
-        moves[#moves + 1] = {i = i, by = by + 0, at = from_now(time)}
+        moves[#moves + 1] = {i = i, by = by + 0.0, at = from_now(time)}
       end
     end
   end
@@ -304,7 +304,7 @@ local function end_of_record(its, line_of)
   end
   table.sort(moves, function(a, b) return a.at < b.at end)
   for _, move in ipairs(moves) do
-    if moved[move.i] >= its.parts[move.i].then_paused + 0 and ends() <= move.at then break end
+    if moved[move.i] >= its.parts[move.i].then_paused + 0.0 and ends() <= move.at then break end
     moved[move.i] = moved[move.i] + move.by
   end
   return ends()
@@ -329,8 +329,8 @@ local function end_by_now(its, stem)
     local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
     if epoch ~= part.epoch then return nil end
     local pause, all, shift = match(more, '^ (%d+) (%d+) (%-?%d+) ')
-    part.line_key, part.line_text, part.line_shift = line, text, (shift or 0) + 0
-    return {key = line, pause = pause or '0', all = (all or 0) + 0}
+    part.line_key, part.line_text, part.line_shift = line, text, (shift or 0) + 0.0
+    return {key = line, pause = pause or '0', all = (all or 0) + 0.0}
   end)
 end
 -- The slot of an open hold ends with it, wherever pauses have moved that; one that is over is free.
@@ -371,7 +371,7 @@ local function read_window(i)
   local stop, used = match(text or '', '^weir1f (%d+) (%d+)$')
   if text and not stop then return false end
   local left = stop and from_now(stop) or 0
-  states[i] = {text = text, tat = 0, mark = '', stop = left > 0 and stop, used = left > 0 and used + 0 or 0, left = max(left, 0)}
+  states[i] = {text = text, tat = 0, mark = '', stop = left > 0 and stop, used = left > 0 and used + 0.0 or 0, left = max(left, 0)}
   return true
 end
 local function write_window(i, stop, used)
@@ -401,9 +401,9 @@ local function reads_its_window(i, part)
   if not part.is_dated then return read_window(i) and states[i].stop == part.stop end
   local text = redis.pcall('GET', KEYS[2 * i])
   local kept, id, used = match(type(text) == 'string' and text or '', '^weir1d (%d+) (%d+) (%d+)$')
-  if not kept or id + 0 ~= part.number or from_now(part.stop) <= 0 or from_now(kept) <= 0 then return false end
+  if not kept or id + 0.0 ~= part.number or from_now(part.stop) <= 0 or from_now(kept) <= 0 then return false end
   local function write(units) return format('weir1d %s %s %d', kept, id, units) end
-  states[i] = {text = text, tat = 0, mark = '', stop = part.stop, used = used + 0, left = from_now(part.stop),
+  states[i] = {text = text, tat = 0, mark = '', stop = part.stop, used = used + 0.0, left = from_now(part.stop),
                dated = {write = write, kept = kept, id = id}}
   return true
 end
@@ -419,9 +419,9 @@ local function read_line(i)
     call('DEL', key)
     return nil
   end
-  local line = {key = key, text = text, epoch = epoch, T = T, burst = burst, generation = generation + 0,
-                units = units + 0, moved = moved + 0, held = held + 0, last = last, tat = tat,
-                pause = pause or '0', all = (all or 0) + 0, shift = (shift or 0) + 0, told = told or '0'}
+  local line = {key = key, text = text, epoch = epoch, T = T, burst = burst, generation = generation + 0.0,
+                units = units + 0.0, moved = moved + 0.0, held = held + 0.0, last = last, tat = tat,
+                pause = pause or '0', all = (all or 0) + 0.0, shift = (shift or 0) + 0.0, told = told or '0'}
   if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end
   lines[i] = line
   return line
@@ -455,7 +455,7 @@ end
 -- A hole's times are digits, and its `at`, `stop` and `low_at` ns from now.
 local function read_hole(member)
   local moment, stop, low, units, many, number, lasts = match(member, '^.(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d)$')
-  return {moment = moment, stop = stop, low = low, units = units + 0, many = many + 0, number = number + 0,
+  return {moment = moment, stop = stop, low = low, units = units + 0.0, many = many + 0.0, number = number + 0.0,
           lasts = lasts == '1', at = from_now(moment), ends = from_now(stop)}
 end
 local function words_of_hole(hole)
@@ -487,7 +487,7 @@ local function drop_passed(line)
   local drained = int(ENDS + now_us + ceil(line.T / 1e3))
   for _, member in ipairs(by_score(line, int(ENDS), drained, LOOKED)) do
     local hole = read_hole(member)
-    if hole.lasts and hole.ends < line.T + 0 then remove_hole(line, hole) end
+    if hole.lasts and hole.ends < line.T + 0.0 then remove_hole(line, hole) end
   end
   for _, member in ipairs(by_score(line, int(HOLES), int(now_us + HOLES), LOOKED)) do
     local hole = read_hole(member)
@@ -569,7 +569,7 @@ end
 
 -- The first units of a hole; what remains of it stays. The moment, and what is owned.
 local function take_from(line, hole, units, latest)
-  local T = line.T + 0
+  local T = line.T + 0.0
   local at, begin, low, fits = hole.at, begin_of(line, hole), hole.low, hole.units
   if not hole.lasts and at <= 0 then return nil end
   if hole.lasts then
@@ -638,7 +638,7 @@ local function set_word(line, number, change)
 end
 -- The hold ends, and the line moves up by `moved` ns after it.
 local function close_hold(line, number, moved)
-  number = number + 0
+  number = number + 0.0
   call('ZREM', line.key, int(number))
   local word = set_word(line, number, moved)
   if moved > 0 then
@@ -646,7 +646,7 @@ local function close_hold(line, number, moved)
   end
   local before = word > 0 and call('ZREVRANGEBYSCORE', line.key, int(NUMBERS + number), int(NUMBERS), 'LIMIT', 0, 1)[1]
   if before then
-    call('ZADD', line.key, int(WORDS + before), format('%s %d', before, set_word(line, before + 0, word)))
+    call('ZADD', line.key, int(WORDS + before), format('%s %d', before, set_word(line, before + 0.0, word)))
   end
 end
 
@@ -673,7 +673,7 @@ end
 -- end first, until that many have.
 local function until_hold_fits(line, units, at_most)
   if at_most == 'any' then return 0 end
-  at_most = at_most + 0
+  at_most = at_most + 0.0
   if units > at_most then return -1 end
   if not line then return 0 end
   end_holds(line, true)
@@ -711,22 +711,22 @@ local function keep_until(line, time)
 end
 
 if reserves then
-  local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0, ARGV[5] + 0, ARGV[6]
+  local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6]
   local stem = sub(KEYS[1], 1, #KEYS[1] - #id)
   local looks, befores, busy, closed, never = true, {}, false, nil, false
   for i = 1, count do
     local at = 6 + 6 * (i - 1)
     local marks = ARGV[at + 1]
-    local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0, ARGV[at + 4] + 0
+    local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0.0, ARGV[at + 4] + 0.0
     local dated = match(marks, 'calendar $') and T
     if dated then T = '1' end
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
     local name, key_size, limit, lowest, with, own = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d+) (%d+) (%d)$')
-    limits[i] = {T = T, interval = T + 0, full = full, need = need, units = need / T, burst = ARGV[at + 5],
-                 whole = ARGV[at + 5] * T, at_most = name, key_size = key_size, id = limit,
-                 lowest = lowest + 0, with = with + 0, settles = name == '' and 0 or 2 - own,
-                 shadow = match(marks, 'shadow ') ~= nil, guarantee = guarantee and guarantee + 0,
-                 inside = inside and inside + 0}
+    limits[i] = {T = T, interval = T + 0.0, full = full, need = need, units = need / T, burst = ARGV[at + 5],
+                 whole = ARGV[at + 5] * (T + 0.0), at_most = name, key_size = key_size, id = limit,
+                 lowest = lowest + 0.0, with = with + 0.0, settles = name == '' and 0 or 2 - own,
+                 shadow = match(marks, 'shadow ') ~= nil, guarantee = guarantee and guarantee + 0.0,
+                 inside = inside and inside + 0.0}
     looks = looks and need == 0
     local its = limits[i]
     if match(marks, 'slots $') then
@@ -750,7 +750,7 @@ if reserves then
     elseif not read_state(i) then
       return no_state(i)
     else
-      count_state_by(i, T, its.burst + 0)
+      count_state_by(i, T, its.burst + 0.0)
     end
     befores[i] = states[i].text
   end
@@ -775,7 +775,7 @@ if reserves then
     if need == 0 then return true end
     if ahead > 0 and state.T ~= its.T then
       -- Whole units are owed, and drain at their own T until a request passes.
-      local units, of = floor(full / its.interval), state.T + 0
+      local units, of = floor(full / its.interval), state.T + 0.0
       if its.units > units then return false end
       local owed = floor((ahead - 1) / of) + 1
       if owed + its.units <= units then return true, at + (owed + its.units) * its.interval end
@@ -980,7 +980,7 @@ if reserves then
   local debt = 0
   for i = 1, count do
     local its, state = limits[i], states[i]
-    if not its.shadow and its.need > 0 and state.tat > 0 and state.T + 0 < its.interval then debt = max(debt, state.tat) end
+    if not its.shadow and its.need > 0 and state.tat > 0 and state.T + 0.0 < its.interval then debt = max(debt, state.tat) end
   end
   debt = min(debt, moment)
   if debt > max(late, 0) then late, by = debt, awaited - 1 end
@@ -995,13 +995,13 @@ if reserves then
 end
 
 if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
-  local id, stem, length = ARGV[3], ARGV[5], ARGV[4] + 0
+  local id, stem, length = ARGV[3], ARGV[5], ARGV[4] + 0.0
 
   -- How far those who wait move, and the first of their units.
   local function find_move(line, ahead)
     local first, number
     for _, member in ipairs(ahead) do
-      local at, its = time_of(line, member), match(member, ' (%d+) ') + 0
+      local at, its = time_of(line, member), match(member, ' (%d+) ') + 0.0
       first, number = min(first or at, at), min(number or its, its)
     end
     return first and max(length - first, 0) or 0, number
@@ -1010,7 +1010,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   local function fold_moves(line, number)
     if call('ZCOUNT', line.key, int(PAUSES), '(' .. int(WORDS)) < MOST_PAUSES / 2 then return end
     local hold = by_score(line, int(NUMBERS), '(' .. int(PAUSES), 1)[1]
-    local upto = int(PAUSES + min(number, hold and hold + 0 or number))
+    local upto = int(PAUSES + min(number, hold and hold + 0.0 or number))
     for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+) ') end
     remove_scores(line, int(PAUSES), upto)
   end
@@ -1019,13 +1019,13 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     if full then
       local before = call('ZREVRANGEBYSCORE', line.key, int(PAUSES + number), int(PAUSES), 'LIMIT', 0, 1)[1]
       local from, sum = match(before or '', '^(%d+) (%d+) ')
-      if not from or from + 0 ~= number then lose(line) end
+      if not from or from + 0.0 ~= number then lose(line) end
       if not from then
         line.all = line.all + by
         return
       end
       call('ZREM', line.key, before)
-      number, by = from + 0, by + sum
+      number, by = from + 0.0, by + sum
     end
     -- In order, those of one microsecond too.
     local time = digits_of(0)
@@ -1054,7 +1054,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     for _, member in ipairs(ahead) do ids[match(member, '^m(%S+)')] = true end
     for _, member in ipairs(by_score(line, 1, '(' .. int(NUMBERS))) do
       local kind, id, its = match(member, '^(.)(%S+) (%d+)')
-      if its + 0 >= number then
+      if its + 0.0 >= number then
         ids[id] = true
         if kind == 'r' then call('ZADD', line.key, int(call('ZSCORE', line.key, member) + ceil(by / 1e9)), member) end
       end
@@ -1080,7 +1080,7 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
         local ends = end_by_now(its, stem)
         for _, part in ipairs(its.parts) do
           local slot = part.is_slot and redis.pcall('ZSCORE', part.name, slot_of(id))
-          if type(slot) == 'string' then move_slot(part.name, id, ends) end
+          if slot and type(slot) ~= 'table' then move_slot(part.name, id, ends) end
           if part.line_text then keep_line_of(part, ends) end
         end
       end
@@ -1111,18 +1111,18 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   local answer = {1, time[1], time[2]}
   for i = 1, count do
     if not read_state(i) then return no_state(i) end
-    count_state_by(i, ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0)
+    count_state_by(i, ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0.0)
   end
   if ARGV[1] == 'rest' then
     local line = read_line(1)
-    if line and is_paused(line) or not denies(states[1], ARGV[6], ARGV[7] + 0, ARGV[8] + 0) then
+    if line and is_paused(line) or not denies(states[1], ARGV[6], ARGV[7] + 0.0, ARGV[8] + 0.0) then
       return {0, time[1], time[2], states[1].text, '0', '0'}
     end
-    if ARGV[9] + 0 > 1000 then length = breach(length, ARGV[9] / 1000, ARGV[10] + 0) end
+    if ARGV[9] + 0.0 > 1000 then length = breach(length, ARGV[9] / 1000, ARGV[10] + 0.0) end
     answer[6] = int(length)
   end
   for i = 1, count do
-    local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]
+    local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0.0, states[i]
     local line = lines[i] or read_line(i) or new_line(i, id, T, int(burst))
     count_by(line, T, int(burst))
     if length >= from_now(line.pause) then line.pause = digits_of(length) end
@@ -1174,7 +1174,7 @@ if ARGV[1] == 'refund' then
     end_holds(line, true)
     local open = by_score(line, int(UNTIL), '(' .. int(NUMBERS), 1)[1]
     if not open and not has_holes(line) and not is_anybody_ahead(line) then return least end
-    if state.mark ~= ' @' .. line.epoch or state.T ~= T or line.T ~= T or line.burst + 0 ~= burst then return nil end
+    if state.mark ~= ' @' .. line.epoch or state.T ~= T or line.T ~= T or line.burst + 0.0 ~= burst then return nil end
     return max(least, from_now(line.tat))
   end
 
@@ -1183,14 +1183,14 @@ if ARGV[1] == 'refund' then
     if not read_state(i) then return no_state(i) end
   end
   for i = 1, count do
-    local T, burst, need, state = ARGV[3 * i], ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, states[i]
+    local T, burst, need, state = ARGV[3 * i], ARGV[3 * i + 1] + 0.0, ARGV[3 * i + 2] + 0.0, states[i]
     count_state_by(i, T, burst)
     local line = read_line(i)
     local least = 0
     if line then least = least_after(i, line, state, T, burst) end
     answer[2 + 2 * i], answer[3 + 2 * i] = state.text, least and int(least) or '-1'
     local owed = state.tat
-    if owed > 0 and state.T ~= T then owed = (floor((owed - 1) / state.T) + 1) * T end
+    if owed > 0 and state.T ~= T then owed = (floor((owed - 1) / state.T) + 1) * (T + 0.0) end
     local after = max(owed - need, min(owed, least or owed), 0)
     if after < owed then
       if after > 0 then
@@ -1208,11 +1208,11 @@ end
 
 if ARGV[1] == 'holds' then
   local MOST_HOLDS = 1024  -- of each limit those that end first
-  local most, stem = ARGV[3] + 0, ARGV[4]
+  local most, stem = ARGV[3] + 0.0, ARGV[4]
   local costs, ids = {}, {}
   local function add(id, units)
     if not costs[id] then ids[#ids + 1] = id end
-    costs[id] = max(costs[id] or 0, units + 0)
+    costs[id] = max(costs[id] or 0, units + 0.0)
   end
   for i = 1, count do
     if ARGV[4 + i] == 'slots' then
@@ -1275,7 +1275,7 @@ local id = match(KEYS[1], '[%w_-]+$')
 local has_slots = {}
 for _, part in ipairs(parts) do
   local score = part.is_slot and redis.pcall('ZSCORE', part.name, slot_of(id))
-  if type(score) == 'string' then has_slots[#has_slots + 1] = part.name end
+  if score and type(score) ~= 'table' then has_slots[#has_slots + 1] = part.name end
 end
 local function free_slots()
   for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
@@ -1296,7 +1296,7 @@ local function live_parts()
     local line = part.is_rate and read_state(i) and read_line(i)
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
-      part.knows = part.generation + 0 == line.generation
+      part.knows = part.generation + 0.0 == line.generation
       part.member = format('o%s %d %d %s %s', id, part.number, part.units, last, part.then_paused)
       part.ahead = format('m%s %d %s', id, part.number, digits_of(from_now(moment) - part.shift))
     end
@@ -1388,7 +1388,7 @@ if ARGV[1] == 'cancel' then
     write_window(part.i, part.stop, max(states[part.i].used - part.units, 0))
     if not part.shadow then given_back = max(given_back, part.units) end
   end
-  return {given_back, time[1], time[2]}
+  return {floor(given_back), time[1], time[2]}
 end
 
 local live = moment and live_parts() or {}
@@ -1403,7 +1403,7 @@ end
 
 if ARGV[1] == 'extend' then
   if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end
-  local stop = acts_at + min(ARGV[3] + 0, record.longest + 0)
+  local stop = acts_at + min(ARGV[3] + 0.0, record.longest + 0.0)
   local words = digits_of(stop)
   for _, part in ipairs(live) do
     local line = part.line
@@ -1432,7 +1432,7 @@ if not moment or is_over() then return {0, time[1], time[2]} end
 if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end
 free_slots()
 take_holds(live)
-for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
+for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0.0 end
 call('DEL', KEYS[1])
 local answer = {(has_slots[1] or has_windows) and 1 or 0, time[1], time[2]}
 
@@ -1473,8 +1473,8 @@ local function settle_for_less(part)
   if before and before.lasts then
     stop, number = begin + units * part.T, part.number
   end
-  if is_paused(line) and stop - part.burst * part.T < from_now(line.pause) then return end
-  add_hole(line, {moment = digits_of(stop - part.burst * part.T), stop = digits_of(stop),
+  if is_paused(line) and stop - part.burst * (part.T + 0.0) < from_now(line.pause) then return end
+  add_hole(line, {moment = digits_of(stop - part.burst * (part.T + 0.0)), stop = digits_of(stop),
                   low = digits_of(stop - units * part.T), units = units, many = 1, number = number, lasts = true})
 end
 
@@ -1513,7 +1513,7 @@ end
 for _, part in ipairs(open_windows) do
   local used = states[part.i].used
   if part.settles then
-    local more = part.actual > part.units and max(used, part.burst, 4294967295) or used
+    local more = part.actual > part.units and max(used, part.burst + 0.0, 4294967295) or used
     write_window(part.i, part.stop, max(min(used + part.actual - part.units, more), 0))
   end
   if not part.shadow then

@@ -16,10 +16,10 @@
 local call = redis.call
 local words, caps = {}, {}
 for i = 1, 4 * #KEYS do words[i] = table.remove(ARGV, 1) end
-for i = 1, #KEYS do caps[i] = table.remove(ARGV, 1) + 0 end
-local looks, least, most = ARGV[1] == 'look', ARGV[2] + 0, ARGV[3] + 0
+for i = 1, #KEYS do caps[i] = table.remove(ARGV, 1) + 0.0 end
+local looks, least, most = ARGV[1] == 'look', ARGV[2] + 0.0, ARGV[3] + 0.0
 local time = ARGV[4] and {string.match(ARGV[4], '^(%d+) (%d+)$')} or call('TIME')
-local s, n = time[1] + 0, time[2] * 1000
+local s, n = time[1] + 0.0, time[2] * 1000
 local kind
 
 -- part rules of check.lua
@@ -60,5 +60,5 @@ end
 if units > 0 and not looks then
   -- part charge of check.lua
 end
-answer[1] = units
+answer[1] = math.floor(units)
 return answer

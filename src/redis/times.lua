@@ -2,7 +2,7 @@
 -- has 63. `sub` and `format` are those of string.
 
 local function pair(digits)
-  return tonumber(sub(digits, 1, -10)) or 0, tonumber(sub(digits, -9))
+  return (tonumber(sub(digits, 1, -10)) or 0) + 0.0, tonumber(sub(digits, -9)) + 0.0
 end
 
 local function add(as, an, bs, bn)

@@ -13,9 +13,9 @@ local function window_of(text, words)
   if text then
     local its_kept, its_id, its_used = match(text, '^weir1d (%d+) (%d+) (%d+)$')
     if not its_kept or #its_used > 11 then return nil end
-    if its_id + 0 >= id + 0 and less(s, n, pair(its_kept)) then
-      if its_id + 0 > id + 0 then kept, id = its_kept, its_id end
-      used = its_used + 0
+    if its_id + 0.0 >= id + 0.0 and less(s, n, pair(its_kept)) then
+      if its_id + 0.0 > id + 0.0 then kept, id = its_kept, its_id end
+      used = its_used + 0.0
     end
   end
   return used, function(units) return format('weir1d %s %s %d', kept, id, units) end, kept, id
