@@ -153,19 +153,12 @@ Replay::Answer Replay::decide(std::size_t limit, Client& client, const logs::Eve
     if (step.changes) client.state = step.next;
     return {step.verdict, step.retry_after};
   }
-  logs::Pieces<Log>& logs = limits_[limit].logs;
+  logs::Pieces<core::GrowingLog>& logs = limits_[limit].logs;
   if (client.log == 0) {
     logs.add();
     client.log = static_cast<std::uint32_t>(logs.size());
   }
-  Log& log = logs[client.log - 1];
-  if (log.state.count == log.ring.size()) {
-    std::rotate(log.ring.begin(), log.ring.begin() + log.state.head, log.ring.end());
-    log.state.head = 0;
-    log.ring.resize(std::max<std::size_t>(4, log.ring.size() * 2));
-  }
-  const Decision decision =
-      core::sliding_window_log::decide(rule.quota, log.state, log.ring, now, Cost{event.cost});
+  const Decision decision = logs[client.log - 1].decide(rule.quota, now, Cost{event.cost});
   return {decision.verdict,
           static_cast<std::uint64_t>(decision.retry_after.value_or(std::chrono::nanoseconds{0}).count())};
 }

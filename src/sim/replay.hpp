@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/growing_log.hpp"
 #include "core/rule.hpp"
-#include "core/sliding_window_log.hpp"
 #include "logs/client_index.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/exact_gcra.hpp"
@@ -112,14 +112,10 @@ class Replay {
     core::TwoWords state;   // of gcra: the tat, in_words()
   };
   static_assert(sizeof(Client) == 40);  // there may be millions
-  struct Log {
-    core::sliding_window_log::State state;
-    std::vector<core::sliding_window_log::Entry> ring;
-  };
   struct PerLimit {
     Tally tally;
     logs::Pieces<Client> clients;
-    logs::Pieces<Log> logs;
+    logs::Pieces<core::GrowingLog> logs;
   };
 
   Answer decide(std::size_t limit, Client& client, const logs::Event& event);

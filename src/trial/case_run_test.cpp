@@ -24,6 +24,13 @@ constexpr const char* kLimits =
     "  - { when: { path: /must }, limits: [must] }\n"
     "  - { limits: [ip, tenant, tried] }\n";
 
+constexpr const char* kLogs =
+    "version: 1\n"
+    "limits:\n"
+    "  user: { by: [user], rate: [2/s algorithm=sliding_window_log, 4/min burst 4] }\n"
+    "  tried: { by: [user], rate: 1/h algorithm=sliding_window_log, shadow: true }\n"
+    "routes: [{ limits: [user, tried] }]\n";
+
 constexpr const char* kTokens =
     "version: 1\n"
     "limits:\n"
@@ -303,6 +310,25 @@ TEST(CaseRun, a_window_that_is_lifted_may_be_expected) {
   EXPECT_EQ(said(acme + "400/s burst 800 } }"), "");
   const std::string wrong = said("explain: { as: { tenant: t }, expect: { tenant: [3/s, unlimited/day] } }");
   EXPECT_NE(wrong.find("3/s, unlimited/1d  100/d, 3/s"), std::string::npos) << wrong;
+}
+
+// What the log denies is charged to no other window, and the reverse.
+TEST(CaseRun, a_sliding_window_log_is_counted_with_the_others) {
+  const std::shared_ptr<const Cases> cases = cases_of(
+      "  - name: log\n"
+      "    steps:\n"
+      "      - { as: { user: a }, times: 3, expect: { allowed: 2, by: user, retry_after: 1s } }\n"
+      "      - { at: 500ms, as: { user: a }, expect: { denied: 1, by: user, retry_after: 500ms } }\n"
+      "      - { at: 1s, as: { user: a }, cost: 3, expect: { denied: 1, by: user } }\n"
+      "      - { at: 1s, as: { user: a }, cost: 5, at_least: 1, expect: { granted: 2 } }\n"
+      "      - { at: 5s, as: { user: a }, expect: { denied: 1, by: user, retry_after: 10s } }\n"
+      "      - { at: 15s, as: { user: a }, times: 2, expect: { allowed: 1, denied: 1 } }\n"
+      "      - { at: 15s, as: { user: b }, cost: 2, expect: { allowed: 1, remaining: 0 } }\n"
+      "      - { at: 15s, as: { user: b }, expect: { denied: 1, retry_after: 1s } }\n",
+      kLogs);
+  CaseReport report;
+  report.files.push_back(run(*cases, "", nullptr));
+  EXPECT_EQ(report.failed(), 0U) << text_of(report, false);
 }
 
 TEST(CaseRun, each_test_begins_without_debts) {

@@ -23,7 +23,7 @@ std::shared_ptr<const Set> compiled(std::shared_ptr<const File> file) {
   return *std::move(set);
 }
 
-Trial::Trial(const Set& set, std::size_t bytes) : set_(set), store_(bytes, weir::WhenFull::deny, kSeed) {}
+Trial::Trial(const Set& set, std::size_t bytes) : set_(set), table_(bytes, weir::WhenFull::deny, kSeed) {}
 
 std::optional<nanoseconds> Trial::longest_hold() const {
   if (!store::takes_slots(question_.checks)) return std::nullopt;
@@ -121,7 +121,7 @@ bool Trial::charge(Time now, service::Ask what) {
 }
 
 std::unordered_map<std::uint64_t, std::uint64_t> Trial::in_flight(Time now) {
-  return store_.reservations().in_flight(now.time_since_epoch());
+  return table_.reservations().in_flight(now.time_since_epoch());
 }
 
 Trial::KeptAnswer Trial::keep() {

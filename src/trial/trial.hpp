@@ -24,6 +24,7 @@
 #include "service/question.hpp"
 #include "service/told.hpp"
 #include "store/embedded_store.hpp"
+#include "trial/store_with_logs.hpp"
 
 namespace weir::inline v0_1::limits {
 
@@ -91,7 +92,8 @@ class Trial {
   void submit(Time now);
 
   const Set& set_;
-  store::EmbeddedStore store_;
+  store::EmbeddedStore table_;
+  StoreWithLogs store_{table_};
   Description asked_{};
   MatchMemory memory_;
   service::Question question_;

@@ -120,7 +120,8 @@ void each_check_is_told_what_it_would_be_told_alone(Trial& trial) {
   Model model;
   const std::vector<Limit> limits = {trial.limit("5/s", 1), trial.limit("3/min burst 8", 2),
                                      trial.limit("6/s algorithm=fixed_window", 3),
-                                     trial.limit("9/s algorithm=sliding_window_counter", 4)};
+                                     trial.limit("9/s algorithm=sliding_window_counter", 4),
+                                     trial.limit("5/s algorithm=sliding_window_log", 5)};
   for (int step = 0; step < 300; ++step) {
     std::vector<Part> parts;
     std::map<std::string, bool> used;

@@ -10,6 +10,7 @@
 #include "conformance/acquiring_world.hpp"
 #include "conformance/embedded_world.hpp"
 #include "conformance/later.hpp"
+#include "conformance/logging_world.hpp"
 #include "conformance/redis_world.hpp"
 #include "conformance/sabotage.hpp"
 #include "conformance/simulated_redis.hpp"
@@ -52,6 +53,7 @@ std::vector<NamedStore> stores() {
   const Sharing merged{.merge = true};
   return {{"embedded", make<EmbeddedWorld>},
           {"embedded_answered_later", make<LaterWorld<>>},
+          {"with_logs", make<LoggingWorld>},
           {"redis_simulated", with<SimulatedRedis>(false, alone)},
           {"redis_simulated_merging", with<SimulatedRedis>(false, merged)},
           {"redis_simulated_cluster", with<SimulatedRedis>(true, alone)},

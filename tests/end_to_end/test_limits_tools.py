@@ -273,6 +273,50 @@ class TestReplay(WithFolder):
             self.assertIn('"limit":"tried"', text.read())
 
 
+class TestLog(WithFolder):
+    """What the table of one process does not count, and a shared store does, a trial counts too."""
+    LIMITS = """\
+version: 1
+limits:
+  user: { by: [user], rate: [2/s algorithm=sliding_window_log, 100/min] }
+routes: [{ limits: [user] }]
+"""
+    TESTS = """\
+limits: l.yaml
+now: 2026-11-21T12:00:00Z
+tests:
+  - name: exactly two in any second
+    steps:
+      - { times: 3, as: { user: u }, expect: { allowed: 2, denied: 1, by: user, retry_after: 1s } }
+      - { at: 999ms, as: { user: u }, expect: { denied: 1, retry_after: 1ms } }
+      - { at: 1s, as: { user: u }, expect: { allowed: 1 } }
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.limits = self.folder.file("l.yaml", self.LIMITS)
+
+    def test_is_tested_explained_replayed_and_compared(self):
+        code, out, errors = weir("test", self.tests(self.TESTS), "-v")
+        self.assertEqual((code, errors), (0, ""), out)
+        code, out, errors = weir("explain", self.limits, "user=u")
+        self.assertEqual((code, errors), (0, ""), out)
+        self.assertIn("2/s algorithm=sliding_window_log", out)
+        self.assertEqual(weir("explain", self.limits, "user=u", "--cost", "3")[0], 1)
+        times = (0, 0, 0, 900, 1000, 1100)
+        log = self.folder.file("log.jsonl", "".join(
+            json.dumps({"time": 1_795_240_187 + ms / 1000, "client": "192.0.2.1", "user": "u"}) + "\n" for ms in times))
+        code, out, errors = weir("replay", log, "--limits", self.limits, "--json")
+        self.assertEqual((code, errors), (0, ""), out)
+        report = json.loads(out)
+        user = {limit["limit"]: limit for limit in report["limits"]}["user"]
+        self.assertEqual((user["allowed"], user["denied"], report["file"]["errors"]), (4, 2, 0))
+        other = self.folder.file("other.yaml", self.LIMITS.replace("2/s", "9/s"))
+        code, out, errors = weir("diff", self.limits, other, "--log", log)
+        self.assertEqual((code, errors), (1, ""), out)
+        self.assertIn("9/s algorithm=sliding_window_log", out)
+
+
 class TestDiff(WithFolder):
     def test_nothing_differs(self):
         self.assertEqual(weir("diff", self.limits, self.limits), (0, f"{self.limits} and {self.limits} say the same\n", ""))
