@@ -100,6 +100,7 @@ std::string time_pattern(const TimeForm& form, std::size_t skip, std::string_vie
 struct Place {
   std::size_t after_the_time = 0;
   bool list = false;
+  std::size_t skip = 0;                            // texts like the time between it and the time
   std::string name;                                // what stands before it
   std::map<std::size_t, std::string> addresses{};  // of the lines that have one here
 
@@ -113,8 +114,10 @@ struct Place {
 class AddressPlaces {
  public:
   AddressPlaces(const TimeForm& form, std::size_t skip)
-      : time_text_(time_pattern(form, skip, "(?<time>")),
+      : form_(form),
+        time_text_(time_pattern(form, skip, "(?<time>")),
         time_(time_pattern(form, skip), RE2::Latin1),
+        shape_(std::string(form.shape), RE2::Latin1),
         address_("(?:^|[^0-9A-Za-z.:]|[^0-9.:]:)(" + std::string(kAddress) + ")(?:$|[^0-9A-Za-z.])") {}
 
   void look_at(std::size_t number, std::string_view line) {
@@ -131,7 +134,8 @@ class AddressPlaces {
       from = at + found[1].size();
       if (at >= time_at && at < time_at + when.size()) continue;
       const bool after = at > time_at;
-      take(number, line, at, found[1].size(), after ? std::optional(nth) : std::nullopt);
+      Place* const place = take(number, line, at, found[1].size(), after ? std::optional(nth) : std::nullopt);
+      if (place != nullptr && !after) place->skip = times_in(line.substr(from, time_at - from));
       nth += after ? 1 : 0;
     }
   }
@@ -139,31 +143,39 @@ class AddressPlaces {
   const std::map<std::string, Place>& all() const { return places_; }
 
   std::string line_pattern(const std::string& before, const Place& place) const {
-    const std::string& time = time_text_;
     const std::string one(kAddress);
     const std::string address =
         "\\[?" + (place.list ? "(?<xff>" + one + "(?:, ?" + one + ")*)" : "(?<ip>" + one + ")");
     const std::string after = "(?:[^0-9A-Za-z.].*)?";
     return place.after_the_time * 2 > place.addresses.size()
-               ? "(?:|.*?[^0-9A-Za-z.])" + time + before + address + after
-               : before + address + "[^0-9A-Za-z.](?:|.*?[^0-9A-Za-z.])" + time + after;
+               ? "(?:|.*?[^0-9A-Za-z.])" + time_text_ + before + address + after
+               : before + address + "[^0-9A-Za-z.](?:|.*?[^0-9A-Za-z.])" +
+                     time_pattern(form_, place.skip, "(?<time>") + after;
   }
 
  private:
-  // The first that a line has there counts.
-  void take(std::size_t number, std::string_view line, std::size_t at, std::size_t size,
-            std::optional<std::size_t> nth_after_time) {
+  std::size_t times_in(std::string_view text) const {
+    re2::StringPiece rest = as_piece(text);
+    std::size_t count = 0;
+    while (RE2::FindAndConsume(&rest, shape_)) ++count;
+    return count;
+  }
+
+  // The first that a line has there counts; null when this is not it.
+  Place* take(std::size_t number, std::string_view line, std::size_t at, std::size_t size,
+              std::optional<std::size_t> nth_after_time) {
     const std::string text(line.substr(at, size));
     const std::string_view anchor = anchor_before(line.substr(0, at));
-    if (!is_an_address(text) || anchor.size() > kLongestAnchor) return;
-    if (is_version(line.substr(0, at), line.substr(at + size))) return;
+    if (!is_an_address(text) || anchor.size() > kLongestAnchor) return nullptr;
+    if (is_version(line.substr(0, at), line.substr(at + size))) return nullptr;
     const std::string before = anchor.empty() ? nth_address(nth_after_time.value_or(0)) : found_after(anchor);
-    if (places_.size() >= kMostPlaces && !places_.contains(before)) return;
+    if (places_.size() >= kMostPlaces && !places_.contains(before)) return nullptr;
     Place& one = places_[before];
-    if (!one.addresses.emplace(number, text).second) return;
+    if (!one.addresses.emplace(number, text).second) return nullptr;
     one.after_the_time += nth_after_time ? 1 : 0;
     one.list = one.list || (!anchor.empty() && line.substr(at + size).starts_with(','));
     one.name = anchor;
+    return &one;
   }
 
   // After n others.
@@ -173,8 +185,10 @@ class AddressPlaces {
     return out;
   }
 
+  TimeForm form_;
   std::string time_text_;
   RE2 time_;
+  RE2 shape_;
   RE2 address_;
   std::map<std::string, Place> places_;  // by the pattern of what is before the address
 };

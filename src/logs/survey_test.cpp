@@ -273,6 +273,8 @@ TEST(Survey, a_time_that_never_changes_is_not_the_time) {
   EXPECT_EQ(steps("built=" + built + " ", "Z client 203.0.113.7"), " moves");
   EXPECT_EQ(steps("[01/Nov/2026:00:00:00 +0000] ", "Z client 203.0.113.7"), " moves");
   EXPECT_EQ(steps("", "Z client 203.0.113.7, built " + built), " moves");
+  EXPECT_EQ(steps("built=" + built + " client 203.0.113.7 at ", "Z"), " moves");
+  EXPECT_EQ(steps("client 203.0.113.7 built=" + built + " at ", "Z"), " moves");
   EXPECT_EQ(steps("{\"time\":\"" + built + "\",\"x\":\"", "\",\"ip\":\"203.0.113.7\"}"), "x moves");
 }
 
