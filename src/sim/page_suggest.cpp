@@ -126,7 +126,15 @@ std::string page_of(const SuggestReport& all) {
   }
   if (!rows.empty()) page.body += grid_of(report, rows);
   std::vector<Figures> dots;
-  for (const Row& each : rows) dots.push_back(*each.limit);
+  std::string elsewhere;
+  for (const Row& each : rows) {
+    if (each.limit->on_the_curve) {
+      dots.push_back(*each.limit);
+    } else {
+      elsewhere =
+          fmt::format(" {} counts by a rule of its own, so it is not drawn here.", code(each.limit->limit));
+    }
+  }
   if (const std::string curve = curve_of(report, dots); !curve.empty()) {
     page.body +=
         "<section>\n<h2>Rate against burst</h2>\n<p class=\"lead\">A lower rate needs a greater burst. ";
@@ -141,7 +149,7 @@ std::string page_of(const SuggestReport& all) {
           "little.",
           code(report.knee[0].exact.limit));
     }
-    page.body += "</p>\n<figure>" + curve + "</figure>\n</section>\n";
+    page.body += elsewhere + "</p>\n<figure>" + curve + "</figure>\n</section>\n";
   }
   page.json = json_of(report);
   return html_of(page);

@@ -120,6 +120,7 @@ struct Figures {
   std::uint64_t denied = 0;
   std::uint64_t clients_denied = 0;
   std::uint64_t bad_denied = 0;  // clients known to be bad, which do not count above
+  bool on_the_curve = true;      // by gcra: a window's rate and burst say something else
 };
 
 struct Suggestion {

@@ -49,8 +49,11 @@ double per_second(std::int64_t count, std::int64_t period_ns) {
 
 Figures figures_of(const core::Rule& rule) {
   const Rate rate = rule.quota.rate();
-  return {
-      core::to_text(rule), rate.count, rule.quota.burst(), per_second(rate.count, rate.period.count()), 0, 0};
+  return {.limit = core::to_text(rule),
+          .count = rate.count,
+          .burst = rule.quota.burst(),
+          .per_second = per_second(rate.count, rate.period.count()),
+          .on_the_curve = rule.algorithm == Algorithm::gcra};
 }
 
 }  // namespace
@@ -327,7 +330,8 @@ void Suggest::draw_curve(SuggestReport& report) {
   if (report.greater_meets_it_too && !points.empty()) {
     double slowest = report.trade_off.front().per_second;
     for (const Suggestion& each : report.suggestions) slowest = std::min(slowest, each.exact.per_second);
-    for (const Figures& each : report.today) slowest = std::min(slowest, each.per_second);
+    for (const Figures& each : report.today)
+      if (each.on_the_curve) slowest = std::min(slowest, each.per_second);
     const auto first = Interval::of(1, static_cast<std::int64_t>(std::ceil(1e9 / slowest)));
     if (const auto burst = bursts({&first, 1})[0])
       points[static_cast<std::int64_t>(std::ceil(1e9 / slowest))] = {*burst - 1, *burst};

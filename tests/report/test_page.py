@@ -412,6 +412,19 @@ class TestPages(unittest.TestCase):
                 hidden = page.run("return [...document.querySelectorAll('section')].filter(s => !s.getClientRects().length).length")
                 self.assertEqual(hidden, 0)
 
+    def test_a_window_has_no_place_between_rate_and_burst(self):
+        """The curve is gcra's. What counts otherwise is in the table alone, and that is said."""
+        for today, drawn in (("100/min", True), ("100/min algorithm=fixed_window", False),
+                             ("50000/month align=calendar", False)):
+            with self.subTest(today=today):
+                page = open_page(shared, page_of("suggest", EXAMPLE, "--deny-clients", "1%", "--today", today))
+                dots = page.run("return [...document.querySelectorAll('.curve .dot')].map(d => d.title)")
+                self.assertEqual(today in dots, drawn, dots)
+                words = page.run("return document.querySelector('main').textContent")
+                self.assertEqual(f"{today} counts by a rule of its own" in words, not drawn)
+                self.assertIn(today, page.run("return document.querySelector('.suggested').textContent"))
+                self.assertEqual(check_plots(page), [])
+
     def test_switching_and_sorting(self):
         page = open_page(shared, page_of("replay", EXAMPLE, *limits("7/s", "60/min", "100/min")))
         shown = "return [...document.querySelectorAll('section.limit')].filter(s => s.getClientRects().length).map(s => s.id)"
