@@ -14,6 +14,7 @@
 #include <future>
 #include <stdexcept>
 
+#include "resp/commands.hpp"
 #include "steering/audit_line.hpp"
 
 namespace weir::inline v0_1::server {
@@ -218,6 +219,22 @@ TEST_F(AuditLogTest, with_a_full_disk_a_flood_that_is_required_is_refused_too) {
   ASSERT_TRUE(record(log, change("RESET")));
   const FullDisk full(std::filesystem::file_size(path_));
   for (int i = 0; i < 30; ++i) EXPECT_FALSE(record(log, change(i % 2 == 0 ? "RESET" : "DEL"))) << i;
+  EXPECT_EQ(lines_of(path_).size(), 2);
+}
+
+// By the program's own table: each command that is audited, more often than any flood begins.
+TEST_F(AuditLogTest, with_a_full_disk_no_audited_command_happens_that_has_to_be_written) {
+  AuditLog log(options(true));
+  ASSERT_TRUE(record(log, change("BAN")));
+  const FullDisk full(std::filesystem::file_size(path_));
+  std::size_t audited = 0;
+  for (const resp::Command& command : resp::listed_commands()) {
+    if (!has(command.flags, resp::Flags::audited)) continue;
+    ++audited;
+    const std::string_view verb = command.name.substr(command.name.find('.') + 1);
+    for (int i = 0; i < 60; ++i) EXPECT_FALSE(record(log, change(std::string(verb)))) << verb << ", " << i;
+  }
+  EXPECT_GE(audited, 4U);
   EXPECT_EQ(lines_of(path_).size(), 2);
 }
 
