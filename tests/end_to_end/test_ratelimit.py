@@ -260,7 +260,8 @@ class Variables(WithFolder):
         text = server.get("metrics", "/metrics")[1]
         for name, value in (("total_hits", 5), ("over_limit", 2), ("within_limit", 3), ("near_limit", 3), ("shadow_mode", 0),
                             ("over_limit_with_local_cache", 0)):
-            self.assertIn(f'\n# TYPE ratelimit_service_rate_limit_{name} counter\nratelimit_service_rate_limit_{name}{{domain="shop",key1="user"}} {value}\n', text)
+            self.assertIn(f"\n# TYPE ratelimit_service_rate_limit_{name} counter\n", text)
+            self.assertIn(f'\nratelimit_service_rate_limit_{name}{{domain="shop",key1="user"}} {value}\n', text)
         self.assertNotIn("ratelimit_service", self.start(USE_PROMETHEUS="true", PROMETHEUS_ADDR="127.0.0.1:0").get("metrics", "/metrics")[1])
 
     def test_the_age_of_connections(self):
