@@ -372,6 +372,7 @@ class Server::Impl {
     } catch (const std::exception& error) {
       spdlog::error("{}; nobody can take over from this process", error.what());
     }
+    taker_->say_ready();  // who looks for the other when it has ended finds this one
   }
 
   std::vector<net::Listener*> all_listeners() const {
@@ -749,7 +750,20 @@ class Server::Impl {
   std::unique_ptr<TakeoverGiver> giver_;  // while it runs, with --takeover
 };
 
-Server::Server(const Settings& settings) : impl_(std::make_unique<Impl>(settings)) {}
+Server::Server(const Settings& settings) {
+  while (!impl_) {
+    try {
+      impl_ = std::make_unique<Impl>(settings);
+    } catch (const OtherHasEnded& error) {
+      if (!settings.given.empty()) throw;  // the listeners of systemd are closed by now
+      spdlog::warn(
+          "{}: this one starts without it; its connections have ended, and what it kept in no snapshot and "
+          "no "
+          "store is lost",
+          error.what());
+    }
+  }
+}
 Server::~Server() = default;
 std::vector<std::string> Server::addresses() const { return impl_->addresses(); }
 bool Server::run() { return impl_->run(); }

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +26,17 @@ ucred credentials_of(int descriptor) {
   socklen_t size = sizeof who;
   getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &who, &size);
   return who;
+}
+
+// Any of the events, or the end.
+bool wait_for(int descriptor, short events, TakeoverChannel::Deadline deadline) {
+  pollfd one{.fd = descriptor, .events = events, .revents = 0};
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    const int found = poll(&one, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (found > 0) return true;
+    if (found == 0 || errno != EINTR) return false;
+  }
 }
 
 void attach(msghdr& message, Control& control, std::span<const int> descriptors) {
@@ -62,8 +74,11 @@ std::optional<TakeoverChannel> TakeoverChannel::connect(const std::string& path)
                              " bytes that a socket's path may have");
   std::memcpy(address.sun_path, path.data(), path.size());
   net::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return TakeoverChannel(std::move(socket));
+  if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    TakeoverChannel channel(std::move(socket));
+    channel.watch_its_process();
+    return channel;
+  }
   if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
   if (errno == EAGAIN) throw std::runtime_error("the process in charge is busy with others that take over");
   if (errno == EPROTOTYPE) throw std::runtime_error("another program listens there");
@@ -73,14 +88,16 @@ std::optional<TakeoverChannel> TakeoverChannel::connect(const std::string& path)
 bool TakeoverChannel::is_of_us() const { return credentials_of(descriptor_.get()).uid == geteuid(); }
 pid_t TakeoverChannel::its_process() const { return credentials_of(descriptor_.get()).pid; }
 
-bool TakeoverChannel::wait(short events, Deadline deadline) {
-  pollfd one{.fd = descriptor_.get(), .events = events, .revents = 0};
-  for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-    const int found = poll(&one, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (found > 0) return true;
-    if (found == 0 || errno != EINTR) return false;
-  }
+// At once, as its number may become another's later.
+void TakeoverChannel::watch_its_process() {
+  const pid_t process = its_process();
+  if (process <= 0) return;  // it is not to be seen from this container
+  process_ = net::OwnedDescriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  has_ended_ = !process_ && errno == ESRCH;
+}
+
+bool TakeoverChannel::its_process_ends(Deadline deadline) const {
+  return has_ended_ || (process_ && wait_for(process_.get(), POLLIN, deadline));
 }
 
 bool TakeoverChannel::send(std::string_view bytes, std::span<const int> descriptors, Deadline deadline) {
@@ -91,7 +108,7 @@ bool TakeoverChannel::send(std::string_view bytes, std::span<const int> descript
   message.msg_iovlen = 1;
   attach(message, control, descriptors);
   for (;;) {
-    if (!wait(POLLOUT, deadline)) return false;
+    if (!wait_for(descriptor_.get(), POLLOUT, deadline)) return false;
     if (sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL) >= 0) return true;
     // As many as the system lets one user send are on their way: some will arrive.
     if (errno == ETOOMANYREFS && std::chrono::steady_clock::now() < deadline) {
@@ -116,7 +133,7 @@ std::optional<TakeoverChannel::Message> TakeoverChannel::receive(Deadline deadli
   ssize_t got = -1;
   int resets = 0;
   do {
-    if (!wait(POLLIN, deadline)) return std::nullopt;
+    if (!wait_for(descriptor_.get(), POLLIN, deadline)) return std::nullopt;
     got = recvmsg(descriptor_.get(), &message, MSG_CMSG_CLOEXEC);
     // A reset is told before what was sent before it.
   } while (got < 0 && (errno == EAGAIN || errno == EINTR || (errno == ECONNRESET && ++resets == 1)));

@@ -37,6 +37,9 @@ class TakeoverChannel {
   // The other process is of the same user.
   bool is_of_us() const;
   pid_t its_process() const;
+  // That of connect() has ended, or does so in time, and all that it had open is closed. False too where this
+  // system does not say.
+  bool its_process_ends(Deadline deadline) const;
 
   // False: it did not take the message in time, or has gone.
   bool send(std::string_view bytes, std::span<const int> descriptors, Deadline deadline);
@@ -46,9 +49,11 @@ class TakeoverChannel {
   int descriptor() const { return descriptor_.get(); }
 
  private:
-  bool wait(short events, Deadline deadline);
+  void watch_its_process();
 
   net::OwnedDescriptor descriptor_;
+  net::OwnedDescriptor process_;  // that of the other side, if it can be watched
+  bool has_ended_ = false;        // before it could be
   bool has_gone_ = false;
 };
 

@@ -148,10 +148,12 @@ void TakeoverGiver::hand_over(TakeoverChannel& next) {
     next.send(pack_refusal(why), {}, Steady::now() + kSaysHello);
     return spdlog::warn("takeover: process {} is refused: {}", next.its_process(), why);
   }
-  if (!offer(next)) return;
-  const auto begin = hear(next, Steady::now() + kGetsReady);
-  if (!begin || !is_word(begin->bytes, kBegin))
+  const bool offered = offer(next);
+  const auto begin = offered ? hear(next, Steady::now() + kGetsReady) : std::nullopt;
+  if (!begin || !is_word(begin->bytes, kBegin)) {
+    stays();  // the next one is to know that this one has not ended
     return spdlog::warn("takeover: process {} was offered all, and does not begin", next.its_process());
+  }
   if (give(next)) return;
   spdlog::error("takeover: process {} was not ready in time, or has ended: this one stays in charge",
                 next.its_process());

@@ -52,12 +52,19 @@ void TakeoverTaker::fail(const std::string& what) const {
   throw std::runtime_error("takeover: '" + path_ + "': " + what);
 }
 
+// `what`: where the other has not ended, or that cannot be known. One that stays in charge has said so before
+// it went.
+void TakeoverTaker::fail_as_gone(const std::string& what) const {
+  const bool stays = word_ && word_->is_said();
+  if (!channel_.its_process_ends(Steady::now() + (stays ? std::chrono::seconds{0} : kAnswers))) fail(what);
+  throw OtherHasEnded("takeover: '" + path_ + "': the process in charge has ended and not handed over");
+}
+
 void TakeoverTaker::hear_offer() {
   auto answer = channel_.receive(Steady::now() + kAnswers);
-  if (!answer)
-    fail(channel_.has_gone()
-             ? "the process in charge has just ended, or another takes over from it: try again"
-             : "the process in charge does not answer");
+  if (!answer && channel_.has_gone())
+    fail_as_gone("the process in charge has just ended, or another takes over from it: try again");
+  if (!answer) fail("the process in charge does not answer");
   auto offer = read_offer(answer->bytes);
   if (!offer) fail(offer.error());
   offer_ = *std::move(offer);
@@ -128,14 +135,13 @@ void TakeoverTaker::tell(nanoseconds now) const {
 
 TakeoverTaker::Received TakeoverTaker::receive() {
   if (!channel_.send(pack_word(kBegin), {}, Steady::now() + kAnswers))
-    fail("the process in charge has ended, or waits for this one no longer");
+    fail_as_gone("the process in charge has ended, or waits for this one no longer");
   std::map<std::string, net::OwnedDescriptor> parts;
   std::vector<net::OwnedDescriptor> descriptors;
   for (;;) {
     auto message = channel_.receive(Steady::now() + kAnswers + offer_.longest);
-    if (!message)
-      fail(channel_.has_gone() ? "the process in charge stays in charge, or has ended"
-                               : "the process in charge does not hand over");
+    if (!message && channel_.has_gone()) fail_as_gone("the process in charge stays in charge, or has ended");
+    if (!message) fail("the process in charge does not hand over");
     const TakeoverStep step = read_step(message->bytes);
     if (step.kind == kDone) return put_together(std::move(parts), std::move(descriptors), step.done);
     if (step.kind == kConnections) {
@@ -165,7 +171,10 @@ TakeoverTaker::Received TakeoverTaker::put_together(std::map<std::string, net::O
 
 void TakeoverTaker::take_charge() {
   if (!word_->take_over())
-    fail("this process was not ready in time, so the process in charge stays in charge");
+    fail_as_gone("this process was not ready in time, so the process in charge stays in charge");
+}
+
+void TakeoverTaker::say_ready() {
   channel_.send(pack_word(kReady), {}, Steady::now() + std::chrono::seconds{1});
 }
 

@@ -1,14 +1,15 @@
 // The side of a takeover that takes over: a process that starts.
 //
 // begin() before anything is opened; take_over() when all that can fail here has been done, and before the
-// loops run. What fails until the word is said leaves the other in charge, and throws std::runtime_error of
-// one line. One thread, the main one.
+// loops run; say_ready() when another can take over from this one. What fails until the word is said leaves
+// the other in charge, and throws std::runtime_error of one line. One thread, the main one.
 #pragma once
 
 #include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@
 #include "store/snapshot.hpp"
 
 namespace weir::inline v0_1::server {
+
+// The other has ended, without having handed over what it had: a second start finds nobody there, or
+// another.
+class OtherHasEnded : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class TakeoverTaker {
  public:
@@ -64,6 +72,8 @@ class TakeoverTaker {
     unsigned threads;
   };
   void take_over(const Into& into);
+  // The other ends when it has heard it.
+  void say_ready();
   // That decisions are made here from now on.
   void tell(std::chrono::nanoseconds now) const;
 
@@ -71,6 +81,7 @@ class TakeoverTaker {
   TakeoverTaker(std::string path, TakeoverChannel channel)
       : path_(std::move(path)), channel_(std::move(channel)) {}
   [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail_as_gone(const std::string& what) const;
   void hear_offer();
   Received receive();
   void restore(Received& received, const Into& into);

@@ -27,6 +27,7 @@ class TakeoverWord {
   bool stay() { return say(kStays); }
   bool take_over() { return say(kTaken); }
   bool is_taken() const { return word_->load() == kTaken; }
+  bool is_said() const { return word_->load() != kUnsaid; }
 
  private:
   static constexpr std::uint32_t kUnsaid = 0;
