@@ -103,8 +103,8 @@ std::optional<Doorkeeper::Logins::Shown> Doorkeeper::shown_by(const Message& hea
 }
 
 Doorkeeper::Verdict Doorkeeper::judge(const Logins::Ruling& told, Reply& reply) {
-  const auto too_many = [&reply](const std::string& detail) {
-    write_problem(reply, 429, detail);
+  const auto too_many = [&reply](int status, const std::string& detail) {
+    write_problem(reply, status, detail);
     append_field(reply.fields, "Retry-After", "1");
     reply.closes = true;
     return Verdict::refused;
@@ -115,9 +115,10 @@ Doorkeeper::Verdict Doorkeeper::judge(const Logins::Ruling& told, Reply& reply) 
       known_ = true;
       return Verdict::in;
     case Logins::Outcome::guessed:
-      return too_many("too many wrong credentials come from " + peer_.address + "; try again in a second");
+      return too_many(429,
+                      "too many wrong credentials come from " + peer_.address + "; try again in a second");
     case Logins::Outcome::crowded:
-      return too_many("too many passwords are being compared; try again in a second");
+      return too_many(503, "too many passwords are being compared; try again in a second");
     case Logins::Outcome::wrong:
       break;
   }

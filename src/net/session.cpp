@@ -120,7 +120,10 @@ void Session::look_at_time(std::chrono::nanoseconds now) {
   if (state_ == State::reading && loop_.holds()) return;
   if (conversation_) conversation_->look_at_time(now);
   if (state_ == State::reading && conversation_->busy()) speak();
-  if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
+  // What the server takes its time for is answered first.
+  if (state_ == State::closed || state_ == State::answering || state_ == State::delaying ||
+      stalled_since_ == std::chrono::nanoseconds{0})
+    return;
   const bool ended = state_ == State::ending || state_ == State::lingering;
   if (now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
   if (!ended) {

@@ -757,6 +757,20 @@ TEST_F(SessionTest, a_guesser_that_has_not_shown_who_it_is_has_until_the_timeout
   EXPECT_EQ(state(), State::closed);
 }
 
+TEST_F(SessionTest, one_that_waits_for_our_answer_gets_it_before_its_time_is_up) {
+  talk.trusted = false;
+  start();
+  receives("ask\n");
+  sweep_after(seconds{100});
+  EXPECT_EQ(state(), State::answering);
+  talk.answer();
+  run();
+  EXPECT_EQ(wire.sent, "answer\n");
+  sweep_after(seconds{1});
+  EXPECT_EQ(state(), State::closed) << "its time was up";
+  EXPECT_EQ(counters.stalled, 1U);
+}
+
 TEST_F(SessionTest, of_too_many_guesses_at_once_the_next_are_answered_at_once_and_end) {
   counters.delayed = 1024;
   start();

@@ -39,7 +39,11 @@ Logins::Logins(const Settings& settings, Counters& counters, core::Notices& noti
       password_(settings.user, settings.password),
       mark_(mark_of(settings.user, settings.password)),
       token_({}, settings.http_token),
+      clock_(settings.clock),
       wall_clock_(settings.wall_clock),
+      matches_(settings.matches ? settings.matches
+                                : [](const steering::PasswordHash& hash,
+                                     const std::string& password) { return hash.matches(password); }),
       guesses_(settings.clock),
       counters_(counters),
       notices_(notices) {}
@@ -48,7 +52,7 @@ void Logins::use(const UsersInForce& users) {
   if (RAND_bytes(key_.data(), static_cast<int>(key_.size())) != 1)
     throw std::runtime_error("users: the system gives no random bytes");
   users_ = &users;
-  checks_ = std::make_unique<PasswordChecks>();
+  checks_ = std::make_unique<PasswordChecks>(clock_);
 }
 
 Login Logins::at_first(std::string_view certificate, bool has_bearer) const {
@@ -119,7 +123,7 @@ std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
   const User* const of_token = users->by_token(core::sha256(shown.secret));
   if (of_token != nullptr && !of_token->ended(wall_clock_()) && may_show_a_token(*users, *of_token, shown))
     return lets_in(of_token, of_token->token);
-  if (shown.only_token || users->decoy() == nullptr) return wrong(shown.address);
+  if (shown.only_token || !users->has_passwords()) return wrong(shown.address);
   const User* const user = password_user(*users, shown);
   if (user != nullptr && remembers(*user, keyed(user, shown))) return lets_in(user, user->password);
   return std::nullopt;
@@ -144,12 +148,15 @@ void Logins::check(const Shown& shown, const std::function<void(Ruling)>& told) 
   const std::uint64_t version = users_->version();
   const auto users = users_->current();
   const User* const user = password_user(*users, shown);
-  const steering::PasswordHash* const hash = user != nullptr && user->hash ? &*user->hash : users->decoy();
+  const steering::PasswordHash* const hash =
+      user != nullptr && user->hash ? &*user->hash : users->decoy(shown.user ? *shown.user : kDefaultUser);
   if (hash == nullptr) return told(wrong(shown.address));
   const core::Sha256 what = keyed(user, shown);
-  const auto compare = [users, hash, secret = shown.secret] { return hash->matches(secret); };
-  const auto done = [this, users, user, what, version, told, address = shown.address](bool right) {
-    if (!right || user == nullptr) return told(wrong(address));
+  const auto compare = [this, users, hash, secret = shown.secret] { return matches_(*hash, secret); };
+  const auto done = [this, users, user, what, version, told,
+                     address = shown.address](PasswordChecks::Answer so) {
+    if (so == PasswordChecks::Answer::late) return told(refuse(Outcome::crowded));
+    if (so == PasswordChecks::Answer::wrong || user == nullptr) return told(wrong(address));
     remember(*user, what);
     told({.outcome = Outcome::in, .login = login_of(*user, user->password, version)});
   };

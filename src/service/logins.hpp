@@ -47,6 +47,8 @@ class Logins {
     std::string http_token{};  // empty: there is none
     core::ClockFunction clock{};
     core::ClockFunction wall_clock{};
+    // PasswordHash::matches(), for tests to see what is compared.
+    std::function<bool(const steering::PasswordHash&, const std::string&)> matches{};
   };
   Logins(const Settings& settings, Counters& counters, core::Notices& notices);
 
@@ -81,7 +83,7 @@ class Logins {
     in,
     wrong,    // a guess: it has been counted, and its answer is to come late
     guessed,  // it was not compared, for too many wrong ones come from there; the connection ends
-    crowded,  // nor this, for too many are being compared; the same
+    crowded,  // nor this, for too many wait to be compared, or it has waited too long; the same
   };
   struct Ruling {
     Outcome outcome = Outcome::wrong;
@@ -110,7 +112,9 @@ class Logins {
   const Credentials password_;
   const std::string mark_;   // of that user and password
   const Credentials token_;  // its user is empty
+  const core::ClockFunction clock_;
   const core::ClockFunction wall_clock_;
+  const decltype(Settings::matches) matches_;
   Guesses guesses_;
   Counters& counters_;
   core::Notices& notices_;

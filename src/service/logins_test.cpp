@@ -38,7 +38,12 @@ class LoginsTest : public testing::Test {
                                                        .password = password,
                                                        .http_token = token,
                                                        .clock = [this] { return now; },
-                                                       .wall_clock = [this] { return wall; }},
+                                                       .wall_clock = [this] { return wall; },
+                                                       .matches =
+                                                           [this](const auto& hash, const auto& secret) {
+                                                             compared += hash.steps();
+                                                             return hash.matches(secret);
+                                                           }},
                                       counters, notices);
     EXPECT_EQ(users.reload(), std::vector<std::string>{});
     logins->use(users);
@@ -63,6 +68,7 @@ class LoginsTest : public testing::Test {
   const std::string path_;
   std::chrono::nanoseconds now = 1000s;
   std::chrono::nanoseconds wall = std::chrono::sys_days{std::chrono::year{2026} / 11 / 26}.time_since_epoch();
+  std::atomic<std::uint64_t> compared{0};  // steps of scrypt, of all that was
   std::vector<std::string> log;
   Counters counters;
   core::Notices notices{[this] { return now; }};
@@ -144,6 +150,16 @@ TEST_F(LoginsTest, a_right_password_is_hashed_once_until_the_file_changes) {
   users.reload();
   EXPECT_EQ(who({.user = "ann", .secret = "pw"}), "wrong");
   EXPECT_EQ(who({.user = "ann", .secret = "new"}), "ann operate");
+}
+
+TEST_F(LoginsTest, a_wrong_password_costs_the_same_for_every_name) {
+  use("users:\n  ann: {role: operate, password: " + hash_of("pw") + "}\n  bob: {role: decide, token: \"" +
+      token_of("tok") + "\"}\n  cid: {role: decide, password: " + hash_of("pw") + ", until: 2026-11-26}\n");
+  for (const char* name : {"ann", "bob", "cid", "nobody", "default", ""}) {
+    compared = 0;
+    EXPECT_EQ(who({.user = name, .secret = "no"}), "wrong");
+    EXPECT_EQ(compared, 1'024U) << name;
+  }
 }
 
 TEST_F(LoginsTest, many_at_once_with_one_password_cost_one_hash) {

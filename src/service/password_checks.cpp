@@ -12,7 +12,7 @@ constexpr int kNice = 10;  // of the threads
 
 }  // namespace
 
-PasswordChecks::PasswordChecks() {
+PasswordChecks::PasswordChecks(core::ClockFunction clock) : clock_(std::move(clock)) {
   for (std::size_t i = 0; i < kAtOnce; ++i) threads_.emplace_back([this] { loop(); });
 }
 
@@ -40,7 +40,7 @@ bool PasswordChecks::ask(const core::Sha256& what, const std::string& from, Work
     From& theirs = from_[from];
     if (theirs.waiting.empty()) turns_.push_back(from);
     theirs.waiting.push_back(what);
-    checks_[what].work = std::move(work);
+    checks_[what] = {.work = std::move(work), .since = clock_()};
     ++waiting_;
     changed_.notify_one();
   }
@@ -69,13 +69,14 @@ void PasswordChecks::run_next() {
   theirs.waiting.pop_front();
   --waiting_;
   if (!theirs.waiting.empty()) turns_.push_back(from);
+  const bool late = clock_() - checks_.at(what).since >= kPatience;
   const Work work = std::exchange(checks_.at(what).work, nullptr);
   mutex_.unlock();
-  const bool right = work();
+  const Answer answer = late ? Answer::late : work() ? Answer::right : Answer::wrong;
   mutex_.lock();
   const std::vector<Claimant> askers = end(what);
   mutex_.unlock();
-  for (const Claimant& each : askers) each.done(right);
+  for (const Claimant& each : askers) each.done(answer);
   mutex_.lock();
 }
 

@@ -1,12 +1,14 @@
 // Comparing passwords with their hashes, which takes a tenth of a second and 16 MiB each: two at a time, on
 // threads of their own, with less of the processor's time than the event loops. What more is asked waits, as
 // much as there is room for, the addresses in turn, so that a flood of one does not hold up another's; and
-// those that ask the same share one comparison.
+// those that ask the same share one comparison. What has waited too long is not compared, and told so.
 //
 // Any thread. Not for: what is to be compared with what (logins.hpp).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/clock_function.hpp"
 #include "core/sha256.hpp"
 #include "weir/lock.hpp"
 
@@ -27,11 +30,14 @@ class PasswordChecks {
   static constexpr std::size_t kMostWaitingOfOne = 256;
   static constexpr std::size_t kMostAsking = 65'536;
   static constexpr std::size_t kMostAskingOfOne = 16'384;
+  // How long one waits, or little longer: about as long as clients do.
+  static constexpr std::chrono::seconds kPatience{5};
 
+  enum class Answer : std::uint8_t { wrong, right, late };
   using Work = std::function<bool()>;
-  using OnDone = std::function<void(bool right)>;
+  using OnDone = std::function<void(Answer)>;
 
-  PasswordChecks();
+  explicit PasswordChecks(core::ClockFunction clock);
   // Waits for what is being compared; those that wait are told nothing.
   ~PasswordChecks();
   PasswordChecks(const PasswordChecks&) = delete;
@@ -47,8 +53,9 @@ class PasswordChecks {
     OnDone done;
   };
   struct Comparison {
-    Work work;  // empty while it runs
-    std::vector<Claimant> askers;
+    Work work{};  // empty while it runs
+    std::chrono::nanoseconds since{0};
+    std::vector<Claimant> askers{};
   };
   struct From {
     std::deque<core::Sha256> waiting;
@@ -60,6 +67,7 @@ class PasswordChecks {
   void run_next() WEIR_REQUIRES(mutex_);
   std::vector<Claimant> end(const core::Sha256& what) WEIR_REQUIRES(mutex_);
 
+  const core::ClockFunction clock_;
   detail::Mutex mutex_;
   detail::Signal changed_;
   std::map<core::Sha256, Comparison> checks_ WEIR_GUARDED_BY(mutex_);

@@ -39,7 +39,8 @@ class PasswordHash {
   std::string text() const;
   bool matches(std::string_view password) const;
   // A guess at it costs less than at those that we make.
-  bool is_weak() const { return work_.steps() < Work{}.steps(); }
+  bool is_weak() const { return steps() < Work{}.steps(); }
+  std::uint64_t steps() const { return work_.steps(); }
 
  private:
   // Empty: there is no memory for it.

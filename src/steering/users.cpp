@@ -66,9 +66,7 @@ class Users::Reader {
     if (!limits::is_map(context_, users)) return;
     for (std::size_t i = 0; const FileField& each : limits::members_of(users))
       read_user(users.node->members[i++].key, each);
-    for (const User& each : users_.users_) {
-      if (each.hash && users_.decoy_ == nullptr) users_.decoy_ = &*each.hash;
-    }
+    users_.find_decoys();
   }
 
  private:
@@ -173,6 +171,25 @@ std::shared_ptr<const Users> Users::read(std::string_view text, const Reading& r
 const User* Users::find(const ByText& in, std::string_view text) const {
   const auto found = in.find(text);
   return found == in.end() ? nullptr : &users_[found->second];
+}
+
+void Users::find_decoys() {
+  for (const User& each : users_) {
+    if (each.hash) decoys_.push_back(&each);
+  }
+  if (decoys_.empty()) return;
+  secret_ = decoys_.front()->password;
+  std::sort(decoys_.begin(), decoys_.end(),
+            [](const User* a, const User* b) { return a->hash->steps() < b->hash->steps(); });
+}
+
+// By its share of all names, not by a remainder: another user moves few names to another decoy.
+const PasswordHash* Users::decoy(std::string_view name) const {
+  if (decoys_.empty()) return nullptr;
+  const core::Sha256 digest = core::sha256(secret_ + '\0' + std::string(name));
+  std::uint64_t share = 0;
+  for (std::size_t i = 0; i < 4; ++i) share = share << 8 | digest[i];
+  return &*decoys_[share * decoys_.size() >> 32]->hash;
 }
 
 const User* Users::by_name(std::string_view name) const { return find(by_name_, name); }

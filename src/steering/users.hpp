@@ -57,8 +57,11 @@ class Users {
   const User* by_name(std::string_view name) const;
   const User* by_token(const core::Sha256& digest) const;
   const User* by_certificate(std::string_view name) const;
-  // What the password of nobody is compared with, which takes as long. Null: nobody has a password.
-  const PasswordHash* decoy() const { return decoy_; }
+  bool has_passwords() const { return !decoys_.empty(); }
+  // What the password of a name that is nobody's is compared with: the hash of somebody. It is the same for
+  // the same name, and names that are nobody's take each amount of work as often as users do, so that the
+  // time that an answer takes tells nothing. Null: nobody has a password.
+  const PasswordHash* decoy(std::string_view name) const;
   std::size_t size() const { return users_.size(); }
 
   static std::string token_text(const core::Sha256& digest);  // "sha256:..."
@@ -67,13 +70,15 @@ class Users {
   class Reader;
   using ByText = std::map<std::string, std::size_t, std::less<>>;
 
+  void find_decoys();
   const User* find(const ByText& in, std::string_view text) const;
 
   std::vector<User> users_;
   ByText by_name_;
   ByText by_token_;
   ByText by_certificate_;
-  const PasswordHash* decoy_ = nullptr;
+  std::vector<const User*> decoys_;  // those with a password, by the work that it takes
+  std::string secret_;               // of the file, so that nobody else knows which name takes which
 };
 
 }  // namespace weir::steering

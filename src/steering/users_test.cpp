@@ -45,14 +45,44 @@ TEST(Users, are_found_by_name_by_token_and_by_certificate) {
   EXPECT_EQ(users.by_token(core::sha256("kez")), nullptr);
   EXPECT_EQ(users.by_certificate(""), nullptr);
   EXPECT_EQ(users.by_name("Ann"), nullptr);
-  EXPECT_EQ(users.decoy(), &*ann->hash);
+  EXPECT_EQ(users.decoy("nobody"), &*ann->hash);
   const auto end = std::chrono::sys_days{std::chrono::year{2027} / 1 / 1}.time_since_epoch();
   EXPECT_FALSE(ann->ended(end - 1ns));
   EXPECT_TRUE(ann->ended(end));
 }
 
+// A name that is nobody's takes the work of one user or another, the same each time, and each work as often
+// as users have it: so neither one answer's time nor the mean of many tells whether the name is somebody's.
+TEST(Users, a_name_of_nobody_costs_what_that_of_somebody_does) {
+  std::string text = "users:\n";
+  for (int i = 0; i < 4; ++i) {
+    const std::string hash = (i == 2 ? "scrypt$16" : "scrypt$14") + kHash.substr(9);
+    text += "  u" + std::to_string(i) + ": {role: decide, password: " + hash + "}\n";
+  }
+  const auto users = read(text).users;
+  const auto again = read(text).users;
+  ASSERT_NE(users, nullptr);
+  const std::uint64_t costly = users->by_name("u2")->hash->steps();
+  int of_costly = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string name = "nobody" + std::to_string(i);
+    const std::uint64_t steps = users->decoy(name)->steps();
+    EXPECT_EQ(users->decoy(name)->steps(), steps);
+    EXPECT_EQ(again->decoy(name)->steps(), steps) << "after a restart too";
+    of_costly += steps == costly ? 1 : 0;
+  }
+  EXPECT_NEAR(of_costly, 2'500, 250);
+  const auto more = read(text + "  v: {role: decide, password: " + kHash + "}\n").users;
+  int moved = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string name = "nobody" + std::to_string(i);
+    moved += more->decoy(name)->steps() != users->decoy(name)->steps() ? 1 : 0;
+  }
+  EXPECT_LE(moved, 1'000) << "another user moves few";
+}
+
 TEST(Users, without_a_password_nothing_is_hashed) {
-  EXPECT_EQ(read("users: {a: {role: decide, token: \"" + kToken + "\"}}").users->decoy(), nullptr);
+  EXPECT_EQ(read("users: {a: {role: decide, token: \"" + kToken + "\"}}").users->decoy("a"), nullptr);
   EXPECT_EQ(read("users: {}").users->size(), 0U);
 }
 

@@ -461,6 +461,21 @@ class TestFlood(Changing):
             # 4 hashes, and what a connection costs.
             self.assertLess(server.cpu_seconds(), rounds * one / 10, "not a tenth of a hash each")
 
+    def test_all_of_a_flood_are_answered_and_another_address_gets_in(self):
+        self.write(users(ann=f'{{role: decide, password: "{hash_of("right", (14, 8, 5))}"}}'))
+        with self.serve("--threads", "1", "--stall-timeout", "1s") as server:
+            guessers = [server_socket(server.port) for _ in range(250)]
+            for number, guesser in enumerate(guessers):
+                guesser.sendall(encode("AUTH", "ann", f"wrong-{number}"))
+            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 30, ("127.0.0.2", 0))) as operator:
+                operator.sendall(encode("AUTH", "ann", "right"))
+                self.assertEqual(operator.recv(100), b"+OK\r\n")
+            answers = set()
+            for guesser in guessers:
+                answers.add(guesser.recv(4096)[:25])
+                guesser.close()
+            self.assertLessEqual(answers, {b"-WRONGPASS invalid userna", b"-ERR too many passwords a"})
+
     def test_a_flood_of_wrong_ones_stalls_nobody(self):
         """The loop answers each PING in its next turn, however many passwords wait: none of them is on it."""
         self.write(users(ann=f'{{role: decide, password: "{hash_of("right", (14, 8, 5))}", token: "{digest_of("tok")}"}}'))
@@ -474,7 +489,8 @@ class TestFlood(Changing):
             self.assertEqual(guessers[398].recv(4096), b"-ERR too many passwords are being compared; try again in a second\r\n",
                              "256 of an address may wait")
             told = guessers[399].recv(4096)
-            self.assertIn(b" 429 ", told)
+            self.assertIn(b" 503 ", told)
+            self.assertIn(b"Retry-After: 1\r\n", told)
             self.assertIn(b"too many passwords are being compared; try again in a second", told)
             # Two are compared all this time, and more wait than could be: each PING passes them all.
             asked = [other.ask("PING") for _ in range(200)]
