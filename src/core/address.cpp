@@ -159,6 +159,19 @@ void append_address(std::string_view text, Prefixes prefixes, std::string& out) 
   }
 }
 
+bool is_private(const Address& address) {
+  static const std::array<Network, 10> kPrivate = [] {
+    constexpr std::array<std::string_view, 10> kTexts = {
+        "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10",
+        "0.0.0.0/8",  "::1",           "fc00::/7",       "fe80::/10"};
+    std::array<Network, 10> read;
+    for (std::size_t i = 0; i < kTexts.size(); ++i) read[i] = read_network(kTexts[i]).network;
+    return read;
+  }();
+  return std::any_of(kPrivate.begin(), kPrivate.end(),
+                     [&address](const Network& each) { return each.has(address); });
+}
+
 bool Network::has(const Address& address) const {
   return address.v4 == first.v4 && network_of(address, bits).first == first;
 }

@@ -32,6 +32,8 @@ struct Address {
 };
 
 std::optional<Address> parse_address(std::string_view text);
+// Of a network that the internet does not reach: private, of this machine, of a link, of a carrier.
+bool is_private(const Address& address);
 
 // The addresses of one kind that begin with the same bits.
 struct Network {

@@ -44,7 +44,10 @@ bool ClientAddress::take(std::string_view field) {
     const std::string_view element =
         trimmed(comma == std::string_view::npos ? field : field.substr(comma + 1));
     // RFC 9110, 5.6.1: empty elements of a list are nothing.
-    if (!element.empty() && take_element(element)) return true;
+    if (!element.empty() && take_element(element)) {
+      if (comma != std::string_view::npos) pass(field.substr(0, comma));
+      return true;
+    }
     if (comma == std::string_view::npos) return false;
     field = field.substr(0, comma);
   }
@@ -54,6 +57,7 @@ bool ClientAddress::take_element(std::string_view element) {
   text_ = without_port(element);
   const auto address = parse_address(text_);
   outcome_ = address ? Outcome::found : Outcome::odd;
+  is_private_ = address && is_private(*address);
   return !address || std::none_of(trusted_.begin(), trusted_.end(),
                                   [&address](const Network& each) { return each.has(*address); });
 }

@@ -26,6 +26,44 @@ std::string told(const std::vector<std::string>& fields, const std::vector<Netwo
   return client.outcome() == Outcome::odd ? "odd" : std::string(client.text());
 }
 
+TEST(ClientAddress, of_a_private_network_with_others_to_its_left_may_be_a_proxy) {
+  struct Row {
+    std::vector<std::string> fields;
+    bool may;
+  };
+  const std::vector<Row> rows = {
+      {{"203.0.113.1, 10.0.0.2"}, true},
+      {{"203.0.113.1", "10.0.0.2"}, true},
+      {{"203.0.113.1", " ,", "10.0.0.2"}, true},
+      {{"203.0.113.1, 192.168.1.1, 10.9.9.9"}, true},  // of which the last is trusted
+      {{"unknown, fd00::1"}, true},
+      {{"1.1.1.1, [::1]:80"}, true},
+      {{"1.1.1.1, ::ffff:10.1.1.1"}, true},
+      {{"1.1.1.1, 100.64.0.1"}, true},
+      {{"10.0.0.2"}, false},  // a client of our own network
+      {{" ,, 10.0.0.2"}, false},
+      {{"", "10.0.0.2"}, false},
+      {{"203.0.113.1, 10.9.9.9"}, false},  // all as it should be
+      {{"1.1.1.1, 203.0.113.1"}, false},   // the client wrote the first
+      {{"1.1.1.1, 172.32.0.1"}, false},
+      {{"1.1.1.1, unknown"}, false},
+      {{"10.9.9.8, 10.9.9.9"}, false},  // all are trusted
+  };
+  const std::vector<Network> trusted = networks({"10.9.9.0/24"});
+  for (const Row& row : rows) {
+    ClientAddress client(trusted);
+    bool ends = false;
+    for (std::size_t i = row.fields.size(); i > 0; --i) {
+      if (ends) {
+        client.pass(row.fields[i - 1]);
+      } else {
+        ends = client.take(row.fields[i - 1]);
+      }
+    }
+    EXPECT_EQ(client.may_be_a_proxys(), row.may) << row.fields.front() << " ... " << row.fields.back();
+  }
+}
+
 TEST(ClientAddress, is_the_rightmost_that_is_not_trusted) {
   const std::vector<Network> trusted = networks({"10.0.0.0/8", "2001:db8::/32", "192.0.2.7"});
   struct Row {

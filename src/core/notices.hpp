@@ -10,11 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/clock_function.hpp"
 #include "core/repeated.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::core {
 
@@ -30,6 +33,7 @@ enum class Notice : std::uint8_t {
   table_full,     // new keys find no slot
   wrong_gate_token,
   gate_without_address,  // what a gateway sends names no client
+  gate_untrusted_proxy,  // what it sends ends at an address that may be a proxy's
   gate_refused,          // what it sends, or lacks, leaves nothing to count
   rls_refused,           // what it sends cannot be asked about
   kCount,
@@ -52,6 +56,15 @@ class Notices {
     if (due > 0) sink({notice, due, client, detail});
   }
 
+  // What stays so until somebody changes it: one line for each detail, of the first kMostOnce.
+  void tell_once(Notice notice, std::string_view client, std::string_view detail) {
+    {
+      const weir::detail::Held lock(mutex_);
+      if (told_.size() >= kMostOnce || !told_.emplace(notice, detail).second) return;
+    }
+    sink({notice, 1, client, detail});
+  }
+
   // Tells of those that were not followed by another. To be called every second or so.
   void tell_rest() {
     for (std::size_t i = 0; i < repeated_.size(); ++i) {
@@ -63,10 +76,14 @@ class Notices {
   std::function<void(const Report&)> sink = [](const Report&) {};
 
  private:
+  static constexpr std::size_t kMostOnce = 64;
+
   Repeated& of(Notice notice) { return repeated_[static_cast<std::size_t>(notice)]; }
 
   ClockFunction clock_;
   std::array<Repeated, static_cast<std::size_t>(Notice::kCount)> repeated_;
+  weir::detail::Mutex mutex_;
+  std::set<std::pair<Notice, std::string>> told_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::core

@@ -37,6 +37,17 @@ TEST(Notices, each_is_told_at_once_and_then_at_intervals_with_its_number) {
             (std::vector<std::string>{"0 x1  Too many open files", "4 x1 10.0.0.7 ", "4 x91 10.0.0.9 "}));
 }
 
+TEST(Notices, what_stays_so_is_told_once) {
+  World world;
+  for (int i = 0; i < 1'000; ++i) {
+    world.now += 1s;
+    world.notices.tell_once(Notice::gate_untrusted_proxy, "127.0.0.1", "a");
+    world.notices.tell_once(Notice::gate_untrusted_proxy, "127.0.0.1", "b" + std::to_string(i));
+  }
+  EXPECT_EQ(world.lines.size(), 64U);
+  EXPECT_EQ(world.lines.front(), "11 x1 127.0.0.1 a");
+}
+
 TEST(Notices, the_last_ones_are_told_of_too) {
   World world;
   world.notices.tell(Notice::table_full, "", "", 7);

@@ -145,6 +145,9 @@ void run_gate(const Message& message, Exchange& exchange) {
   if (!request.has_ip)
     exchange.service.notices.tell(core::Notice::gate_without_address, exchange.peer->address,
                                   gateway->said->name);
+  if (!request.proxy.empty())
+    exchange.service.notices.tell_once(core::Notice::gate_untrusted_proxy, exchange.peer->address,
+                                       gateway->said->name + ": " + std::string(request.proxy));
   ask(request, exchange);
 }
 

@@ -65,10 +65,17 @@ void add_single_address(const Message& message, const limits::Gateway& gateway, 
 // Addresses that each proxy has appended one to: all fields of that name are one list.
 void add_listed_address(const Message& message, const limits::Gateway& gateway, GateRequest& into) {
   core::ClientAddress client(gateway.trusted);
+  bool ends = false;
   for (std::size_t i = message.fields.size(); i > 0; --i) {
     const Field& field = message.fields[i - 1];
-    if (same(field.name, gateway.address) && client.take(field.value)) break;
+    if (!same(field.name, gateway.address)) continue;
+    if (ends) {
+      client.pass(field.value);
+    } else {
+      ends = client.take(field.value);
+    }
   }
+  if (client.may_be_a_proxys()) into.proxy = client.text();
   if (client.outcome() == core::ClientAddress::Outcome::odd) {
     into.wrong = Wrong::odd_address;
   } else if (client.outcome() == core::ClientAddress::Outcome::found) {
@@ -84,6 +91,7 @@ void read_gate_request(const limits::Gateway& gateway, const Message& message, s
   into.has_ip = into.has_path = false;
   into.count = 0;
   into.path.clear();
+  into.proxy = {};
   switch (gateway.from) {
     case From::x_forwarded:
       add_header(message, "X-Forwarded-Method", "method", into);

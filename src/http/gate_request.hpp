@@ -30,6 +30,8 @@ struct GateRequest {
   Wrong wrong = Wrong::nothing;  // then it is denied, and no attribute counts
   bool has_ip = false;
   bool has_path = false;
+  // The client's address, where it may be that of a proxy which `trusted` lacks.
+  std::string_view proxy{};
   std::size_t count = 0;
   std::array<limits::Attribute, kMost> attributes;
   std::string path;

@@ -45,6 +45,24 @@ std::string said(const limits::Gateway& gateway, const std::vector<Field>& field
   return text;
 }
 
+TEST(GateRequest, a_proxy_that_may_be_missing_in_trusted_is_seen) {
+  const limits::Gateway caddy = profile("from: x-forwarded, trusted: 10.0.0.1");
+  const auto proxy = [&](const std::vector<Field>& fields) {
+    Message message;
+    message.fields = fields;
+    GateRequest request;
+    request.proxy = "of the last one";
+    read_gate_request(caddy, message, "", request);
+    return std::string(request.proxy);
+  };
+  EXPECT_EQ(proxy({{"X-Forwarded-For", "203.0.113.5, 10.0.0.2, 10.0.0.1"}}), "10.0.0.2");
+  EXPECT_EQ(proxy({{"X-Forwarded-For", "203.0.113.5"}, {"Via", "x"}, {"x-forwarded-for", "10.0.0.2:80"}}),
+            "10.0.0.2");
+  EXPECT_EQ(proxy({{"X-Forwarded-For", "203.0.113.5, 10.0.0.1"}}), "");
+  EXPECT_EQ(proxy({{"X-Forwarded-For", "10.0.0.2"}}), "");
+  EXPECT_EQ(proxy({}), "");
+}
+
 TEST(GateRequest, by_x_forwarded) {
   const limits::Gateway caddy =
       profile("from: x-forwarded, trusted: 10.0.0.0/8, attributes: { user: header.x-user-id }");

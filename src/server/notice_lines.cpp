@@ -30,6 +30,9 @@ constexpr std::array<NoticeText, static_cast<std::size_t>(core::Notice::kCount)>
     {"wrong_gate_token", "a gateway's token is wrong or missing"},
     {"gate_without_address",
      "the gate was asked without a client's address, so limits by ip do not apply; gateway"},
+    {"gate_untrusted_proxy",
+     "of X-Forwarded-For an address of a private network counts as the client, though others stand to its "
+     "left; if it is a proxy, put it into the gateway's 'trusted'; gateway"},
     {"gate_refused", "the gate denied a request that no limit decided; gateway"},
     {"rls_refused", "a message of Envoy's could not be asked about"},
 }};

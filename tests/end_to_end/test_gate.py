@@ -138,6 +138,13 @@ class Gate(unittest.TestCase):
             self.assertEqual(self.gate("caddy", [("X-Forwarded-For", value)])[0], 429, value)
         self.assertEqual(self.gate("nginx", [("X-Real-IP", "1.1.1.1, 2.2.2.2")])[0], 403)
 
+    def test_a_proxy_that_trusted_lacks_is_told_once(self):
+        told = "put it into the gateway's 'trusted'; gateway: caddy: 192.168.7."
+        for last in (7, 7, 7, 8):
+            self.gate("caddy", [("X-Forwarded-For", f"203.0.113.9, 192.168.7.{last}")])
+        until(lambda: told + "8" in self.server.stderr(), "the log says so")
+        self.assertEqual(self.server.stderr().count(told + "7"), 1)
+
     def test_an_address_that_is_missing_skips_its_limits_is_logged_and_with_on_missing_denied(self):
         self.assertEqual(self.statuses("caddy", *[[]] * 6), [200] * 6)
         until(lambda: "the gate was asked without a client's address" in self.server.stderr(), "the log says so")
