@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/whole_rate.hpp"
 #include "core/word.hpp"
 
 namespace weir::inline v0_1 {
@@ -104,9 +105,13 @@ Quota::Made Quota::read(std::string_view text) {
   const std::size_t slash = rate_text.find('/');
   if (slash == std::string_view::npos) return refused("missing '/' between count and period");
   const auto count = parse_count(rate_text.substr(0, slash));
-  if (!count) return refused("the count is not a whole number below 2^63");
   const std::string_view period_text = rate_text.substr(slash + 1);
   const auto period = core::read_duration(period_text);
+  if (!count) {
+    const std::string meant = core::in_whole_numbers(rate_text.substr(0, slash), period_text, period.value,
+                                                     !core::next_word(rest).text.empty());
+    return refused("the count is not a whole number below 2^63" + (meant.empty() ? "" : "; " + meant));
+  }
   if (!period_text.empty() && period_text.find_first_not_of("0123456789.") == std::string_view::npos)
     return refused("the period has no unit, such as the s of 10s");
   if (period.fault == core::NumberFault::not_a_number)

@@ -227,7 +227,13 @@ TEST(Quota, what_text_is_refused_and_what_it_says) {
       {"", "quota '': missing '/' between count and period" + form},
       {"100", "quota '100': missing '/' between count and period" + form},
       {"/s", "quota '/s': the count is not a whole number below 2^63" + form},
-      {"1.5/s", "quota '1.5/s': the count is not a whole number below 2^63" + form},
+      {"1.5/s",
+       "quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '90/min burst 2'" +
+           form},
+      {"0.0055/s burst 3",
+       "quota '0.0055/s burst 3': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write "
+       "'99/5h'" +
+           form},
       {"1e3/s", "quota '1e3/s': the count is not a whole number below 2^63" + form},
       {"+1/s", "quota '+1/s': the count is not a whole number below 2^63" + form},
       {"9223372036854775808/s",
