@@ -55,7 +55,8 @@ std::string table(std::vector<std::vector<std::string>> lines);
 void add_server_to(CLI::App& app, ServerFlags& flags, bool several);
 
 // What may concern more than one key: `what` will happen is shown and asked about, and where nobody can be
-// asked, --yes has to say it. Throws RefusedByServer when the answer is another than yes, std::runtime_error without one.
+// asked, --yes has to say it. Throws RefusedByServer when the answer is another than yes, std::runtime_error
+// without one.
 void agree_on_many(const std::string& what);
 
 void tell_refused(const std::string& why);  // on standard error

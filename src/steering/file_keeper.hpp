@@ -1,9 +1,9 @@
 // Overrides in a file beside the snapshot: FILE.overrides (override_file.hpp).
 //
 // Each change is a line that is added and synced before it is answered, however many there are. When most of
-// the file is of overrides that are no longer, it is written again beside the old one and moved into place. So
-// whenever the program is killed, what was answered is there, and at most the change that was not is lost. A
-// line that could not be written whole is cut off again; where that fails, or somebody else has changed the
+// the file is of overrides that are no longer, it is written again beside the old one and moved into place.
+// So whenever the program is killed, what was answered is there, and at most the change that was not is lost.
+// A line that could not be written whole is cut off again; where that fails, or somebody else has changed the
 // file or taken it away, the next change writes it again. Mode 0600: reasons and keys are nobody else's
 // business. Errors are one sentence that names the file.
 //
