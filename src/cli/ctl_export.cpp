@@ -190,7 +190,7 @@ std::string exported(const ExportFlags& flags) {
   if (!rows.empty()) out += "# Each as it is, for weir ctl overrides --restore:\n";
   for (const CtlAnswer& row : rows) {
     std::string line;
-    append_json(row, line);
+    append_json(row, {}, line);
     out += "# " + line + '\n';
   }
   return out;

@@ -14,14 +14,14 @@ namespace {
 using Wide = unsigned __int128;
 using std::chrono::nanoseconds;
 
-struct Unit {
+struct WrittenPeriod {
   std::string_view name;
   std::chrono::minutes length;
 };
-constexpr std::array<Unit, 4> kUnits = {{{"min", std::chrono::minutes{1}},
-                                         {"h", std::chrono::hours{1}},
-                                         {"d", std::chrono::days{1}},
-                                         {"w", std::chrono::weeks{1}}}};
+constexpr std::array<WrittenPeriod, 4> kWrittenPeriods = {{{"min", std::chrono::minutes{1}},
+                                                           {"h", std::chrono::hours{1}},
+                                                           {"d", std::chrono::days{1}},
+                                                           {"w", std::chrono::weeks{1}}}};
 
 // What a reader takes in; beyond it "99/5h" says less than the number.
 constexpr std::uint64_t kMostPeriods = 1000;
@@ -74,14 +74,16 @@ std::string in_whole_numbers(std::string_view count, std::string_view period_tex
   const auto read = read_decimal(count);
   if (!read || period.count() <= 0) return "";
   const Wide each = Wide{read->scale} * static_cast<std::uint64_t>(period.count());
-  const auto of_unit = [&](const Unit& unit) {
+  const auto of_unit = [&](const WrittenPeriod& unit) {
     return Wide{read->units} * static_cast<std::uint64_t>(nanoseconds{unit.length}.count());
   };
-  const auto whole =
-      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& unit) { return of_unit(unit) % each == 0; });
-  const auto near =
-      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& unit) { return of_unit(unit) >= each; });
-  const Unit& unit = whole != kUnits.end() ? *whole : near != kUnits.end() ? *near : kUnits.back();
+  const auto whole = std::find_if(kWrittenPeriods.begin(), kWrittenPeriods.end(),
+                                  [&](const WrittenPeriod& unit) { return of_unit(unit) % each == 0; });
+  const auto near = std::find_if(kWrittenPeriods.begin(), kWrittenPeriods.end(),
+                                 [&](const WrittenPeriod& unit) { return of_unit(unit) >= each; });
+  const WrittenPeriod& unit = whole != kWrittenPeriods.end()  ? *whole
+                              : near != kWrittenPeriods.end() ? *near
+                                                              : kWrittenPeriods.back();
   const Wide number = of_unit(unit);
   const Wide shared = common(number, each);
   const Wide periods = each / shared;
