@@ -48,6 +48,9 @@ int open(const char* path, int flags, ...) {
   va_end(rest);
   return open_at("open", path, flags, mode);
 }
+// What a fortified program calls.
+int __open_2(const char* path, int flags) { return open_at("__open_2", path, flags, 0); }
+int __open64_2(const char* path, int flags) { return open_at("__open64_2", path, flags, 0); }
 int open64(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);

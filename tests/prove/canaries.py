@@ -332,6 +332,11 @@ plant("grant_forgets_who_is_late", GRANTS, "std::max(late, plus(next.late, sum))
 plant("grant_acts_before_its_moment", GRANTS, "GrantMap map{need, at + need, kNever, kNever};",
       "GrantMap map{need, at, kNever, kNever};", "grants.one")
 plant("never_is_a_time", GRANTS, "a == kNever || b == kNever ? kNever : a + b", "a + b", "grants.one")
+plant("grants_cost_twice", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat + sum + sum, least);",
+      "grants.nothing_wraps")
+plant("grants_cost_nothing", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat, least);", "grants.promise")
+plant("grants_cost_the_other_way", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat - sum, least);",
+      "grants.less_helps")
 plant("pause_leaves_a_burst", GRANTS, "std::max(tat, end + (full - interval))", "std::max(tat, end)", "grants.pause")
 plant("pause_forgets_what_was_owed", GRANTS, "std::max(tat, end + (full - interval))", "end + (full - interval)", "grants.pause")
 plant("late_by_one_more", GRANTS, "late == kNever ? kForever : full - late", "late == kNever ? kForever : full - late + 1",

@@ -230,7 +230,7 @@ plant("redis_a_moment_that_has_come_is_still_ahead", RESERVE, "  if line.shift %
 OLD_END = ("no request is of slots and of a rate", "what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end")
 plant("a_slot_that_a_pause_moves_is_told_its_old_end", BOOK, "  move_slots(hash, now);\n  std::vector", "  std::vector", *OLD_END)
 plant("redis_a_slot_that_a_pause_moves_is_told_its_old_end", RESERVE,
-      "if type(slot) == 'string' then move_slot(part.name, id, ends) end", "", *OLD_END)
+      "if slot and type(slot) ~= 'table' then move_slot(part.name, id, ends) end", "", *OLD_END)
 plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
       "if (schedule != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
