@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -540,11 +541,13 @@ class Running(BadInput):
 
     @staticmethod
     def waits(process):
-        """It has read all there is, would catch SIGINT, and sleeps."""
+        """It has read all there is, would catch SIGINT, and each of its threads sleeps."""
         unread = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)))[0]
-        with open(f"/proc/{process.pid}/status") as status:
-            told = dict(line.split(":", 1) for line in status)
-        return unread == 0 and told["State"].strip().startswith("S") and int(told["SigCgt"], 16) >> (signal.SIGINT - 1) & 1
+        threads = []
+        for status in pathlib.Path(f"/proc/{process.pid}/task").glob("*/status"):
+            threads.append(dict(line.split(":", 1) for line in status.read_text().splitlines()))
+        catches = all(int(each["SigCgt"], 16) >> (signal.SIGINT - 1) & 1 for each in threads)
+        return unread == 0 and catches and all(each["State"].strip().startswith("S") for each in threads)
 
     def test_ctrl_c(self):
         for extra in ((), ("--json",)):
