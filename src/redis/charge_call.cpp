@@ -140,7 +140,8 @@ class ChargeCall final : public StoreCall {
   }
 
   bool decides_uncounted() const {
-    return charge_->decides && outside() && outside()->form == Outside::Form::cost;
+    const std::optional<Outside>& told = outside();
+    return charge_->decides && told && told->form == Outside::Form::cost;
   }
   // Where a limit counts here while the store is away, it is owed here; elsewhere nobody has charged it,
   // which is a fault of a report, and the limit's decision where one is asked for.

@@ -47,28 +47,29 @@ std::optional<std::string> FileKeeper::keep(const OverrideBook& book, const Oper
 
 bool FileKeeper::append(const BookChange& change) {
   if (!end_) return false;
+  const OverrideFileEnd before = *end_;
   const auto file = disk_.open_to_append(path_);
-  if (!file || !is_as_left(*file)) {
+  if (!file || !is_as_left(*file, before)) {
     if (file) disk_.close(*file);
     end_.reset();
     return false;
   }
-  OverrideFileEnd after = *end_;
+  OverrideFileEnd after = before;
   const bool done = !write_and_sync(*file, override_line(change, after));
   if (done) {
     end_ = after;
-  } else if (!disk_.cut(*file, end_->size) || !disk_.sync(*file)) {
+  } else if (!disk_.cut(*file, before.size) || !disk_.sync(*file)) {
     end_.reset();
   }
   disk_.close(*file);
   return done;
 }
 
-bool FileKeeper::is_as_left(int file) {
-  const std::string expected = last_bytes(*end_);
+bool FileKeeper::is_as_left(int file, const OverrideFileEnd& end) {
+  const std::string expected = last_bytes(end);
   std::string found(expected.size(), '\0');
-  return disk_.size(file) == static_cast<std::int64_t>(end_->size) &&
-         disk_.seek(file, end_->size - found.size()) &&
+  return disk_.size(file) == static_cast<std::int64_t>(end.size) &&
+         disk_.seek(file, end.size - found.size()) &&
          disk_.read(file, found.data(), found.size()) == static_cast<std::ptrdiff_t>(found.size()) &&
          found == expected;
 }

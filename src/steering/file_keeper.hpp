@@ -48,7 +48,7 @@ class FileKeeper final : public Keeper {
   using Failure = std::optional<std::string>;  // nothing: it is done
 
   bool append(const BookChange& change);
-  bool is_as_left(int file);
+  bool is_as_left(int file, const OverrideFileEnd& end);
   Failure rewrite(const BookChange& change);
   Failure write_all(std::string_view bytes, bool& moved);
   Failure write_and_sync(int file, std::string_view bytes);

@@ -91,8 +91,9 @@ bool make_change(std::string_view change, OverrideBook& book) {
   if (kind == '+') {
     const auto bytes = as_it_was(change);
     auto made = bytes ? decoded(*bytes) : std::nullopt;
-    if (made) book.set(*std::move(made));
-    return made.has_value();
+    if (!made) return false;
+    book.set(*std::move(made));
+    return true;
   }
   if (kind != '-') return false;
   do {
@@ -129,14 +130,16 @@ std::string read_whole(std::string_view bytes, std::string_view& rest, OverrideF
 
 // Those that have their end.
 std::string read_changes(std::string_view& rest, OverrideFile& into) {
+  OverrideFileEnd last = into.end.value_or(OverrideFileEnd{});
   for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
     const std::string_view line = rest.substr(0, end + 1);
     const std::string_view change = line.substr(0, line.size() - std::min(line.size(), kSumBytes + 1));
-    const std::uint64_t sum = sum_of(into.end->sum, change);
+    const std::uint64_t sum = sum_of(last.sum, change);
     if (line.substr(change.size()) != ' ' + text_of_sum(sum))
       return "damaged: a change's checksum does not match";
     if (!make_change(change, into.book)) return "damaged: a change cannot be read";
-    *into.end = {into.end->size + line.size(), sum, into.end->entries + 1};
+    last = {last.size + line.size(), sum, last.entries + 1};
+    into.end = last;
     rest.remove_prefix(line.size());
   }
   return {};

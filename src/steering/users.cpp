@@ -189,7 +189,8 @@ const PasswordHash* Users::decoy(std::string_view name) const {
   const core::Sha256 digest = core::sha256(secret_ + '\0' + std::string(name));
   std::uint64_t share = 0;
   for (std::size_t i = 0; i < 4; ++i) share = share << 8 | digest[i];
-  return &*decoys_[share * decoys_.size() >> 32]->hash;
+  const auto& hash = decoys_[share * decoys_.size() >> 32]->hash;
+  return hash ? &*hash : nullptr;
 }
 
 const User* Users::by_name(std::string_view name) const { return find(by_name_, name); }
