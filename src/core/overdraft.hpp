@@ -29,8 +29,7 @@ namespace weir::inline v0_1::core {
 
 // A state says how much was used, and may say that it was more than the limit.
 constexpr bool can_overdraw(Algorithm algorithm) {
-  return algorithm == Algorithm::gcra || algorithm == Algorithm::fixed_window ||
-         algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::calendar;
+  return algorithm == Algorithm::gcra || has_whole_windows(algorithm);
 }
 
 // As far as charges let a fixed window's count grow, or to its number where that is more.

@@ -25,10 +25,7 @@ namespace weir::inline v0_1::core {
 constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
 // A reservation may meet it all the same: it counts at the grant, in the window that runs then, and has no
 // moment. What goes back goes back to that window.
-constexpr bool counts_at_grant(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock ||
-         algorithm == Algorithm::calendar;
-}
+constexpr bool counts_at_grant(Algorithm algorithm) { return has_whole_windows(algorithm); }
 
 // What a reservation has charged to one key, as is needed to take it back.
 struct Charge {

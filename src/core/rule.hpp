@@ -34,11 +34,13 @@ constexpr bool counts_slots(Algorithm algorithm) { return algorithm == Algorithm
 constexpr bool can_give_back(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
 // Equal checks of one key can be decided together, at one moment, by the state before them and their number.
 constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
-// Once it has denied one unit it denies every one until its window ends, whatever is charged meanwhile.
-constexpr bool denies_to_the_end(Algorithm algorithm) {
+// It counts in windows that end as a whole, one after the other.
+constexpr bool has_whole_windows(Algorithm algorithm) {
   return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock ||
          algorithm == Algorithm::calendar;
 }
+// Once it has denied one unit it denies every one until its window ends, whatever is charged meanwhile.
+constexpr bool denies_to_the_end(Algorithm algorithm) { return has_whole_windows(algorithm); }
 // A denial, with its times, still says when the request passes after time has gone by.
 constexpr bool can_remember_denials(Algorithm algorithm) {
   return algorithm == Algorithm::gcra || denies_to_the_end(algorithm);

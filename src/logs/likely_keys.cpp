@@ -26,13 +26,8 @@ bool contains_any(const std::string& name, const auto& parts) {
 
 // Networks that nobody meets on the way: a client from there is one's own, or is a proxy.
 bool is_own(const core::Address& address) {
-  constexpr std::array<std::string_view, 8> kOwn{"10.0.0.0/8",  "172.16.0.0/12",  "192.168.0.0/16",
-                                                 "127.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10",
-                                                 "fc00::/7",    "fe80::/10"};
-  return address == core::parse_address("::1") ||
-         std::any_of(kOwn.begin(), kOwn.end(), [&address](std::string_view each) {
-           return core::read_network(each).network.has(address);
-         });
+  const bool begins_with_0 = address.v4 && address.bytes[0] == 0;  // as versions do
+  return core::is_private(address) && !begins_with_0;
 }
 
 std::vector<std::string> elements(const std::vector<std::string>& values, int index) {

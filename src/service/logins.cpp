@@ -129,7 +129,7 @@ std::optional<Logins::Ruling> Logins::judge(const Shown& shown) {
   return std::nullopt;
 }
 
-// A token is its own name: clients that want one may say any, but for the name of a user who has a password.
+// A token is its own name: a client that has to give one may give any, except that of a user with a password.
 bool Logins::may_show_a_token(const Users& users, const User& of_token, const Shown& shown) const {
   if (!shown.user || *shown.user == kDefaultUser || *shown.user == of_token.name) return true;
   if (password_.required() && *shown.user == user_) return false;

@@ -47,8 +47,8 @@ class OverrideBook {
   const std::map<std::uint64_t, Ptr>& all() const { return all_; }
   std::size_t size() const { return all_.size(); }
   std::uint64_t next_number() const { return last_ + 1; }
-  // Before the first number of a book that nobody knows any from, by chance: so that an operator who has a
-  // number from before a loss does not end another override by it. 13 digits, which JSON keeps.
+  // The number that the first one of an empty book follows. It is random, so that a number an operator has
+  // kept from before a loss does not end another override. 13 digits, which JSON keeps.
   static std::uint64_t before_the_first(std::uint64_t random) {
     return (100'000'000 + random % 900'000'000) * 10'000;
   }

@@ -13,9 +13,9 @@ using Time = Ledger::Time;
 
 Time interval_of(const core::Rule& rule) { return rule.quota.emission_interval().count(); }
 Time full_of(const core::Rule& rule) { return rule.quota.burst() * interval_of(rule); }
-Ledger::Room room_of(const core::Rule& rule) { return {full_of(rule), full_of(rule) - rule.kept.count()}; }
-// In whole units: what is kept is rounded up to them.
-Ledger::Room whole_room_of(const core::Rule& rule) {
+// In whole units what is kept is rounded up to them.
+Ledger::Room room_of(const core::Rule& rule, bool in_whole_units) {
+  if (!in_whole_units) return {full_of(rule), full_of(rule) - rule.kept.count()};
   return {full_of(rule),
           static_cast<Time>(core::gcra::most_units(rule.quota, rule.kept)) * interval_of(rule)};
 }
@@ -67,7 +67,7 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
   }
   std::optional<Ledger> other;
   const Ledger& ledger = counted_by(rule, now, other);
-  const Ledger::Room room = other ? whole_room_of(rule) : room_of(rule);
+  const Ledger::Room room = room_of(rule, other.has_value());
   const Time at = now.count();
   core::Step step{.verdict = Verdict::allowed,
                   .limit = rule.quota.burst(),
@@ -95,7 +95,7 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
 // it by the new one. Once all that act later are over it is one number.
 Ledger::Time KeyLedger::first_under(const core::Rule& rule, Time at, std::uint64_t units) const {
   constexpr int kTries = 8;
-  const Ledger::Room room = whole_room_of(rule);
+  const Ledger::Room room = room_of(rule, true);
   const Time left = room.mine / interval_of(rule) - static_cast<Time>(units);
   for (int tries = 0; tries < kTries; ++tries) {
     const Time first = ledger_.recounted(at, interval_of(rule), room.full).earliest(at, units, room);
@@ -118,7 +118,7 @@ core::Moment KeyLedger::moment(const core::Rule& rule, nanoseconds asked, Cost c
   if (!core::may_wait(rule)) max_wait = nanoseconds{0};
   std::optional<Ledger> other;
   const Ledger& ledger = counted_by(rule, now, other);
-  const Ledger::Room room = other ? whole_room_of(rule) : room_of(rule);
+  const Ledger::Room room = room_of(rule, other.has_value());
   if (cost.units > static_cast<std::uint64_t>(room.mine / ledger.interval())) return {false, nanoseconds{-1}};
   const nanoseconds wait{ledger.earliest(now.count(), cost.units, room) - asked.count()};
   if (wait <= max_wait) return {true, wait};

@@ -119,8 +119,12 @@ Time Ledger::earliest(Time from, std::uint64_t units, const Room& room) const {
 
 Ledger::Place Ledger::put(Time at, std::uint64_t units) {
   const Place place{at, ++numbers_};
-  members_.insert({place, core::GrantMap::of(at, need(units), true), true}, join());
+  keep_open(place, units);
   return place;
+}
+
+void Ledger::keep_open(const Place& place, std::uint64_t units) {
+  members_.insert({place, core::GrantMap::of(place.at, need(units), true), true}, join());
 }
 
 void Ledger::put_over(Time at, std::uint64_t units, Time full) {
@@ -150,23 +154,28 @@ bool Ledger::close(const Place& place, Time full) {
   return true;
 }
 
+// It becomes a part of the front.
+void Ledger::end_pause(Time full) {
+  front_ = paced(front_, full);
+  pause_end_ = 0;
+}
+
 void Ledger::fold(Time now, Time full) {
-  const auto end_pause = [&] { front_ = paced(front_, full), pause_end_ = 0; };
   while (!members_.empty() && !members_.front().is_open) {
     const Member first = members_.front();
-    if (pause_end_ != 0 && first.key.at >= pause_end_) end_pause();
+    if (pause_end_ != 0 && first.key.at >= pause_end_) end_pause(full);
     front_ = first.map.owed(front_);
     members_.erase(first.key, join());
   }
   if (pause_end_ == 0 || pause_end_ > now) return;
-  if (members_.empty() || members_.front().key.at >= pause_end_) end_pause();
+  if (members_.empty() || members_.front().key.at >= pause_end_) end_pause(full);
 }
 
 // One that has ended lies before nothing that has acted, or before open ones only: as a part of the front it
 // asks for no less.
 void Ledger::pause(Time end, Time now, Time full) {
   fold(now, full);
-  if (pause_end_ != 0 && pause_end_ <= now) front_ = paced(front_, full), pause_end_ = 0;
+  if (pause_end_ != 0 && pause_end_ <= now) end_pause(full);
   pause_end_ = std::max(pause_end_, end);
 }
 
@@ -199,8 +208,7 @@ Ledger Ledger::recounted(Time now, Time interval, Time full) const {
     other.front_ = std::max(other.front_, at_most_owed(paced, counted(since)));
   }
   each_open([&](const Place& place, std::uint64_t units) {
-    if (!(here < place)) return;
-    other.members_.insert({place, core::GrantMap::of(place.at, other.need(units), true), true}, other.join());
+    if (here < place) other.keep_open(place, units);
   });
   return other;
 }

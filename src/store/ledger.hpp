@@ -116,6 +116,8 @@ class Ledger {
   Time late_from(Time at, Time tat, Time full) const;
   Time after_all(Time from, Time units_need, const Room& room) const;
   Join join() const;
+  void keep_open(const Place& place, std::uint64_t units);
+  void end_pause(Time full);
 
   Time interval_;
   Time front_;

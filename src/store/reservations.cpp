@@ -130,21 +130,26 @@ Reservations::Reservations(Table& table, std::size_t memory, const core::Random&
 
 Reservations::~Reservations() { table_.set_schedules(nullptr); }
 
-Schedule* Reservations::find_schedule(Stripe& stripe, std::uint64_t hash) {
+Reservations::KeySchedule* Reservations::find_kept(Stripe& stripe, std::uint64_t hash) {
   const auto found = stripe.schedules.find(schedule_key(hash));
-  return found != stripe.schedules.end() ? &found->second.schedule : nullptr;
+  return found != stripe.schedules.end() ? &found->second : nullptr;
+}
+
+Schedule* Reservations::find_schedule(Stripe& stripe, std::uint64_t hash) {
+  KeySchedule* const kept = find_kept(stripe, hash);
+  return kept != nullptr ? &kept->schedule : nullptr;
 }
 
 Schedule* Reservations::find_schedule(std::uint64_t hash) {
-  KeySchedule* const kept = find_kept(hash);
-  return kept != nullptr ? &kept->schedule : nullptr;
+  Stripe& stripe = stripe_of(hash);
+  stripe.mutex.assert_held();
+  return find_schedule(stripe, hash);
 }
 
 Reservations::KeySchedule* Reservations::find_kept(std::uint64_t hash) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
-  const auto found = stripe.schedules.find(schedule_key(hash));
-  return found != stripe.schedules.end() ? &found->second : nullptr;
+  return find_kept(stripe, hash);
 }
 
 Schedule* Reservations::find_schedule(const Part& part) {

@@ -207,6 +207,7 @@ class Reservations final : public ScheduledKeys {
   void end(ReservationId id, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
+  static KeySchedule* find_kept(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   static Schedule* find_schedule(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   // Under the locks of their stripes, as what is asked holds them.
   Schedule* find_schedule(std::uint64_t hash);
