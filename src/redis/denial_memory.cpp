@@ -33,8 +33,8 @@ std::uint64_t whole(const core::Rule& rule) {
 
 // What a window says, `ahead` before its end; nothing where it has ended or has room.
 std::optional<Decision> told_by_window(const Quota& quota, std::int64_t left, std::uint64_t ahead,
-                                       nanoseconds elapsed, Cost cost) {
-  const nanoseconds rest = nanoseconds{static_cast<std::int64_t>(ahead)} - elapsed;
+                                       std::chrono::nanoseconds elapsed, Cost cost) {
+  const std::chrono::nanoseconds rest = std::chrono::nanoseconds{static_cast<std::int64_t>(ahead)} - elapsed;
   const bool fits = left >= 0 && cost.units <= static_cast<std::uint64_t>(left);
   if (fits || rest.count() <= 0 || cost.units > static_cast<std::uint64_t>(quota.burst()))
     return std::nullopt;
