@@ -4,17 +4,21 @@
 
 namespace weir::inline v0_1::store {
 
-// Unless it would be above the part of its kind, or take what is left to another.
-ReservationMemory::Full ReservationMemory::add(std::size_t bytes, Kind kind) {
-  const Held lock(adding_);
+// Whether it would be above the part of its kind, or take what is left to another.
+ReservationMemory::Full ReservationMemory::look(std::size_t bytes, Kind kind) const {
   const std::size_t its = this->bytes(kind);
   if (bytes > part_of(kind) || its > part_of(kind) - bytes) return Full::part;
   std::size_t all = its + bytes;
   for (const Kind other : {Kind::wait, Kind::hold, Kind::pause})
     if (other != kind) all += std::max(this->bytes(other), left_to_each());
-  if (all > bound_) return Full::all;
-  bytes_[static_cast<std::size_t>(kind)].fetch_add(bytes, std::memory_order_relaxed);
-  return Full::no;
+  return all > bound_ ? Full::all : Full::no;
+}
+
+ReservationMemory::Full ReservationMemory::add(std::size_t bytes, Kind kind) {
+  const Held lock(adding_);
+  const Full full = look(bytes, kind);
+  if (full == Full::no) bytes_[static_cast<std::size_t>(kind)].fetch_add(bytes, std::memory_order_relaxed);
+  return full;
 }
 
 void ReservationMemory::subtract(std::size_t bytes, Kind kind) noexcept {

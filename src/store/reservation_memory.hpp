@@ -109,6 +109,7 @@ class ReservationMemory {
     return kind == Kind::pause ? bound_ / 4 : bound_ - (kKinds - 1) * left_to_each();
   }
   std::size_t share_of(Kind kind) const { return kind == Kind::pause ? part_of(kind) / 2 : bound_ / 2; }
+  Full look(std::size_t bytes, Kind kind) const WEIR_REQUIRES(adding_);
   Full add(std::size_t bytes, Kind kind);
   void subtract(std::size_t bytes, Kind kind) noexcept;
   void give_back(std::uint64_t client, std::size_t bytes, Kind kind) noexcept;

@@ -11,6 +11,7 @@
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
 #include "store/penalty.hpp"
+#include "store/reservations_locked.hpp"
 #include "store/scheduled.hpp"
 #include "store/settlement.hpp"
 
@@ -31,38 +32,6 @@ ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
 }
 
 }  // namespace
-
-// In ascending order, so that two threads cannot wait for each other.
-class Reservations::Locked {
- public:
-  template <class Hashes>
-  Locked(Reservations& reservations, const Hashes& hashes) : reservations_(reservations) {
-    for (const auto& each : hashes) wanted_ |= std::uint64_t{1} << (each.hash >> 58);
-    each([](Stripe& stripe) WEIR_NOT_ANALYSED { stripe.mutex.lock(); });
-  }
-  ~Locked() {
-    each([](Stripe& stripe) WEIR_NOT_ANALYSED { stripe.mutex.unlock(); });
-  }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
-  void clear_away(nanoseconds now) {
-    each([&](Stripe& stripe) {
-      stripe.mutex.assert_held();
-      reservations_.clear_away(stripe, now);
-    });
-  }
-
- private:
-  template <class Call>
-  void each(const Call& call) {
-    for (std::uint64_t left = wanted_; left != 0; left &= left - 1)
-      call(reservations_.stripes_[static_cast<std::size_t>(std::countr_zero(left))]);
-  }
-
-  Reservations& reservations_;
-  std::uint64_t wanted_ = 0;
-};
 
 // A schedule while something is done with it, under its lock. What it then has lost or gained is counted.
 class Reservations::Used {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/reservations.hpp"
+#include "store/reservations_locked.hpp"
 #include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
