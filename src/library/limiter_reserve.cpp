@@ -114,7 +114,7 @@ Charged Limiter::charge(Outside outside) noexcept {
 
 void Limiter::set_quota(Quota quota) {
   if (!store::KeyLedger::can_count(quota) || !store::KeyLedger::can_count(this->quota()))
-    throw std::invalid_argument("weir::Limiter::set_quota: " + store::too_long());
+    throw std::invalid_argument("weir::Limiter::set_quota: " + store::KeyLedger::too_long());
   Locked locked(*this);
   locked.need_ledger();
   locked.put_in_ledger();
@@ -209,7 +209,7 @@ Reservation Limiter::reserve(ReserveOptions options, Cost cost) {
 Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost cost) {
   options = store::bounded(options, now);
   if (!store::KeyLedger::can_count(quota()))
-    throw std::invalid_argument("weir::Limiter::reserve: " + store::too_long());
+    throw std::invalid_argument("weir::Limiter::reserve: " + store::KeyLedger::too_long());
   auto kept = std::make_unique<store::LimiterHandle>(*this);
   Locked locked(*this);
   locked.leave_idle_ledger(now);

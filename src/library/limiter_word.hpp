@@ -31,9 +31,6 @@ inline core::gcra::Step step_of(const Quota& quota, std::uint64_t tat, std::chro
   return core::gcra::decide(quota, state_of(quota, tat), now, cost);
 }
 
-// Why a quota has no ledger.
-inline std::string too_long() { return "a burst that takes more than 73 years to drain cannot be reserved"; }
-
 // While something is reserved or paused, and for good once the quota was changed: only here is there a place
 // for another one.
 struct LimiterLedger {

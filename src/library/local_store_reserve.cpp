@@ -125,9 +125,7 @@ Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, const s
   if (options.hold.count() <= 0 || cost.units == 0) {
     Reservation at_once(now, [&] { return decide(now, key, limit, cost); });
     if (at_once.granted() || !at_once.decision().retry_after) return at_once;
-    // What others have settled may be there to act now.
-    const bool has_holes = local_->embedded.reservations().counts().holes != 0;
-    if (options.max_wait.count() <= 0 && !has_holes) return at_once;
+    if (options.max_wait.count() <= 0) return at_once;
   }
   store::Check check{.limit = &limit, .key = key, .cost = cost};
   store::Request request{.checks = {&check, 1}};

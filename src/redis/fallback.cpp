@@ -304,7 +304,7 @@ void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::strin
   // The store decided before its answer came, so its tat is this late at the latest: a round trip too late at
   // most.
   const std::uint64_t tat = static_cast<std::uint64_t>(now.count()) + debt;
-  embedded_.table().raise(store::Table::place_of(hash_of(limit, key)), share, tat, now);
+  embedded_.reservations().raise(hash_of(limit, key), share, tat, now);
 }
 
 std::uint64_t Fallback::hash_of(const store::Limit& limit, std::string_view key) const {

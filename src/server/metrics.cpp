@@ -69,13 +69,6 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   using Counts = store::Reservations::Counts;
   row(Type::gauge, "reservations", "Reservations that can be cancelled or settled", "weir_reservations",
       &Counts::open);
-  row(Type::gauge, "holes", "Cancelled moments that the next may take over", "weir_holes", &Counts::holes);
-  row(Type::counter, "lost_holes",
-      "Cancelled moments that were lost: there was no room for them, or the limit's numbers changed",
-      "weir_holes_lost_total", &Counts::lost_holes);
-  row(Type::counter, "settled_lost_units",
-      "Units that holds were settled for less by, and that nobody took before they had drained",
-      "weir_settled_lost_units_total", &Counts::settled_lost_units);
   row(Type::counter, "reservations_refused",
       "Reservations and pauses that were refused, because --reservation-memory was full",
       "weir_reservations_refused_total", &Counts::refused);

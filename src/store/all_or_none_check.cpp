@@ -7,7 +7,7 @@
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "store/check_rules.hpp"
-#include "store/scheduled.hpp"
+#include "store/in_ledger.hpp"
 #include "store/taking.hpp"
 
 namespace weir::inline v0_1::store {
@@ -15,14 +15,14 @@ namespace weir::inline v0_1::store {
 using std::chrono::nanoseconds;
 
 AllOrNoneCheck::AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks,
-                               nanoseconds arrived, nanoseconds now, const Schedules* schedules,
+                               nanoseconds arrived, nanoseconds now, const Ledgers* ledgers,
                                JointReservation* reserving, Charging* charging, TakeTerms* taking)
     : segments_(segments),
       when_full_(when_full),
       checks_(checks),
       arrived_(arrived),
       now_(now),
-      schedules_(schedules),
+      ledgers_(ledgers),
       reserving_(reserving),
       charging_(charging),
       taking_(taking) {
@@ -60,8 +60,8 @@ bool AllOrNoneCheck::look() {
     const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
     find_keys();
-    needs_schedules_ = lacks_schedules();
-    if (needs_schedules_) return true;
+    needs_ledgers_ = lacks_ledgers();
+    if (needs_ledgers_) return true;
     bool passes = false;
     if (taking_ != nullptr) {
       taking_->granted = find_units(checks_, *taking_, [this] { return look_at_all(); });
@@ -82,10 +82,15 @@ bool AllOrNoneCheck::look_at_all() {
     Check& check = checks_[i];
     Key& key = keys_[key_of_[i]];
     const DecidingRule rule(checks_, i);
-    const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
     found_[i] = key.state;
-    new (&check.decision)
-        Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, check.cost));
+    if (key.ledger != nullptr) {
+      new (&check.decision) Decision(core::look(key.ledger->decide(*rule, now_, Cost{0}).decision(),
+                                                key.ledger->decide(*rule, now_, check.cost).decision()));
+    } else {
+      const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
+      new (&check.decision)
+          Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, check.cost));
+    }
     const bool charges = check.decision.allowed() && check.cost.units != 0;
     if (charges && key.shut_out) check.decision = without_room(check, key);
     key.charged = key.charged || charges;
@@ -102,8 +107,8 @@ bool AllOrNoneCheck::round() {
     const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
     find_keys();
-    needs_schedules_ = lacks_schedules();
-    if (needs_schedules_) return true;
+    needs_ledgers_ = lacks_ledgers();
+    if (needs_ledgers_) return true;
     if (taking_ != nullptr) [[unlikely]] {
       taking_->granted = find_units(checks_, *taking_, [this] { return decide(now_); });
       charged_ = taking_->granted != 0;
@@ -127,31 +132,34 @@ bool AllOrNoneCheck::homes_still_hold() const {
                      [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
 }
 
-bool AllOrNoneCheck::lacks_schedules() const {
-  return schedules_ == nullptr &&
-         std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.scheduled; });
+bool AllOrNoneCheck::lacks_ledgers() const {
+  return ledgers_ == nullptr &&
+         std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.in_ledger; });
 }
 
 void AllOrNoneCheck::find_keys() {
+  in_ledgers_ = 0;
   for (Key& key : keys()) {
     const core::Rule& rule = checks_[key.first_check].limit->rule;
     key.find(rule.algorithm == Algorithm::gcra, now_);
-    if (!key.scheduled || schedules_ == nullptr) continue;
-    const Schedule* const schedule = (*schedules_)[key.first_check];
-    if (schedule == nullptr) continue;
-    const core::TwoWords state = schedule->counted_by(QuotaNumbers(rule.quota), key.state);
-    key.restated = state != key.state;
-    key.state = state;
+    key.ledger = ledgers_ != nullptr ? (*ledgers_)[key.first_check] : nullptr;
+    key.charges = 0;
+    if (key.ledger == nullptr || key.in_ledger) continue;
+    *key.ledger = ledger_of(key, key.state, rule);
   }
 }
 
-void AllOrNoneCheck::Key::find(bool can_be_scheduled, nanoseconds now) {
+KeyLedger AllOrNoneCheck::ledger_of(const Key& key, core::TwoWords state, const core::Rule& rule) const {
+  const bool late = !key.known || core::counted_by_another_quota(rule, state);
+  return KeyLedger::of(state, rule, now_, late ? key.no_earlier(now_) : nanoseconds{0});
+}
+
+void AllOrNoneCheck::Key::find(bool can_be_in_ledger, nanoseconds now) {
   known = false;
   claims = false;
   charged = false;
-  scheduled = false;
+  in_ledger = false;
   recounted = false;
-  restated = false;
   state = {};
   slot = -1;
   for (std::size_t which = 0; which < homes.size() && !known; ++which) {
@@ -164,9 +172,9 @@ void AllOrNoneCheck::Key::find(bool can_be_scheduled, nanoseconds now) {
     slot = found;
     claims = candidate.is_free(found, now);
     state = candidate.state(found);
-    if (!can_be_scheduled) continue;
-    scheduled = is_scheduled(state, now);
-    state = without_schedule(state);
+    if (!can_be_in_ledger) continue;
+    in_ledger = is_in_ledger(state, now);
+    state = without_ledger_bit(state);
   }
 }
 
@@ -199,6 +207,10 @@ void AllOrNoneCheck::find_those_over(nanoseconds at) {
       charging_->find_over_for_room(i, checks_[i]);
       continue;
     }
+    if (key.ledger != nullptr) {
+      charging_->find_whether_over(i, rule, *key.ledger, at, checks_[i]);
+      continue;
+    }
     const bool late = !key.known || core::counted_by_another_quota(rule, key.state);
     charging_->find_whether_over(i, rule, key.state, late ? key.no_earlier(at) : at, checks_[i]);
   }
@@ -218,19 +230,16 @@ bool AllOrNoneCheck::reserve() {
     tell_uncharged();
     return false;
   }
-  const core::Moment moment = find_moment();
+  const JointMoment moment = find_moment();
   reserving_->wait = moment.wait;
   reserving_->would_wait = moment.granted && !reserving_->keeps;
   if (moment.granted && reserving_->keeps) {
-    // False only where two checks have keys of one hash, and thus one state.
-    const bool all = decide(now_ + moment.wait);
-    tell_as_of_now();
-    return all;
+    take_moment(moment);
+    return true;
   }
-  reserving_->by = moment.by;
   tell_uncharged();
   if (moment.wait < nanoseconds{0}) return false;
-  Decision& decides = checks_[moment.by].decision;
+  Decision& decides = checks_[reserving_->by].decision;
   decides.verdict = Verdict::denied;
   decides.retry_after = moment.wait;
   return false;
@@ -249,39 +258,42 @@ std::optional<std::uint8_t> AllOrNoneCheck::full_window() const {
 }
 
 // When every check has been decided as of now.
-core::Moment AllOrNoneCheck::find_moment() const {
-  std::array<core::Demand, kMostChecks> demands;
+JointMoment AllOrNoneCheck::find_moment() const {
+  std::array<std::optional<KeyLedger>, kMostChecks> alone;  // of keys whose states are all
+  std::array<LedgerDemand, kMostChecks> demands;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Check& check = checks_[i];
     const Key& key = keys_[key_of_[i]];
-    if (core::counts_at_grant(check.limit->rule.algorithm)) {
-      demands[i] = {.rule = &check.limit->rule, .cost = Cost{0}, .shadow = check.shadow};
-      continue;
-    }
-    const bool late = !key.known || core::counted_by_another_quota(check.limit->rule, found_[i]);
+    const core::Rule& rule = check.limit->rule;
+    demands[i] = {.rule = &rule, .cost = check.cost, .shadow = check.shadow};
+    if (core::counts_at_grant(rule.algorithm)) continue;
     // A guarantee for which there is no room guarantees nothing.
-    const bool alone = check.inside == Check::kNoGuarantee || keys_[key_of_[check.inside]].shut_out;
-    demands[i] = {.rule = &check.limit->rule,
-                  .state = found_[i],
-                  .cost = check.cost,
-                  .no_earlier = late ? key.no_earlier(now_) : nanoseconds{0},
-                  .shadow = check.shadow,
-                  .inside = alone ? core::Demand::kAlone : check.inside,
-                  .waits_with = check.waits_with,
-                  .lowest_kept = lowest_kept(*check.limit)};
+    if (check.inside != Check::kNoGuarantee && !keys_[key_of_[check.inside]].shut_out)
+      demands[i].inside = check.inside;
+    demands[i].ledger =
+        key.ledger != nullptr ? key.ledger : &alone[i].emplace(ledger_of(key, found_[i], rule));
   }
-  return core::moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
+  return joint_moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
 }
 
-// What was decided for a later moment, in times from now.
-void AllOrNoneCheck::tell_as_of_now() {
+// It is charged at that moment.
+void AllOrNoneCheck::take_moment(const JointMoment& moment) {
+  find_keys();
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    const Decision now =
-        core::decide(checks_[i].limit->rule, keys_[key_of_[i]].state, now_, Cost{0}).decision();
-    Decision& decision = checks_[i].decision;
-    decision.remaining = now.remaining;
-    decision.reset_after = now.reset_after;
-    if (decision.retry_after) *decision.retry_after += reserving_->wait;
+    Check& check = checks_[i];
+    Key& key = keys_[key_of_[i]];
+    found_[i] = key.state;
+    if (key.ledger == nullptr) {
+      charge(i, key, now_);
+      continue;
+    }
+    if ((moment.fits >> i & 1U) == 0) continue;
+    check.decision.verdict = Verdict::allowed;
+    check.decision.retry_after.reset();
+    if (check.cost.units == 0) continue;
+    in_ledgers_ |= 1U << i;
+    key.charges += check.cost.units;
+    key.charged = true;
   }
 }
 
@@ -290,13 +302,43 @@ void AllOrNoneCheck::tell_uncharged() {
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Key& key = keys_[key_of_[i]];
     const DecidingRule rule(checks_, i);
+    if (key.ledger != nullptr) {
+      tell_without(checks_[i], [&] { return key.ledger->decide(*rule, now_, Cost{0}).decision(); });
+      continue;
+    }
     const core::TwoWords state = found_[key.first_check];
     const bool late = !key.known || core::counted_by_another_quota(*rule, state);
     tell_without(checks_[i], *rule, state, late ? key.no_earlier(now_) : now_);
   }
 }
 
+// It is charged when all have a place (write_in_ledger()).
+void AllOrNoneCheck::charge_in_ledger(std::size_t which, Key& key) {
+  Check& check = checks_[which];
+  const DecidingRule rule(checks_, which);
+  found_[which] = key.state;
+  if (charging_ != nullptr && !is_guarantee(which)) {
+    new (&check.decision) Decision(charging_->find(which, *rule, *key.ledger, now_, check));
+    key.charged = true;
+    in_ledgers_ |= 1U << which;
+    return;
+  }
+  const bool looks = check.cost.units == 0 || (charging_ != nullptr && charging_->refunds());
+  const Cost cost{looks ? 0 : key.charges + check.cost.units};
+  const core::Step step = key.ledger->decide(*rule, now_, cost);
+  if (key.shut_out && step.changes) {
+    check.decision = without_room(check, key);
+    return;
+  }
+  new (&check.decision) Decision(step.decision());
+  if (!step.changes) return;
+  key.charges += check.cost.units;
+  key.charged = true;
+  in_ledgers_ |= 1U << which;
+}
+
 void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
+  if (key.ledger != nullptr) return charge_in_ledger(which, key);
   Check& check = checks_[which];
   if (core::counts_at_grant(check.limit->rule.algorithm)) at = now_;
   found_[which] = key.state;
@@ -360,30 +402,26 @@ bool AllOrNoneCheck::find_slot(Key& key) {
 }
 
 void AllOrNoneCheck::write() {
-  for (std::size_t i = 0; reserving_ != nullptr && i < checks_.size(); ++i) {
-    const Key& key = keys_[key_of_[i]];
-    if (key.slot < 0 || !checks_[i].decision.allowed()) reserving_->charges[i] = {};
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    Key& key = keys_[key_of_[i]];
+    if (reserving_ != nullptr && (key.slot < 0 || !checks_[i].decision.allowed()))
+      reserving_->charges[i] = {};
+    if (key.slot >= 0 && (in_ledgers_ >> i & 1U) != 0) write_in_ledger(i, key);
   }
-  const bool keeps =
-      reserving_ != nullptr && reserving_->keeps && (reserving_->holds || reserving_->wait.count() > 0);
   for (Key& key : keys()) {
-    const bool pauses =
-        charging_ != nullptr && charging_->keeps() && (*schedules_)[key.first_check] != nullptr;
-    if (key.slot < 0 || !(key.charged || pauses)) continue;
+    if (key.slot < 0 || !key.charged) continue;
     Bucket& bucket = key.bucket();
     bucket.assert_held();
-    if (schedules_ != nullptr && key.charged) tell_schedule(key);
-    core::TwoWords state = key.state;
-    const bool is_kept = keeps && core::can_reserve(checks_[key.first_check].limit->rule.algorithm);
-    if ((key.scheduled && !key.recounted) || (key.charged && is_kept) || pauses) state.word |= kScheduled;
+    bool recounts = key.recounted;
+    if (key.ledger != nullptr) recounts = put_state_of_ledger(key);
     if (key.known) {
       // As of now, even what was decided for a later moment: any new key of the segment would be decided no
       // earlier, and have to wait for that moment too.
-      if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
-      bucket.set(key.slot, state);
+      if (recounts) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
+      bucket.set(key.slot, key.state);
       continue;
     }
-    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, state);
+    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, key.state);
     if (key.home == 1) {
       Bucket& first = *key.homes[0].bucket;
       first.assert_held();
@@ -392,13 +430,27 @@ void AllOrNoneCheck::write() {
   }
 }
 
-void AllOrNoneCheck::tell_schedule(const Key& key) const {
-  Schedule* const schedule = (*schedules_)[key.first_check];
-  if (schedule == nullptr) return;
-  if (key.recounted || key.restated) schedule->lose();
-  schedule->read(now_);
-  schedule->wrote(QuotaNumbers(checks_[key.first_check].limit->rule.quota), now_);
-  if (schedule->is_paused(now_)) schedule->keep_until_drained(key.state.until);
+void AllOrNoneCheck::write_in_ledger(std::size_t which, Key& key) {
+  Check& check = checks_[which];
+  const DecidingRule deciding(checks_, which);
+  const core::Rule& rule = *deciding;
+  if (charging_ != nullptr && !is_guarantee(which)) {
+    new (&check.decision) Decision(charging_->charge(which, rule, *key.ledger, now_, check));
+    return;
+  }
+  if (reserving_ == nullptr || !reserving_->is_kept()) return key.ledger->charge(rule, now_, check.cost);
+  const nanoseconds at = now_ + reserving_->wait;
+  reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + reserving_->hold);
+  const Decision told = key.ledger->decide(rule, now_, Cost{0}).decision();
+  check.decision.remaining = told.remaining;
+  check.decision.reset_after = told.reset_after;
+}
+
+// Whether it is counted by other numbers than it was.
+bool AllOrNoneCheck::put_state_of_ledger(Key& key) const {
+  const std::uint64_t interval = key.state.word;
+  key.state = state_of(*key.ledger, checks_[key.first_check].limit->rule, now_);
+  return without_ledger_bit(key.state).word != interval;
 }
 
 // For every key without a slot. True when that decides the request.

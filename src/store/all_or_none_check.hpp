@@ -16,10 +16,11 @@
 // A thread that is alone thus needs two rounds, one for each split, and one for each of those checks without
 // room.
 //
-// A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp). What is charged
-// afterwards (charging.hpp) always passes, and a key without room loses it, unless the charge asks: then
-// `when_full` decides for it. A look asks for the same room, and leaves it. What takes as much as there is is
-// decided as often as it needs to find out how much (taking.hpp), under the same locks.
+// A key that is in a ledger is decided and charged there. A reservation is decided so too: first as of now,
+// then at its moment (joint_moment.hpp). What is charged afterwards (charging.hpp) always passes, and a key
+// without room loses it, unless the charge asks: then `when_full` decides for it. A look asks for the same
+// room, and leaves it. What takes as much as there is is decided as often as it needs to find out how much
+// (taking.hpp), under the same locks.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
@@ -31,41 +32,46 @@
 #include <optional>
 #include <span>
 
-#include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "core/step.hpp"
 #include "store/charging.hpp"
-#include "store/schedule.hpp"
+#include "store/joint_moment.hpp"
+#include "store/key_ledger.hpp"
 #include "store/segments.hpp"
 #include "store/store.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::inline v0_1::store {
 
-// The schedules of the checks' keys, by check; null where there is none. Their locks are held.
-using Schedules = std::array<Schedule*, kMostChecks>;
+// The ledgers of the checks' keys, by check; null where there is none. Their locks are held. One of a key
+// that is in none yet becomes its ledger where a reservation is kept in it.
+using Ledgers = std::array<KeyLedger*, kMostChecks>;
 
 // What a reservation asks of its checks, and gets.
 struct JointReservation {
   std::chrono::nanoseconds max_wait{0};
-  // It will be kept in the keys' schedules if it is to wait, or to be held.
+  std::chrono::nanoseconds hold{0};
+  // There is a ledger for each of gcra's, and it will be kept in them if it is to wait, or to be held.
   bool keeps = false;
-  bool holds = false;
-  // By check: what was charged. Nothing for one that was not, or for which the table had no room.
+  // By check: what was charged. Nothing for one that was not, or for which the table had no room. Of gcra's
+  // `owns`, of windows `charges`.
+  std::array<KeyLedger::Own, kMostChecks> owns{};
   std::array<core::Charge, kMostChecks> charges{};
   std::chrono::nanoseconds wait{0};  // as ReservationTerms::wait
   std::uint8_t by = 0;               // as Request::by
   bool would_wait = false;           // denied, as it will not be kept
+
+  bool is_kept() const { return keeps && (hold.count() != 0 || wait.count() > 0); }
 };
 
 class AllOrNoneCheck {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // At most kMostChecks, each with its hash. They, the segments, the schedules and what is `reserving` must
-  // outlive this. Without schedules it ends at a key that has one (needs_schedules()).
+  // At most kMostChecks, each with its hash. They, the segments, the ledgers and what is `reserving` must
+  // outlive this. Without ledgers it ends at a key that has one (needs_ledgers()).
   AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-                 nanoseconds now, const Schedules* schedules = nullptr, JointReservation* reserving = nullptr,
+                 nanoseconds now, const Ledgers* ledgers = nullptr, JointReservation* reserving = nullptr,
                  Charging* charging = nullptr, TakeTerms* taking = nullptr);
   AllOrNoneCheck(const AllOrNoneCheck&) = delete;
   AllOrNoneCheck& operator=(const AllOrNoneCheck&) = delete;
@@ -76,8 +82,8 @@ class AllOrNoneCheck {
   bool look();
 
   bool charged() const { return charged_; }
-  // Nothing was decided: the keys' schedules have to be locked first.
-  bool needs_schedules() const { return needs_schedules_; }
+  // Nothing was decided: the keys' ledgers have to be locked first.
+  bool needs_ledgers() const { return needs_ledgers_; }
   // New keys that when_full had to decide.
   std::uint64_t refused() const { return refused_; }
 
@@ -92,18 +98,19 @@ class AllOrNoneCheck {
     bool known = false;    // it has an entry in the table
     bool claims = false;   // that slot is free, but for this key
     bool charged = false;
-    bool scheduled = false;     // its state has a schedule
-    bool recounted = false;     // by another quota than its debt was counted by
-    bool restated = false;      // so too, but from the end of a pause on
-    bool unstored = false;      // allowed for lack of room, by when_full
-    bool shut_out = false;      // denied for lack of room, which stops no other check
-    core::TwoWords state{};     // after the checks so far
+    bool in_ledger = false;  // its state says so
+    bool recounted = false;  // by another quota than its debt was counted by
+    bool unstored = false;   // allowed for lack of room, by when_full
+    bool shut_out = false;   // denied for lack of room, which stops no other check
+    core::TwoWords state{};  // after the checks so far; of one that has a ledger as it was found
+    KeyLedger* ledger = nullptr;
+    std::uint64_t charges = 0;  // there, units of the checks so far
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
 
     Bucket& bucket() const { return *homes[home].bucket; }
     // For a key that is not in the table, or is recounted: not before what was forgotten in its place.
     nanoseconds no_earlier(nanoseconds now) const;
-    void find(bool can_be_scheduled, nanoseconds now);
+    void find(bool can_be_in_ledger, nanoseconds now);
   };
 
   // A key is made when it is used: making all of them took longer than deciding three.
@@ -116,22 +123,25 @@ class AllOrNoneCheck {
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
-  bool lacks_schedules() const;
+  bool lacks_ledgers() const;
   void find_keys();
   bool decide(nanoseconds at);
   void find_those_over(nanoseconds at);
   bool look_at_all();
   bool reserve();
   std::optional<std::uint8_t> full_window() const;
-  core::Moment find_moment() const;
-  void tell_as_of_now();
+  KeyLedger ledger_of(const Key& key, core::TwoWords state, const core::Rule& rule) const;
+  JointMoment find_moment() const;
+  void take_moment(const JointMoment& moment);
   void tell_uncharged();
   void charge(std::size_t which, Key& key, nanoseconds at);
+  void charge_in_ledger(std::size_t which, Key& key);
   bool is_guarantee(std::size_t which) const { return (guarantees_ >> which & 1U) != 0; }
   bool find_slots();
   bool find_slot(Key& key);
   void write();
-  void tell_schedule(const Key& key) const;
+  void write_in_ledger(std::size_t which, Key& key);
+  bool put_state_of_ledger(Key& key) const;
   bool make_room();
   bool refuse(Key& key);
   bool only_shadow(const Key& key) const;
@@ -149,12 +159,13 @@ class AllOrNoneCheck {
   // By check. They are charged as of now: charged from when it came, a request that waited would come into
   // the parent, which may be busy, later than it counts in its guarantee, which is not.
   std::uint32_t guarantees_ = 0;
+  std::uint32_t in_ledgers_ = 0;  // a bit for each check that charges in one
   std::size_t count_ = 0;
-  const Schedules* schedules_;
+  const Ledgers* ledgers_;
   JointReservation* reserving_;
   Charging* charging_;
   TakeTerms* taking_;
-  bool needs_schedules_ = false;
+  bool needs_ledgers_ = false;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;
   bool charged_ = false;

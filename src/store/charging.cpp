@@ -39,7 +39,7 @@ core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core:
   Outside outside = terms.outside;
   outside.units = cost.units;
   core::Overdrawn each = outside.form == Outside::Form::refund
-                             ? core::refund(rule, state, now, outside.units, least[which])
+                             ? core::refund(rule, state, now, outside.units, 0)
                              : core::overdraw(rule, state, now, outside);
   if (lost) lose(each, state);
   told[which] = each;
@@ -50,6 +50,44 @@ core::Step Charging::charge_for(std::size_t which, const core::Rule& rule, core:
           static_cast<std::uint64_t>(each.reset_after.count()),
           each.next,
           each.changes};
+}
+
+Decision Charging::charge_for(std::size_t which, const core::Rule& rule, KeyLedger& ledger, nanoseconds now,
+                              Cost cost) {
+  if (cost.units != 0 && terms.others_free && has(terms.others_free->if_it_fits, which)) {
+    const core::Step step = ledger.decide(rule, now, cost);
+    if (step.changes) ledger.charge(rule, now, cost);
+    return step.decision();
+  }
+  Outside outside = terms.outside;
+  outside.units = cost.units;
+  told[which] = ledger.charge(rule, now, outside);
+  return decision_of(told[which], rule, outside);
+}
+
+Decision Charging::charge(std::size_t which, const core::Rule& rule, KeyLedger& ledger, nanoseconds now,
+                          const Check& check) {
+  if (terms.asks()) return charge_for(which, rule, ledger, now, charges(which) ? check.cost : Cost{0});
+  told[which] = ledger.charge(rule, now, outside_of(terms, check));
+  Decision found = ledger.decide(rule, now, Cost{0}).decision();
+  found.verdict = Verdict::allowed;
+  return found;
+}
+
+// Of a report it is not asked before it is charged. A copy costs as much as what is open.
+Decision Charging::find(std::size_t which, const core::Rule& rule, const KeyLedger& ledger, nanoseconds now,
+                        const Check& check) {
+  if (!terms.asks()) return ledger.decide(rule, now, Cost{0}).decision();
+  KeyLedger copy = ledger;
+  return charge(which, rule, copy, now, check);
+}
+
+Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
+                                     nanoseconds now, const Check& check) {
+  KeyLedger copy = ledger;
+  const Decision found = charge_for(which, rule, copy, now, check.cost);
+  if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
+  return found;
 }
 
 Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,

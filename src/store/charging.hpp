@@ -14,6 +14,7 @@
 #include "core/overdraft.hpp"
 #include "core/rule.hpp"
 #include "core/step.hpp"
+#include "store/key_ledger.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store {
@@ -34,13 +35,14 @@ inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
 
 struct Charging {
   ChargeTerms& terms;
-  std::array<Charged, kMostChecks> told{};         // by check; nothing of a guarantee
-  std::array<std::uint64_t, kMostChecks> moved{};  // by check; how far a pause moves those who wait, ns
-  std::array<std::uint64_t, kMostChecks> least{};  // by check; the least that a refund may leave the tat at
-  std::uint16_t over{};                            // one bit for each check, of OthersFree
+  std::array<Charged, kMostChecks> told{};  // by check; nothing of a guarantee
+  std::uint16_t over{};                     // one bit for each check, of OthersFree
 
   // Of OthersFree, for each check before the first is charged; what it would be told.
   Decision find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                             std::chrono::nanoseconds now, const Check& check);
+  // The same of one in a ledger.
+  Decision find_whether_over(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
                              std::chrono::nanoseconds now, const Check& check);
   // The same of one for whose key there is no room, which is over where it would be charged.
   void find_over_for_room(std::size_t which, const Check& check) {
@@ -59,17 +61,20 @@ struct Charging {
     if (terms.asks()) return charge_for(which, rule, state, now, charges(which) ? check.cost : Cost{0}, lost);
     const Outside outside = outside_of(terms, check);
     core::Overdrawn each = outside.form == Outside::Form::refund
-                               ? core::refund(rule, state, now, outside.units, least[which])
-                               : core::overdraw(rule, state, now, outside, moved[which]);
+                               ? core::refund(rule, state, now, outside.units, 0)
+                               : core::overdraw(rule, state, now, outside);
     if (lost) lose(each, state);
     told[which] = each;
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
   }
+  // The same of one in a ledger; and what that would tell.
+  Decision charge(std::size_t which, const core::Rule& rule, KeyLedger& ledger, std::chrono::nanoseconds now,
+                  const Check& check);
+  Decision find(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
+                std::chrono::nanoseconds now, const Check& check);
   // A guarantee is charged as by a check inside it; what was charged to it is not known, so it stays.
   bool refunds() const { return terms.outside.form == Outside::Form::refund; }
-  // Its key's schedule is to be told of whatever is charged to the key from then on.
-  bool keeps() const { return pauses(terms.outside); }
   // There is no room for what was charged.
   void lose(std::size_t which, core::TwoWords state) {
     core::Overdrawn each{told[which]};
@@ -82,6 +87,8 @@ struct Charging {
   // Where it asks: charges that much, whether it is over or not.
   core::Step charge_for(std::size_t which, const core::Rule& rule, core::TwoWords state,
                         std::chrono::nanoseconds now, Cost cost, bool lost);
+  Decision charge_for(std::size_t which, const core::Rule& rule, KeyLedger& ledger,
+                      std::chrono::nanoseconds now, Cost cost);
 
  private:
   static bool has(std::uint16_t bits, std::size_t which) { return (bits >> which & 1U) != 0; }

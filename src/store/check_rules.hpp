@@ -110,12 +110,16 @@ class DecidingRule {
 };
 
 // Of a check that would have allowed a request that others deny: what is there without it.
-inline void tell_without(Check& check, const core::Rule& rule, core::TwoWords state,
-                         std::chrono::nanoseconds now) {
+template <class Look>
+void tell_without(Check& check, const Look& look) {
   if (!check.decision.allowed() || check.cost.units == 0) return;
-  const Decision found = core::decide(rule, state, now, Cost{0}).decision();
+  const Decision found = look();
   check.decision.remaining = found.remaining;
   check.decision.reset_after = found.reset_after;
+}
+inline void tell_without(Check& check, const core::Rule& rule, core::TwoWords state,
+                         std::chrono::nanoseconds now) {
+  tell_without(check, [&] { return core::decide(rule, state, now, Cost{0}).decision(); });
 }
 
 // What nobody may take of a limit by a reservation that waits for another one: its own class may have to keep

@@ -125,6 +125,27 @@ core::Moment KeyLedger::moment(const core::Rule& rule, nanoseconds asked, Cost c
   return {false, wait - max_wait};
 }
 
+KeyLedger::Counted::Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now)
+    : now_(its.no_earlier(now)),
+      ledger_(its.counted_by(rule, now_, other_)),
+      room_(room_of(rule, other_.has_value())) {}
+
+nanoseconds KeyLedger::Counted::first(nanoseconds at, Cost cost, const Ledger::Room& room) const {
+  if (cost.units > static_cast<std::uint64_t>(room.mine / ledger_.interval())) return nanoseconds::max();
+  return nanoseconds{ledger_.earliest(std::max(at, now_).count(), cost.units, room)};
+}
+
+std::uint64_t KeyLedger::until(const core::Rule& rule) const {
+  const Time open = open_.empty() ? 0 : open_.back().until;
+  return static_cast<std::uint64_t>(std::max({ledger_.owed(full_of(rule)), open, asked_for_, Time{0}}));
+}
+
+void KeyLedger::raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now) {
+  now = no_earlier(now);
+  count_by(rule, now);
+  ledger_.raise(now.count(), static_cast<Time>(tat), full_of(rule));
+}
+
 KeyLedger::Own KeyLedger::reserve(const core::Rule& rule, nanoseconds now, nanoseconds at,
                                   std::uint64_t units, nanoseconds until) {
   now = no_earlier(now);
@@ -132,6 +153,15 @@ KeyLedger::Own KeyLedger::reserve(const core::Rule& rule, nanoseconds now, nanos
   const Own own{ledger_.put(std::max(at, now).count(), units), units, std::max(until, at)};
   open_.insert({own.until.count(), own.place});
   return own;
+}
+
+bool KeyLedger::is_open(const Own& own) const {
+  const auto at = open_.find_from({own.until.count(), own.place});
+  return !open_.is_end(at) && open_[at].place == own.place;
+}
+
+std::uint64_t KeyLedger::owed(const core::Rule& rule) const {
+  return static_cast<std::uint64_t>(std::max(ledger_.owed(full_of(rule)), Time{0}));
 }
 
 // False: its time is over.

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/moment.hpp"
 #include "core/overdraft.hpp"
@@ -36,6 +37,8 @@
 namespace weir::inline v0_1::store {
 
 class KeyLedger {
+  using Time = Ledger::Time;
+
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
@@ -46,26 +49,69 @@ class KeyLedger {
     nanoseconds until{0};  // it can be cancelled, or settled
   };
 
+  // Of a key that is in none: in the rule's T, where it owes nothing.
+  static KeyLedger of(core::TwoWords state, const core::Rule& rule, nanoseconds now, nanoseconds no_earlier) {
+    const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+    return KeyLedger({state.until, core::ahead_of(state.until, now) != 0 ? state.word : interval},
+                     no_earlier);
+  }
+
+  // Otherwise no reservation meets it, as too_long() says.
+  static std::string too_long() {
+    return "a burst that takes more than 73 years to drain cannot be reserved";
+  }
   static bool can_count(const Quota& quota) {
     return quota.emission_interval().count() <= core::GrantMap::kMostFull / quota.burst();
   }
 
-  // Of a key in that state.
-  explicit KeyLedger(core::TwoWords state)
-      : ledger_(static_cast<Ledger::Time>(state.word), static_cast<Ledger::Time>(state.until)) {}
+  // Of a key in that state, of which nobody may be told anything as of an earlier time.
+  explicit KeyLedger(core::TwoWords state, nanoseconds no_earlier = nanoseconds{0})
+      : ledger_(static_cast<Ledger::Time>(state.word), static_cast<Ledger::Time>(state.until)),
+        latest_(no_earlier.count()) {}
 
   // Nothing of it matters but that state.
   bool is_idle(const core::Rule& rule, nanoseconds now);
   // What it owes, while it is idle; and since others have charged it.
   core::TwoWords state() const {
-    return {static_cast<std::uint64_t>(ledger_.front()), static_cast<std::uint64_t>(ledger_.interval())};
+    return {static_cast<std::uint64_t>(std::max<Time>(ledger_.front(), 0)),
+            static_cast<std::uint64_t>(ledger_.interval())};
   }
   void owes(std::uint64_t tat) { ledger_.set_front(static_cast<Ledger::Time>(tat)); }
+  // Until then it is not idle, if nothing is given back.
+  std::uint64_t until(const core::Rule& rule) const;
+  bool is_paused(nanoseconds now) const { return ledger_.pause_end() > now.count(); }
+  // It owes at least until that, in the rule's T.
+  void raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now);
 
   // As core::decide(), but the next state is not told.
   core::Step decide(const core::Rule& rule, nanoseconds now, Cost cost) const;
   // What decide() has allowed.
   void charge(const core::Rule& rule, nanoseconds now, Cost cost);
+
+  // The ledger as a rule's numbers count it, for a search over several keys.
+  class Counted {
+   public:
+    Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now);
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+    // The first moment from `at` on at which it fits, max() when it never does: beside what its class leaves
+    // to others, or with all of the room.
+    nanoseconds first(nanoseconds at, Cost cost) const { return first(at, cost, room_); }
+    nanoseconds first_at_best(nanoseconds at, Cost cost) const {
+      return first(at, cost, {room_.full, room_.full});
+    }
+    // From then on nobody acts whose moment is known.
+    nanoseconds last() const { return nanoseconds{ledger_.last()}; }
+
+   private:
+    nanoseconds first(nanoseconds at, Cost cost, const Ledger::Room& room) const;
+
+    nanoseconds now_;
+    std::optional<Ledger> other_{};
+    const Ledger& ledger_;
+    Ledger::Room room_;
+  };
 
   // When a reservation would act: `wait` is 0 where it acts now. One that keeps something free acts now or
   // not at all.
@@ -82,12 +128,18 @@ class KeyLedger {
   std::uint64_t settle(const core::Rule& rule, const Own& own, std::uint64_t actual, nanoseconds now,
                        nanoseconds overdraft);
   void extend(Own& own, nanoseconds until);
+  bool is_open(const Own& own) const;
+  // What is owed, as a tat, after all that act.
+  std::uint64_t owed(const core::Rule& rule) const;
+
+  // As bytes and back (reservations_copy.cpp).
+  template <class Archive>
+  void transfer(Archive& archive);
 
   // As core::overdraw().
   core::Overdrawn charge(const core::Rule& rule, nanoseconds now, const Outside& outside);
 
  private:
-  using Time = Ledger::Time;
   // Of all that are open, by when they are over.
   struct Open {
     Time until = 0;

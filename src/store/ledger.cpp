@@ -127,6 +127,8 @@ void Ledger::keep_open(const Place& place, std::uint64_t units) {
   members_.insert({place, core::GrantMap::of(place.at, need(units), true), true}, join());
 }
 
+void Ledger::keep(const Member& member) { members_.insert(member, join()); }
+
 void Ledger::put_over(Time at, std::uint64_t units, Time full) {
   fold(at, full);
   const core::GrantMap map = core::GrantMap::of(at, need(units), false);
@@ -135,6 +137,15 @@ void Ledger::put_over(Time at, std::uint64_t units, Time full) {
     return;
   }
   members_.insert({{at, ++numbers_}, map, false}, join());
+}
+
+void Ledger::raise(Time at, Time tat, Time full) {
+  fold(at, full);
+  if (members_.empty() || at < members_.front().key.at) {
+    front_ = std::max(front_, tat);
+    return;
+  }
+  members_.insert({{at, ++numbers_}, core::GrantMap{.least = tat}, false}, join());
 }
 
 bool Ledger::remove(const Place& place) { return members_.erase(place, join()); }

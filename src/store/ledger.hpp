@@ -86,11 +86,19 @@ class Ledger {
   void fold(Time now, Time full);
   // Nobody acts before `end`, or before the end of a pause that lies later.
   void pause(Time end, Time now, Time full);
+  // They owe at least until `tat`, whatever acts later.
+  void raise(Time at, Time tat, Time full);
+  // The moment of the last that is kept; kNever: none is.
+  Time last() const { return members_.empty() ? core::GrantMap::kNever : members_.back().key.at; }
   // The front gives back up to that many units, and stays at `least` or later. Returns how many.
   std::uint64_t refund(std::uint64_t units, Time least);
   // By another T and its `full`: what is owed now, in whole units rounded up, is the front, and those that
   // act later have kept their moments and units, and their places. A pause is as long as it was.
   Ledger recounted(Time now, Time interval, Time full) const;
+
+  // As bytes and back (reservations_copy.cpp).
+  template <class Archive>
+  void transfer(Archive& archive);
 
   // Calls each(place, units) for those that are open, in order.
   template <class Each>
@@ -117,6 +125,7 @@ class Ledger {
   Time after_all(Time from, Time units_need, const Room& room) const;
   Join join() const;
   void keep_open(const Place& place, std::uint64_t units);
+  void keep(const Member& member);
   void end_pause(Time full);
 
   Time interval_;

@@ -148,7 +148,7 @@ struct World {
 TEST(ReservationMemory, pauses_of_one_address_leave_half_of_their_part_and_all_leave_room_to_hold) {
   World world;
   const std::size_t first = world.all("a", [&](const std::string& key) { return world.pause(7, key); });
-  EXPECT_EQ(first, kBound / 8 / Schedule::kBytes);
+  EXPECT_EQ(first, kBound / 8 / Reservations::kLedgerBytes);
   EXPECT_EQ(world.why,
             "this address's share of what pauses may take of the memory for reservations is full: " +
                 std::to_string(kBound / 8) + " bytes");
@@ -169,7 +169,7 @@ TEST(ReservationMemory, pauses_of_one_address_leave_half_of_their_part_and_all_l
   // All is over.
   world.now += 3 * kDay;
   EXPECT_TRUE(world.pause(7, "later"));
-  EXPECT_EQ(world.bytes(Kind::pause), Schedule::kBytes);
+  EXPECT_EQ(world.bytes(Kind::pause), Reservations::kLedgerBytes);
 }
 
 TEST(ReservationMemory, a_refused_pause_changes_nothing) {
@@ -181,24 +181,24 @@ TEST(ReservationMemory, a_refused_pause_changes_nothing) {
   EXPECT_EQ(world.bytes(Kind::pause), before);
 }
 
-// A key that somebody waits for has a schedule already.
-TEST(ReservationMemory, a_pause_pays_for_a_schedule_that_it_keeps_longer) {
+// A key that somebody waits for is in a ledger already.
+TEST(ReservationMemory, a_pause_pays_for_a_ledger_that_it_keeps_longer) {
   World world;
   const auto pause_waited_for = [&](const std::string& key) {
     return world.wait(1, key) && world.pause(7, key);
   };
-  EXPECT_EQ(world.all("k", pause_waited_for), kBound / 8 / Schedule::kBytes);
-  EXPECT_GE(world.bytes(Kind::pause), kBound / 8 - Schedule::kBytes);
+  EXPECT_EQ(world.all("k", pause_waited_for), kBound / 8 / Reservations::kLedgerBytes);
+  EXPECT_GE(world.bytes(Kind::pause), kBound / 8 - Reservations::kLedgerBytes);
   // And that another address has paused for less.
   World other;
   EXPECT_EQ(other.all("k", [&](const std::string& key) { return other.pause(8, key, 1s); }),
-            kBound / 8 / Schedule::kBytes);
+            kBound / 8 / Reservations::kLedgerBytes);
   EXPECT_EQ(other.all("k", [&](const std::string& key) { return other.pause(7, key); }),
-            kBound / 8 / Schedule::kBytes);
+            kBound / 8 / Reservations::kLedgerBytes);
   EXPECT_TRUE(other.pause(8, "mine"));
 }
 
-TEST(ReservationMemory, holds_pay_for_their_schedules_and_leave_room_to_pause_and_to_wait) {
+TEST(ReservationMemory, holds_pay_for_their_ledgers_and_leave_room_to_pause_and_to_wait) {
   World world;
   std::uint64_t client = 0;
   world.all("k", [&](const std::string& key) { return world.hold(++client, key); });
@@ -244,7 +244,7 @@ TEST(ReservationMemory, a_penalty_without_room_is_not_kept_and_pauses_have_their
     EXPECT_FALSE(denied.allowed());
     return *denied.retry_after > 1s;
   };
-  EXPECT_EQ(world.all("k", breach), kBound / 8 / Schedule::kBytes);
+  EXPECT_EQ(world.all("k", breach), kBound / 8 / Reservations::kLedgerBytes);
   EXPECT_EQ(world.store->reservations().counts().pauses_not_kept, 1U);
   EXPECT_EQ(world.store->reservations().counts().refused, 0U);
   // Nothing of it is charged either.
@@ -318,7 +318,7 @@ TEST(ReservationMemory, is_not_filled_by_pauses_over_restarts) {
     ASSERT_TRUE(world.store->reservations().restore(bytes, world.now, world.now));
     EXPECT_EQ(world.store->reservations().counts().not_restored, 0U);
   }
-  EXPECT_EQ(paused, kBound / 4 / Schedule::kBytes);
+  EXPECT_EQ(paused, kBound / 4 / Reservations::kLedgerBytes);
   std::uint64_t client = 0;
   EXPECT_GT(world.all("h", [&](const std::string& key) { return world.hold(++client, key); }), 20U);
 }

@@ -1,16 +1,16 @@
-// The reservations of a table: their moments, what was charged for each, and what cancelled ones left.
+// The reservations of a table: the ledgers of their keys (key_ledger.hpp), their slots, and who has charged
+// what. A key is in a ledger while something of it is open or paused; its state in the table says so.
 //
-// Any thread may call anything at any time. Plain checks know nothing of it: they see what reservations have
-// charged, so they never pass those who wait, and take no holes.
+// Any thread may call anything at any time.
 //
-// Locks: the schedules of the keys of a request are locked while it is decided, in the order of their
-// stripes; a shelf of reservations is locked alone, or after schedules. The table's own come last.
+// Locks: the ledgers of the keys of a request are locked while it is decided, in the order of their stripes;
+// a shelf of reservations is locked alone, or after ledgers. The table's own come last.
 //
 // Bounded by a ReservationMemory: what is over is cleared away as others come. One that finds it full acts
 // now or is refused, as is one with a hold and what a client pauses; a penalty is not kept then. A key's
-// schedule counts as what keeps it longest.
+// ledger counts as what keeps it longest.
 //
-// Not for: waiting until a moment comes; what may be taken back of a reservation, and how (schedule.hpp).
+// Not for: waiting until a moment comes (src/waiting).
 #pragma once
 
 #include <array>
@@ -30,10 +30,11 @@
 
 #include "core/random.hpp"
 #include "store/all_or_none_check.hpp"
+#include "store/key_holds.hpp"
+#include "store/key_ledger.hpp"
 #include "store/penalty_book.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
-#include "store/schedule.hpp"
 #include "store/slots.hpp"
 #include "store/sorted_chunks.hpp"
 #include "store/spin.hpp"
@@ -42,25 +43,24 @@
 
 namespace weir::inline v0_1::store {
 
-class Reservations final : public ScheduledKeys {
+class Reservations final : public LedgerKeys {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
   static constexpr std::size_t kMemory = std::size_t{64} << 20;
-  // About the bytes that what is kept of one takes, beside its schedules' own.
+  // About the bytes that a key's ledger takes, one grant there, and what else is kept of a reservation.
+  static constexpr std::size_t kLedgerBytes = 640;
+  static constexpr std::size_t kGrantBytes = 176;
   static constexpr std::size_t kRecordBytes = 288;
   static constexpr std::size_t kPartBytes = 160;
 
   // What is told of it, as far as it has been cleared away.
   struct Counts {
     std::uint64_t open = 0;             // reservations that may be cancelled or settled
-    std::uint64_t holes = 0;            // moments that nobody has taken over
-    std::uint64_t lost_holes = 0;       // ever: for lack of room, and when the key's numbers changed
     std::uint64_t refused = 0;          // ever: reservations and pauses, for lack of room
     std::uint64_t pauses_not_kept = 0;  // ever: penalties, and pauses of a snapshot, for lack of room
-    std::uint64_t not_restored = 0;     // of a snapshot, for lack of room: keys' schedules and reservations
+    std::uint64_t not_restored = 0;     // of a snapshot, for lack of room: keys' ledgers and reservations
     std::uint64_t holds_expired = 0;    // ever: holds that their time has ended
-    std::uint64_t settled_lost_units = 0;  // ever: that holds were settled for less by, and nobody took
 
     friend bool operator==(const Counts&, const Counts&) = default;
   };
@@ -93,14 +93,16 @@ class Reservations final : public ScheduledKeys {
   // Of a charge that refunds.
   void refund(Request& request, nanoseconds now);
 
-  // Of keys that have schedules.
+  // Of keys that are in ledgers.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,
                  TakeTerms* taking) override;
   void look(std::span<Check> checks, nanoseconds now) override;
 
-  // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
-  // for somebody or a hold is open: each counts on what was owed before it.
+  // Table::give_back() of what a check has charged. Nothing while the key is in a ledger.
   void give_back(const Check& charged, nanoseconds charged_at, nanoseconds now);
+
+  // Table::raise() of a key.
+  bool raise(std::uint64_t hash, const Quota& quota, std::uint64_t tat, nanoseconds now);
 
   // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled, and how
   // often it was breached is forgotten.
@@ -111,15 +113,17 @@ class Reservations final : public ScheduledKeys {
   // anybody asks.
   static std::uint64_t place_of(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
   void when_freed(std::function<void(std::uint64_t place)> call) { freed_ = std::move(call); }
-  // Whom to tell, under locks, that those who wait at this place_of() act earlier. Before anybody asks.
-  void when_moved_up(std::function<void(std::uint64_t place)> call) { moved_up_ = std::move(call); }
+  // Whom to tell, under locks, that something of this place_of() was given back. Before anybody asks.
+  void when_given_back(std::function<void(std::uint64_t place)> call) { given_back_ = std::move(call); }
   // The open holds that have slots, by Limit::id. Costs as many as there are.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
   const PenaltyBook& penalties() const { return penalties_; }
 
+  // Before the table is copied for the same snapshot as copy().
+  void begin_copy();
   // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
-  // each key that somebody has reserved it holds the state, too, as of one moment; a reservation that is
+  // each key that is in a ledger it holds that, too, as of one moment; a reservation that is
   // cancelled or settled meanwhile is left out, and its units are lost rather than given back twice.
   void copy(nanoseconds now, const std::function<bool(std::string_view)>& put);
   // Before anybody asks. `then` is when copy() had its `now`, on this clock. The states take the place of the
@@ -133,88 +137,97 @@ class Reservations final : public ScheduledKeys {
   // What a reservation has charged to one key.
   struct Part {
     std::uint64_t hash = 0;
-    std::uint64_t epoch = 0;  // of the key's schedule
+    std::uint64_t epoch = 0;  // of the key's ledger, slots or windows
     Quota quota = Quota::per(1, std::chrono::seconds{1});
-    OwnUnits own{};
-    bool settles = true;
+    KeyLedger::Own own{};  // its units, and in the ledger its place
+    bool settles = true;   // Holding
     bool shadow = false;
     bool by_actual = true;    // Holding
     std::uint64_t limit = 0;  // Limit::id
     bool is_slot = false;     // it has charged nothing, and has a slot
-    bool is_window = false;   // `own` has the units that it counted, and the window's end
-    bool is_dated = false;    // and that is of the calendar: its id is own.number
+    bool is_window = false;   // it is counted in a window that ends at window_end
+    bool is_dated = false;    // and that is of the calendar: its id is window_id
+    std::uint64_t window_end = 0;
+    std::uint64_t window_id = 0;
+
+    bool is_in_ledger() const { return !is_slot && !is_window; }
+    bool is_listed() const { return is_in_ledger() && settles && !shadow; }
   };
-  // Its times are those that it was granted; pauses and settlements may have moved it since.
   struct Record {
     nanoseconds moment;
-    nanoseconds until;  // it can be settled
+    nanoseconds until;  // it can be settled; in Shelf::due, and the end of its slots
     std::vector<Part> parts;
     ReservationMemory::Share share;
-    std::uint64_t pauses = 0;  // how many had moved somebody when it was last known to be where it is
-    nanoseconds due{0};        // in Shelf::due, and the end of its slots
     bool held = false;
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
-    bool moves_up = false;   // settlements may have moved it, too
     std::string address{};   // as ReservationTerms has it; no snapshot does
   };
   struct Shelf {
     SpinLock mutex;
     std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
-    SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::due
-    std::vector<ReservationId> moved WEIR_GUARDED_BY(mutex);  // overdue, if no pause has moved them
+    SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
     // Those without a hold that have acted, and until when that is told of them.
     std::deque<std::pair<nanoseconds, ReservationId>> acted WEIR_GUARDED_BY(mutex);
   };
-  struct KeySchedule {
-    Schedule schedule;
-    ReservationMemory::Share share;
+  struct KeptLedger {
+    KeyLedger ledger;
+    std::uint64_t epoch = 0;
+    core::Rule rule;       // it was last counted by
+    nanoseconds until{0};  // somebody keeps it
+    ReservationMemory::Share share{};
+    KeyHolds holds{};
   };
   struct Stripe {
     SpinLock mutex;
-    // By Segments::hash_of() the key's place.
-    std::unordered_map<std::uint64_t, KeySchedule> schedules WEIR_GUARDED_BY(mutex);
-    std::unordered_map<std::uint64_t, KeySlots> slots WEIR_GUARDED_BY(mutex);  // by the same; none empty
+    // By place_of().
+    std::unordered_map<std::uint64_t, KeptLedger> ledgers WEIR_GUARDED_BY(mutex);
+    std::unordered_map<std::uint64_t, KeySlots> slots WEIR_GUARDED_BY(mutex);  // none empty
     // Part::epoch of windows. One that a snapshot has brought has 0: what it gave back may have been copied
     // before it was, and must not go back again.
     std::uint64_t resets WEIR_GUARDED_BY(mutex) = 1;
-    // A schedule that is not there any more is over; one with an epoch up to that may have been reset.
-    std::uint64_t reset_up_to WEIR_GUARDED_BY(mutex) = 0;
-    // Some time up to Schedule::until().
+    // While the table is copied: the keys that are in no ledger any more, and their states.
+    using Left = std::vector<std::pair<std::uint64_t, core::TwoWords>>;
+    std::optional<Left> left WEIR_GUARDED_BY(mutex);
+    // When to look whether one is idle.
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
-    // Up to then somebody may wait whose schedule is not known: a snapshot had it.
-    nanoseconds fixed_until WEIR_GUARDED_BY(mutex){0};
   };
   // For how long it is told of one without a hold that its moment has come, and of how many of a shelf.
   static constexpr nanoseconds kTold = std::chrono::seconds{60};
   static constexpr std::size_t kMostTold = 1024;
 
-  // What keeps the schedules of a request's keys, by check.
+  // What keeps the ledgers of a request's keys, by check.
   using Shares = std::array<ReservationMemory::Share, kMostChecks>;
 
   // Stripes, locked.
   class Locked;
-
-  // A schedule while it is used, and its key's state.
-  class Used;
   // What is asked for beside the checks, while it is decided.
   struct Draft;
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
+  template <class Archive>
+  static void transfer(Archive& archive, KeptLedger& kept, ReservationMemory::Kind& kind);
   bool take_memory(Record& record);
+  void end_copy();
+  KeptLedger* restore_ledger(std::uint64_t hash, KeptLedger kept, ReservationMemory::Kind kind,
+                             nanoseconds now);
   void put_back(ReservationId id, Record record, nanoseconds now);
   void end(ReservationId id, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
-  static KeySchedule* find_kept(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
-  static Schedule* find_schedule(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
-  // Under the locks of their stripes, as what is asked holds them.
-  Schedule* find_schedule(std::uint64_t hash);
-  Schedule* find_schedule(const Part& part);
-  KeySchedule* find_kept(std::uint64_t hash);
-  Schedule* make_schedule(std::uint64_t hash, nanoseconds until, ReservationMemory::Share share);
-  Schedules find_schedules(std::span<const Check> checks);
+
+  // All of them under the lock of the key's stripe.
+  KeptLedger* find_ledger(std::uint64_t hash, nanoseconds now);
+  KeptLedger* find_ledger(const Part& part, nanoseconds now);
+  Ledgers find_ledgers(std::span<const Check> checks, nanoseconds now);
+  KeptLedger& keep_ledger(std::uint64_t hash, KeyLedger ledger, const core::Rule& rule, nanoseconds until,
+                          ReservationMemory::Share share);
+  void put_state(std::uint64_t hash, KeptLedger& kept, nanoseconds now);
+  void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
+  void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
+  void clear_away_all(nanoseconds now);
+
   static KeySlots* find_slots(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   KeySlots* find_slots(std::uint64_t hash);
   KeySlots& make_slots(Stripe& stripe, std::uint64_t hash, std::uint64_t limit) WEIR_REQUIRES(stripe.mutex);
@@ -222,81 +235,66 @@ class Reservations final : public ScheduledKeys {
       WEIR_REQUIRES(stripe.mutex);
   bool has_slot(const Part& part, ReservationId id, nanoseconds end);
   bool free_slot(const Part& part, ReservationId id, nanoseconds end);
-  void move_slots(std::uint64_t hash, nanoseconds now);
   void free_ended(std::uint64_t hash, nanoseconds now);
   void free_ended(std::span<const Check> checks, nanoseconds now);
   bool slots_fit(Request& request, nanoseconds now);
   void decide_slots(std::span<Check> checks, nanoseconds now);
-  void set_due(Shelf& shelf, ReservationId id, Record& record, nanoseconds due) WEIR_REQUIRES(shelf.mutex);
-  void unmake(std::span<const std::uint64_t> schedules);
-  void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
-  void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
-  void look_for_moved(Shelf& shelf, nanoseconds now);
-  void move_due(ReservationId id, nanoseconds now);
-  void look_for_ended(nanoseconds now);
-  std::optional<Record> copy_record(ReservationId id, nanoseconds now);
-  nanoseconds moved(const Record& record);
-  std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
-  void clear_away_all(nanoseconds now);
+  void look_at_slots(Request& request, nanoseconds now);
+  void take_slots(Request& request, nanoseconds now, Draft& asked);
 
   void look_all(std::span<Check> checks, nanoseconds now);
-  void pause(std::span<Check> checks, Charging& charging, Shares& shares, nanoseconds now);
   bool penalise(const Check& check, nanoseconds now);
   bool is_breached(const Check& check, nanoseconds now);
+  void pause(std::span<Check> checks, Charging& charging, Shares& shares, nanoseconds now);
 
-  void look_at_slots(Request& request, nanoseconds now);
   bool reserve_now(Request& request, Arrival when);
   void reserve_later(Request& request, Arrival when);
   static std::size_t bytes_of(const Request& request);
   static std::size_t bytes_of(bool is_slot, bool holds);
   void make_room(std::uint64_t client, std::size_t bytes, ReservationMemory::Kind kind, nanoseconds now);
-  ReservationMemory::Full take_schedules(std::span<const Check> checks, nanoseconds until,
-                                         std::uint64_t client, ReservationMemory::Kind kind, Shares& shares);
-  static bool outlasts(const KeySchedule& kept, nanoseconds until, ReservationMemory::Kind kind);
+  ReservationMemory::Full take_ledgers(std::span<const Check> checks, nanoseconds until, nanoseconds now,
+                                       std::uint64_t client, ReservationMemory::Kind kind, Shares& shares);
+  static bool outlasts(const KeptLedger& kept, nanoseconds until, ReservationMemory::Kind kind);
   bool take_memory(Request& request, Draft& asked, nanoseconds now);
   void refuse_full(Request& request, ReservationMemory::Full full, ReservationMemory::Kind kind);
   void decide(Request& request, Arrival when, Draft& asked);
-  bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
-  bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
-  void take_slots(Request& request, nanoseconds now, Draft& asked);
+  bool holds_fit(Request& request, nanoseconds now);
   Part part_of_window(const Check& check, const core::Charge& charge);
   std::optional<core::TwoWords> give_back(const Part& window, std::uint64_t units, nanoseconds now);
   template <class Change>
   std::optional<std::uint64_t> change_dated(const Part& window, nanoseconds now, const Change& change);
-  void settle_dated(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   void keep(Request& request, Draft& asked, nanoseconds now);
+
+  std::optional<Record> copy_record(ReservationId id, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
-  bool is_there(ReservationId id, const Record& record);
+  void forget_due(Shelf& shelf, ReservationId id, const Record& record) WEIR_REQUIRES(shelf.mutex);
+  bool is_there(ReservationId id, const Record& record, nanoseconds now);
   using HoldsFound = std::vector<std::pair<ReservationId, std::uint64_t>>;
   void find_holds(const Check& check, nanoseconds now, HoldsFound& into);
   std::optional<std::pair<nanoseconds, OpenHold>> describe_hold(ReservationId id, std::uint64_t cost,
                                                                 nanoseconds now);
-  bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
-  void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
+  bool may_act(const Record& record, nanoseconds now);
+  void cancel_all(ReservationId id, const Record& record, ReservationTerms& asked, nanoseconds now);
+  bool cancel(const Part& part, ReservationId id, const Record& record, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
-  void settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
-              nanoseconds now);
-  core::TwoWords charge_more(const Part& part, std::uint64_t units, Schedule* schedule,
-                             ReservationTerms& asked, nanoseconds now);
+  void settle(const Part& part, std::uint64_t actual, ReservationId id, const Record& record,
+              ReservationTerms& asked, nanoseconds now);
+  void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
+  void settle_dated(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
 
   Table& table_;
   ReservationMemory memory_;
   PenaltyBook penalties_;
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
-  std::function<void(std::uint64_t)> moved_up_ = [](std::uint64_t) {};
+  std::function<void(std::uint64_t)> given_back_ = [](std::uint64_t) {};
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};
-  std::atomic<std::uint64_t> holes_{0};
-  std::atomic<std::uint64_t> lost_holes_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> pauses_not_kept_{0};
   std::atomic<std::uint64_t> not_restored_{0};
   std::atomic<std::uint64_t> holds_expired_{0};
-  std::atomic<std::uint64_t> settled_lost_units_{0};
-  std::atomic<std::uint64_t> pauses_{0};  // that have moved somebody, ever
-  std::atomic<std::uint64_t> looked_{0};  // whose turn it is of the shelves
   std::array<Stripe, kStripes> stripes_;
   std::array<Shelf, kStripes> shelves_;
 };

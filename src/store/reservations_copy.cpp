@@ -2,8 +2,9 @@
 // read by two archives, of which one writes and the other reads.
 //
 // Little endian, numbers of 64 bits. Times and tats are told from the moment of copying on, so that they can
-// be restored under another clock. For each stripe the number of its schedules, and of each schedule the
-// key's hash, the schedule's epoch, the key's state and the schedule, and the number of its keys with slots,
+// be restored under another clock. For each stripe the number of its ledgers, and of each the key's hash, its
+// epoch, quota, until when it is kept, and the ledger; the number of those that were idle again since the
+// table began to be copied, and of each the hash and the key's state; and the number of its keys with slots,
 // and of each the hash and the epoch; then for each shelf the number of its records, and of each record the
 // id, its moment, until when it can be settled, whether it is held, whether that is bound, how long it may be
 // extended, and its parts; then to the end, of each key whose breaches count, its hash and until when.
@@ -16,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "store/in_ledger.hpp"
 #include "store/reservations.hpp"
 #include "store/reservations_locked.hpp"
-#include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -38,6 +39,8 @@ class Writing {
   void flag(bool& flag) { put(flag ? 1 : 0); }
   void time(nanoseconds& time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
   void length(nanoseconds& length) { put(static_cast<std::uint64_t>(length.count())); }
+  // Of a ledger: 0 is none, and what was before a clock began is below 0.
+  void moment(Ledger::Time& time) { put(static_cast<std::uint64_t>(time == 0 ? kNone : time - now_)); }
   void tat(std::uint64_t& tat) {
     put(tat == 0 ? static_cast<std::uint64_t>(kNone) : tat - static_cast<std::uint64_t>(now_));
   }
@@ -66,6 +69,14 @@ class Reading {
   void flag(bool& flag) { flag = get() != 0; }
   void time(nanoseconds& time) { time = nanoseconds{moved(static_cast<std::int64_t>(get()))}; }
   void length(nanoseconds& length) { length = nanoseconds{static_cast<std::int64_t>(get())}; }
+  void moment(Ledger::Time& time) {
+    const auto ahead = static_cast<std::int64_t>(get());
+    time = 0;
+    if (ahead == kNone) return;
+    constexpr auto kMost = core::GrantMap::kForever;
+    if (__builtin_add_overflow(then_, ahead, &time) || time >= kMost || time <= -kMost / 2) bad_ = true;
+    if (time == 0) time = 1;
+  }
   void tat(std::uint64_t& tat) {
     const auto ahead = static_cast<std::int64_t>(get());
     tat = ahead == kNone ? 0 : static_cast<std::uint64_t>(moved(ahead));
@@ -108,12 +119,6 @@ void transfer(Archive& archive, core::TwoWords& state) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, QuotaNumbers& numbers) {
-  archive.number(numbers.interval);
-  archive.number(numbers.burst);
-}
-
-template <class Archive>
 void transfer(Archive& archive, Quota& quota) {
   auto count = static_cast<std::uint64_t>(quota.rate().count);
   auto period = static_cast<std::uint64_t>(quota.rate().period.count());
@@ -134,17 +139,16 @@ void transfer(Archive& archive, Quota& quota) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, OwnUnits& own) {
-  archive.number(own.grant);
-  archive.number(own.number);
-  archive.number(own.count);
-  archive.tat(own.low);
-  archive.tat(own.end);
-  archive.number(own.moved);
-  archive.number(own.paused);
-  archive.number(own.generation);
-  transfer(archive, own.numbers);
-  archive.flag(own.held);
+void transfer(Archive& archive, Ledger::Place& place) {
+  archive.moment(place.at);
+  archive.number(place.number);
+}
+
+template <class Archive>
+void transfer(Archive& archive, KeyLedger::Own& own) {
+  transfer(archive, own.place);
+  archive.number(own.units);
+  archive.time(own.until);
 }
 
 template <class Archive, class List, class Each>
@@ -155,71 +159,62 @@ void transfer(Archive& archive, List& list, const Each& each) {
 
 }  // namespace
 
-// Its moments too: one that was settled before its moment has no record any more, and is still to come.
 template <class Archive>
-void Schedule::transfer(Archive& archive) {
-  archive.time(until_);
-  archive.time(latest_);
-  archive.time(fixed_until_);
-  store::transfer(archive, numbers_);
-  archive.number(generation_);
-  archive.number(grants_);
-  archive.number(units_);
-  archive.number(moved_);
-  std::size_t left = archive.size(holes());
-  for (auto each = passing_.begin(); left > 0 && archive.good(); --left) {
-    if (!Archive::kReads && each == passing_.end()) each = lasting_.begin();
-    std::uint64_t end = Archive::kReads ? 0 : each->first;
-    Hole fresh;
-    Hole& hole = Archive::kReads ? fresh : (each++)->second;
-    archive.tat(end);
-    archive.time(hole.moment);
-    archive.tat(hole.low);
-    archive.number(hole.units);
-    archive.number(hole.count);
-    archive.number(hole.number);
-    archive.flag(hole.lasts);
-    if (!Archive::kReads || hole.units == 0 || find_hole(end)) continue;
-    if (memory_ != nullptr) hole.share = memory_->take(0, kHoleBytes, ReservationMemory::Kind::wait);
-    if (memory_ != nullptr && !hole.share) {
-      ++lost_;
-      lose_units(hole);
-      continue;
+void Ledger::transfer(Archive& archive) {
+  auto interval = static_cast<std::uint64_t>(interval_);
+  archive.number(interval);
+  interval_ = static_cast<Time>(interval);
+  archive.moment(front_);
+  archive.moment(pause_end_);
+  archive.number(numbers_);
+  std::vector<Member> members;
+  if constexpr (!Archive::kReads) members_.each([&](const Member& member) { members.push_back(member); });
+  store::transfer(archive, members, [&](Member& member) {
+    store::transfer(archive, member.key);
+    auto sum = static_cast<std::uint64_t>(member.map.sum);
+    archive.number(sum);
+    archive.moment(member.map.least);
+    archive.flag(member.is_open);
+    if constexpr (Archive::kReads) {
+      const bool is_good = sum <= static_cast<std::uint64_t>(core::GrantMap::kForever) &&
+                           member.key.number <= numbers_ && interval_ > 0;
+      if (!is_good) return archive.fail();
+      member.map.sum = static_cast<Time>(sum);
+      if (member.is_open) member.map = core::GrantMap::of(member.key.at, member.map.sum, true);
+      keep(member);
     }
-    put(end, std::move(hole));
-  }
-  left = archive.size(holds_.size());
-  for (auto at = Holds::begin(); left > 0 && archive.good(); --left) {
-    Hold hold;
-    if (!Archive::kReads) {
-      hold = holds_[at];
-      at = holds_.next(at);
-    }
-    archive.number(hold.number);
-    archive.time(hold.until);
-    archive.number(hold.units);
-    archive.number(hold.paused);
-    if (Archive::kReads) keep(hold);
-  }
-  left = archive.size(words_.size());
-  for (std::size_t i = 0; i < left && archive.good(); ++i) {
-    auto [number, word] = Archive::kReads ? std::pair<std::uint64_t, std::uint64_t>() : words_[i];
-    archive.number(number);
-    archive.number(word);
-    if (Archive::kReads) words_.add(number, word);
-  }
-  archive.time(pause_end_);
-  archive.tat(paused_tat_);
-  moves_.transfer(archive);
-  std::vector<std::pair<MomentsAhead::Whose, nanoseconds>> ahead;
-  ahead_.each([&](MomentsAhead::Whose whose, nanoseconds moment) { ahead.emplace_back(whose, moment); });
-  store::transfer(archive, ahead, [&](auto& each) {
-    archive.number(each.first.number);
-    archive.number(each.first.grant);
-    archive.time(each.second);
-    if (Archive::kReads) ahead_.add(each.first, each.second);
   });
-  if (Archive::kReads) keep_moments();
+  if constexpr (Archive::kReads) {
+    if (interval_ <= 0) archive.fail();
+  }
+}
+
+template <class Archive>
+void KeyLedger::transfer(Archive& archive) {
+  ledger_.transfer(archive);
+  archive.moment(latest_);
+  archive.moment(asked_for_);
+  archive.moment(paused_from_);
+  archive.moment(paused_until_);
+  std::vector<Open> open;
+  for (auto at = open_.begin(); !Archive::kReads && !open_.is_end(at); at = open_.next(at))
+    open.push_back(open_[at]);
+  store::transfer(archive, open, [&](Open& each) {
+    archive.moment(each.until);
+    store::transfer(archive, each.place);
+    if (Archive::kReads) open_.insert(each);
+  });
+}
+
+template <class Archive>
+void Reservations::transfer(Archive& archive, KeptLedger& kept, ReservationMemory::Kind& kind) {
+  archive.number(kept.epoch);
+  store::transfer(archive, kept.rule.quota);
+  archive.time(kept.until);
+  auto number = static_cast<std::uint64_t>(kind);
+  archive.number(number);
+  kind = static_cast<ReservationMemory::Kind>(std::min<std::uint64_t>(number, 2));
+  kept.ledger.transfer(archive);
 }
 
 template <class Archive>
@@ -228,40 +223,55 @@ void Reservations::transfer(Archive& archive, Part& part) {
   archive.number(part.epoch);
   store::transfer(archive, part.quota);
   store::transfer(archive, part.own);
-  // One word, which snapshots have had from the beginning: of earlier ones it is 0 or 1.
-  std::uint64_t how = (part.limit << 2U) | (part.by_actual ? 0U : 2U) | (part.settles ? 1U : 0U);
-  archive.number(how);
-  part.settles = (how & 1U) != 0;
-  part.by_actual = (how & 2U) == 0;
-  part.limit = how >> 2U;
+  archive.number(part.limit);
+  archive.flag(part.settles);
+  archive.flag(part.by_actual);
   archive.flag(part.shadow);
   archive.flag(part.is_slot);
-  // One word, too: 2 of a window of the calendar.
-  std::uint64_t window = part.is_dated ? 2 : part.is_window ? 1 : 0;
-  archive.number(window);
-  part.is_window = window != 0;
-  part.is_dated = window == 2;
+  archive.flag(part.is_window);
+  archive.flag(part.is_dated);
+  archive.tat(part.window_end);
+  archive.number(part.window_id);
 }
 
-// Schedules first, each with the state of its key, and then the records. A record whose reservation was
-// granted in between has a number that its schedule does not know; one that was taken back in between is not
-// there any more: either is forgotten.
+// Before the table is copied: which keys leave their ledgers from then on is in the copy too.
+void Reservations::begin_copy() {
+  for (Stripe& stripe : stripes_) {
+    const Held lock(stripe.mutex);
+    stripe.left.emplace();
+  }
+}
+
+void Reservations::end_copy() {
+  for (Stripe& stripe : stripes_) {
+    const Held lock(stripe.mutex);
+    stripe.left.reset();
+  }
+}
+
+// Ledgers first, and then the records. A record whose reservation was granted in between has a place that its
+// ledger does not know; one that was taken back in between is not there any more: either is forgotten.
 void Reservations::copy(nanoseconds now, const std::function<bool(std::string_view)>& put) {
   Writing out(now);
   for (Stripe& stripe : stripes_) {
     {
       const Held lock(stripe.mutex);
       clear_away(stripe, now);
-      out.size(stripe.schedules.size());
-      for (auto& [key, kept] : stripe.schedules) {
-        Schedule& schedule = kept.schedule;
+      std::erase_if(stripe.ledgers, [&](const auto& each) {
+        return !is_in_ledger(table_.state_of(Table::place_of(each.first)), now);
+      });
+      out.size(stripe.ledgers.size());
+      for (auto& [key, kept] : stripe.ledgers) {
         std::uint64_t hash = key;
-        std::uint64_t epoch = schedule.epoch();
-        core::TwoWords state = table_.state_of(Table::place_of(hash));
         out.number(hash);
-        out.number(epoch);
+        ReservationMemory::Kind kind = kept.share.kind();
+        transfer(out, kept, kind);
+      }
+      auto left = std::exchange(stripe.left, std::nullopt).value_or(Stripe::Left{});
+      out.size(left.size());
+      for (auto& [hash, state] : left) {
+        out.number(hash);
         store::transfer(out, state);
-        schedule.transfer(out);
       }
       out.size(stripe.slots.size());
       for (const auto& [key, slots] : stripe.slots) {
@@ -271,7 +281,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
         out.number(epoch);
       }
     }
-    if (!put(out.take())) return;
+    if (!put(out.take())) return end_copy();
   }
   for (Shelf& shelf : shelves_) {
     {
@@ -302,35 +312,28 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
 bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now,
                            bool connections_go_on) {
   Reading in(bytes, then);
-  // By the key's hash and the schedule's former epoch.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Schedule*> known;
+  // By the key's hash and the ledger's former epoch.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, KeptLedger*> known;
   std::set<std::pair<std::uint64_t, std::uint64_t>> with_slots;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       std::uint64_t hash = 0;
-      std::uint64_t epoch = 0;
-      core::TwoWords state;
-      Schedule schedule(epochs_.fetch_add(1, std::memory_order_relaxed) + 1, &memory_);
+      KeptLedger kept{.ledger = KeyLedger({0, 1}),
+                      .rule = core::Rule{Quota::per(1, std::chrono::seconds{1})}};
       in.number(hash);
-      in.number(epoch);
+      auto kind = ReservationMemory::Kind::wait;
+      transfer(in, kept, kind);
+      if (!in.good()) break;
+      const std::uint64_t epoch = kept.epoch;
+      if (KeptLedger* const restored = restore_ledger(hash, std::move(kept), kind, now))
+        known[{hash, epoch}] = restored;
+    }
+    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+      std::uint64_t hash = 0;
+      core::TwoWords state;
+      in.number(hash);
       store::transfer(in, state);
-      schedule.transfer(in);
-      if (!in.good() || schedule.until() <= now) continue;
-      const auto kind = schedule.kept_for(now);
-      KeySchedule kept{std::move(schedule), memory_.take(0, Schedule::kBytes, kind)};
-      if (!kept.share) state = without_schedule(state);
-      if (!table_.replace(Table::place_of(hash), state, now)) continue;
-      Stripe& stripe = stripe_of(hash);
-      const Held lock(stripe.mutex);
-      if (!kept.share) {
-        stripe.fixed_until = std::max(stripe.fixed_until, kept.schedule.until());
-        not_restored_.fetch_add(1, std::memory_order_relaxed);
-        if (kept.schedule.is_paused(now)) pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      stripe.due.emplace(kept.schedule.until(), hash);
-      holes_.fetch_add(kept.schedule.holes(), std::memory_order_relaxed);
-      known[{hash, epoch}] = &stripe.schedules.insert_or_assign(hash, std::move(kept)).first->second.schedule;
+      if (in.good()) table_.replace(Table::place_of(hash), without_ledger_bit(state), now);
     }
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       std::uint64_t hash = 0;
@@ -354,22 +357,19 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       in.length(record.longest);
       store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
       if (!in.good()) continue;
-      std::uint64_t moved = 0;
       std::erase_if(record.parts, [&](Part& part) {
         if (part.is_slot) return !with_slots.contains({part.hash, part.epoch});
         if (part.is_window) {
           part.epoch = 0;
-          return core::ahead_of(part.own.end, now) == 0;
+          return core::ahead_of(part.window_end, now) == 0;
         }
         const auto found = known.find({part.hash, part.epoch});
-        if (found == known.end() || !found->second->knows(part.own)) return true;
-        part.epoch = found->second->epoch();
-        found->second->name_hold(part.own, id);
-        moved = std::max(moved, found->second->moved_by_pauses(part.own));
+        if (found == known.end() || !found->second->ledger.is_open(part.own)) return true;
+        part.epoch = found->second->epoch;
+        if (record.held && part.is_listed()) found->second->holds.add(record.until, id, part.own.units);
         return false;
       });
-      record.due = record.until + nanoseconds{static_cast<std::int64_t>(moved)};
-      if (record.parts.empty() || record.due <= now) continue;
+      if (record.parts.empty() || record.until <= now) continue;
       if (!take_memory(record)) continue;
       for (Part& part : record.parts) {
         if (!part.is_slot) continue;
@@ -377,7 +377,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         const Held lock(stripe.mutex);
         KeySlots& slots = make_slots(stripe, part.hash, part.limit);
         part.epoch = slots.epoch();
-        slots.take(id, record.due);
+        slots.take(id, record.until);
       }
       if (record.bound && !connections_go_on) bound.push_back(id);
       put_back(id, std::move(record), now);
@@ -400,12 +400,28 @@ bool Reservations::take_memory(Record& record) {
   std::size_t bytes = kRecordBytes;
   for (const Part& part : record.parts) bytes += bytes_of(part.is_slot, record.held);
   record.share = memory_.take(0, bytes, record.held ? Kind::hold : Kind::wait);
-  if (record.share) return true;
-  not_restored_.fetch_add(1, std::memory_order_relaxed);
-  const Locked locked(*this, record.parts);
-  for (const Part& part : record.parts)
-    if (Schedule* const schedule = find_schedule(part)) schedule->end_hold(part.own);
-  return false;
+  if (!record.share) not_restored_.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<bool>(record.share);
+}
+
+// One that is not over, as long as there is room; without it the key owes what it owes.
+Reservations::KeptLedger* Reservations::restore_ledger(std::uint64_t hash, KeptLedger kept,
+                                                       ReservationMemory::Kind kind, nanoseconds now) {
+  const auto place = Table::place_of(hash);
+  core::TwoWords state = state_of(kept.ledger, kept.rule, now);
+  if (is_in_ledger(state, now)) {
+    const bool is_paused = kept.ledger.is_paused(now);
+    kept.share = memory_.take(0, kLedgerBytes, kind);
+    if (!kept.share) {
+      not_restored_.fetch_add(1, std::memory_order_relaxed);
+      if (is_paused) pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
+      state = {kept.ledger.owed(kept.rule), without_ledger_bit(state).word};
+    }
+  }
+  if (!table_.replace(place, state, now) || !is_in_ledger(state, now)) return nullptr;
+  const Held lock(stripe_of(hash).mutex);
+  const nanoseconds until = kept.until;
+  return &keep_ledger(hash, std::move(kept.ledger), kept.rule, until, std::move(kept.share));
 }
 
 // As its connection's end does: before its moment a cancel, after it a settlement at the estimate.
@@ -420,7 +436,7 @@ void Reservations::put_back(ReservationId id, Record record, nanoseconds now) {
   Shelf& shelf = shelf_of(id);
   const Held lock(shelf.mutex);
   clear_away(shelf, now);
-  shelf.due.insert({record.due, id});
+  shelf.due.insert({record.until, id});
   shelf.records.insert_or_assign(id, std::move(record));
   open_.fetch_add(1, std::memory_order_relaxed);
 }

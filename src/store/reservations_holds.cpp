@@ -40,8 +40,8 @@ void Reservations::find_holds(const Check& check, nanoseconds now, HoldsFound& i
   if (is_slots) {
     if (const KeySlots* const slots = find_slots(stripe, check.hash))
       slots->find_holds(OpenHold::kMost, into);
-  } else if (Schedule* const schedule = find_schedule(stripe, check.hash)) {
-    schedule->find_holds(OpenHold::kMost, now, into);
+  } else if (KeptLedger* const kept = find_ledger(check.hash, now)) {
+    kept->holds.find(OpenHold::kMost, now, into);
   }
 }
 

@@ -115,32 +115,6 @@ TEST(Reservations, settled_by_an_older_reading_give_back_nothing_that_others_wer
   EXPECT_EQ(world.check(one).retry_after, 1s);
 }
 
-TEST(Reservations, count_what_was_settled_for_less_and_nobody_took) {
-  World world;
-  const Limit one = limit("1/s burst 10");
-  const auto lost = [&] { return world.store.reservations().counts().settled_lost_units; };
-  const Answer held = world.reserve(one, 5, 0s, 60s);
-  const Answer told = world.reserve(one, 10, 10s);  // in 5 s, and no earlier
-  EXPECT_EQ(told.wait, 5s);
-  world.settle(held.id, 1);  // 4 units from the second on
-  EXPECT_EQ(world.reserve(one, 1, 0s).wait, 0s);
-  EXPECT_EQ(lost(), 0U);
-  world.now += 3500ms;  // 1 of the 3 that are left begins later
-  EXPECT_EQ(world.reserve(one, 1, 0s).wait, 0s);
-  EXPECT_EQ(lost(), 2U);
-  world.now += 60s;
-  world.reserve(one, 1, 0s);
-  EXPECT_EQ(lost(), 2U);
-
-  const Answer again = world.reserve(one, 5, 0s, 60s);
-  world.reserve(one, 10, 10s);
-  world.settle(again.id, 1);
-  EXPECT_EQ(lost(), 2U);
-  const Limit other = limit("1/min burst 10");
-  world.reserve(other, 1, 0s);  // what one of them costs is another time now
-  EXPECT_EQ(lost(), 6U);
-}
-
 TEST(Reservations, are_not_overtaken_by_checks) {
   World world;
   const Limit one = limit("1/s burst 1");
@@ -163,29 +137,27 @@ TEST(Reservations, that_are_the_last_go_back_whole) {
   EXPECT_EQ(world.cancel(second.id), 0U);
   EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
   EXPECT_EQ(world.cancel(first.id), 1U);
-  EXPECT_EQ(world.store.reservations().counts().holes, 1U);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 1s);
 }
 
-TEST(Reservations, leave_their_moment_to_the_next_when_others_wait_for_later_ones) {
+TEST(Reservations, that_are_given_up_leave_room_for_whoever_makes_nobody_late) {
   World world;
   const Limit one = limit("1/s burst 2");
   world.check(one, 2);
   const Answer first = world.reserve(one, 2, 10s);   // in 2 s
   const Answer second = world.reserve(one, 1, 10s);  // in 3 s
   EXPECT_EQ(world.cancel(first.id), 2U);
-  // Checks do not take it, and it is not there twice.
   EXPECT_FALSE(world.check(one).allowed());
   const Answer part = world.reserve(one, 1, 10s);
-  EXPECT_EQ(part.wait, 2s);
+  EXPECT_EQ(part.wait, 1s);
   EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
   EXPECT_EQ(world.reserve(one, 1, 10s).wait, 4s);
-  // Who took it can cancel it too.
   EXPECT_EQ(world.cancel(part.id), 1U);
-  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 1s);
   EXPECT_EQ(world.cancel(second.id), 1U);
 }
 
-TEST(Reservations, lose_a_moment_that_nobody_took) {
+TEST(Reservations, leave_a_moment_that_a_check_may_take) {
   World world;
   const Limit one = limit("1/s burst 1");
   world.check(one);
@@ -193,8 +165,155 @@ TEST(Reservations, lose_a_moment_that_nobody_took) {
   world.reserve(one, 1, 10s);                       // in 2 s
   EXPECT_EQ(world.cancel(first.id), 1U);
   world.now += 1s;
-  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_TRUE(world.check(one).allowed());
+  EXPECT_EQ(world.check(one).retry_after, 2s) << "that moment is told";
   EXPECT_EQ(world.cancel(first.id), 0U);
+}
+
+// Minutes ahead, it does not stand in the way of those who act before it.
+TEST(Reservations, that_wait_for_another_limit_take_nothing_of_this_one_until_then) {
+  World world;
+  const Limit slow = limit("1/min burst 1", 1);
+  const Limit tenant = limit("1000/s burst 2000", 2);
+  const std::vector<Check> both{{.limit = &slow, .key = "k"}, {.limit = &tenant, .key = "k"}};
+  EXPECT_TRUE(world.reserve(both, 60s).granted);
+  const Answer second = world.reserve(both, 60s);
+  EXPECT_TRUE(second.granted);
+  EXPECT_EQ(second.wait, 60s);
+  EXPECT_EQ(second.by, 0);
+  EXPECT_EQ(world.check(tenant, 0).remaining, 1999);
+  EXPECT_TRUE(world.check(tenant, 1999).allowed());
+  const Answer denied = world.reserve(both, 60s);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_EQ(denied.wait, 60s);
+}
+
+TEST(Reservations, meet_no_burst_that_takes_longer_to_drain_than_can_be_counted) {
+  World world;
+  const Limit ages = limit("1/100000d burst 1");
+  EXPECT_TRUE(world.reserve(ages, 1, 0s).granted);
+  EXPECT_FALSE(world.reserve(ages, 1, 0s).granted);
+  Check check{.limit = &ages, .key = "k"};
+  ReservationTerms waits{.max_wait = 1s};
+  const Request refused = world.ask(Verb::reserve, {&check, 1}, &waits);
+  EXPECT_EQ(refused.fault, Fault::unsuitable);
+  EXPECT_EQ(refused.why, "a burst that takes more than 73 years to drain cannot be reserved");
+}
+
+TEST(Reservations, after_the_limit_has_changed_count_what_is_owed_in_units) {
+  World world;
+  const Limit slow = limit("1/s burst 5");
+  const Limit fast = limit("10/s burst 5");
+  world.check(slow, 5);
+  const Answer told = world.reserve(slow, 1, 10s);
+  EXPECT_EQ(told.wait, 1s);
+  EXPECT_EQ(world.reserve(fast, 1, 10s).wait, 100ms);
+  EXPECT_EQ(world.reserve(fast, 1, 10s).wait, 200ms);
+  ReservationTerms asked{.id = told.id};
+  world.ask(Verb::moment, {}, &asked);
+  EXPECT_EQ(asked.wait, 1s) << "its moment stays";
+}
+
+TEST(Reservations, in_a_longer_T_than_that_of_the_debt_come_after_it) {
+  World world;
+  const Limit wide = limit("1/s burst 100");
+  const Limit narrow = limit("1/10s burst 10");
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(world.check(wide).allowed());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(world.reserve(narrow, 1, 1000s).wait, 910s + round * 10s);
+    EXPECT_FALSE(world.check(wide).allowed());
+    EXPECT_FALSE(world.check(narrow).allowed());
+  }
+}
+
+TEST(Reservations, a_check_gives_nothing_back_while_somebody_waits_or_holds) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const auto checked = [&](std::uint64_t cost) {
+    Check check{.limit = &one, .key = "k", .cost = Cost{cost}};
+    Request request = world.ask(Verb::check, {&check, 1}, nullptr);
+    EXPECT_TRUE(request.allowed());
+    return std::pair(check, request);
+  };
+  const auto give_back = [&](std::pair<Check, Request> charged) {
+    charged.second.checks = {&charged.first, 1};
+    world.store.give_back(charged.second, world.now);
+  };
+  give_back(checked(4));
+  EXPECT_EQ(world.check(one, 0).remaining, 10);
+
+  const auto before = checked(4);
+  const Answer held = world.reserve(one, 2, 0s, 60s);
+  give_back(before);
+  EXPECT_EQ(world.check(one, 0).remaining, 4);
+  EXPECT_EQ(world.settle(held.id, 2), 0s);
+  give_back(before);
+  EXPECT_EQ(world.check(one, 0).remaining, 8);
+
+  const auto again = checked(8);
+  const Answer waits = world.reserve(one, 3, 10s);
+  EXPECT_EQ(waits.wait, 3s);
+  EXPECT_EQ(world.reserve(one, 2, 10s).wait, 5s);
+  give_back(again);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 6s);
+  EXPECT_EQ(world.cancel(waits.id), 3U);
+  give_back(again);
+  EXPECT_EQ(world.reserve(one, 4, 20s).wait, 7s);
+}
+
+TEST(Reservations, that_cost_less_give_back_what_those_who_wait_do_not_need) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 60s);
+  const Answer waits = world.reserve(one, 10, 10s);
+  EXPECT_EQ(waits.wait, 10s);
+  EXPECT_EQ(world.settle(held.id, 0), 0s);
+  EXPECT_EQ(world.check(one, 0).remaining, 10);
+  EXPECT_TRUE(world.check(one, 10).allowed());
+  world.now += 1s;
+  EXPECT_EQ(world.check(one).retry_after, 10s) << "before the told moment it would be late";
+}
+
+TEST(Reservations, are_settled_after_their_moment_alone) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.check(one);
+  const Answer waits = world.reserve(one, 1, 10s, 60s);
+  EXPECT_EQ(world.settle(waits.id, 0), -1ns);
+  EXPECT_EQ(world.check(one).retry_after, 2s) << "nothing has changed";
+  world.now += 1s;
+  EXPECT_EQ(world.settle(waits.id, 0), 0s);
+  EXPECT_TRUE(world.check(one).allowed());
+}
+
+// A pause moves nobody.
+TEST(Reservations, over_whose_moment_a_pause_lies_are_cancelled_when_they_ask) {
+  World world;
+  const Limit one = limit("1/s burst 2", 1);
+  const Limit slots{.rule = *core::Rule::slots("1"), .id = 2};
+  world.check(one, 2);
+  const Answer waits = world.reserve(
+      {{.limit = &one, .key = "k", .cost = Cost{1}}, {.limit = &slots, .key = "k", .cost = Cost{1}}}, 10s,
+      60s);
+  EXPECT_EQ(waits.wait, 1s);
+  const Answer later = world.reserve(one, 1, 20s);
+  EXPECT_EQ(later.wait, 2s);
+  Check check{.limit = &one, .key = "k"};
+  ChargeTerms pause{.outside = Pause{1500ms}};
+  Request request{.checks = {&check, 1}, .verb = Verb::charge, .charge = &pause};
+  Request* const charge = &request;
+  world.store.submit({&charge, 1}, {world.now, world.now});
+  const auto moment = [&](const std::string& id) {
+    ReservationTerms asked{.id = id};
+    world.ask(Verb::moment, {}, &asked);
+    return asked.wait;
+  };
+  EXPECT_EQ(moment(later.id), 2s) << "it acts after the pause";
+  EXPECT_FALSE(world.check(slots, 1, Verb::look).allowed());
+  EXPECT_EQ(moment(waits.id), -1ns);
+  EXPECT_TRUE(world.check(slots, 1, Verb::look).allowed()) << "its slot is free";
+  EXPECT_EQ(world.cancel(waits.id), 0U);
+  EXPECT_EQ(world.store.reservations().counts().open, 1U);
 }
 
 TEST(Reservations, cannot_be_cancelled_once_their_moment_has_come) {
@@ -216,7 +335,7 @@ TEST(Reservations, that_were_cancelled_in_any_order_leave_nothing) {
     std::vector<Answer> answers;
     for (int i = 0; i < 3; ++i) answers.push_back(world.reserve(one, 1, 10s));
     for (const int each : order) EXPECT_EQ(world.cancel(answers[static_cast<std::size_t>(each)].id), 1U);
-    EXPECT_EQ(world.store.reservations().counts(), (Reservations::Counts{0, 0, 0}));
+    EXPECT_EQ(world.store.reservations().counts(), Reservations::Counts{});
     world.now += 1s;
     EXPECT_TRUE(world.check(one).allowed());
   }
@@ -247,66 +366,6 @@ TEST(Reservations, that_cost_less_give_back_what_has_not_drained) {
   world.now += 7s;
   EXPECT_EQ(world.settle(more.id, 0), 0s);
   EXPECT_EQ(world.check(one, 0).remaining, 10);
-}
-
-// What was reserved after it counts on its being owed: given back, its units would act twice.
-TEST(Reservations, a_check_gives_nothing_back_while_somebody_waits_or_holds) {
-  World world;
-  const Limit one = limit("1/s burst 10");
-  const auto checked = [&](std::uint64_t cost) {
-    Check check{.limit = &one, .key = "k", .cost = Cost{cost}};
-    Request request = world.ask(Verb::check, {&check, 1}, nullptr);
-    EXPECT_TRUE(request.allowed());
-    return std::pair(check, request);
-  };
-  const auto give_back = [&](std::pair<Check, Request> charged) {
-    charged.second.checks = {&charged.first, 1};
-    world.store.give_back(charged.second, world.now);
-  };
-  give_back(checked(4));
-  EXPECT_EQ(world.check(one, 0).remaining, 10);
-
-  const auto before = checked(4);
-  const Answer held = world.reserve(one, 2, 0s, 60s);
-  give_back(before);
-  EXPECT_EQ(world.check(one, 0).remaining, 4);
-  EXPECT_EQ(world.settle(held.id, 2), 0s);
-  give_back(before);
-  EXPECT_EQ(world.check(one, 0).remaining, 8);
-
-  const auto again = checked(8);
-  const Answer waits = world.reserve(one, 3, 10s);
-  EXPECT_EQ(waits.wait, 3s);
-  const Answer next = world.reserve(one, 2, 10s);
-  EXPECT_EQ(next.wait, 5s);
-  give_back(again);
-  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 6s);
-  EXPECT_EQ(world.cancel(waits.id), 3U);  // a hole, as others wait after it
-  give_back(again);
-  EXPECT_EQ(world.reserve(one, 4, 20s).wait, 10s);
-
-  // A hole after which nobody waits: what came after the cancelled one was a check.
-  const Limit roomy = limit("1/s burst 30", 2);
-  const Limit tight = limit("1/10s burst 1", 3);
-  Check first{.limit = &roomy, .key = "k", .cost = Cost{4}};
-  const Request charged = world.ask(Verb::check, {&first, 1}, nullptr);
-  EXPECT_TRUE(world.reserve(tight, 1, 0s).granted);
-  const Answer both = world.reserve({{.limit = &roomy, .key = "k"}, {.limit = &tight, .key = "k"}}, 20s);
-  EXPECT_EQ(both.wait, 10s);
-  EXPECT_EQ(world.check(roomy).remaining, 18);
-  EXPECT_EQ(world.cancel(both.id), 1U);
-  world.store.give_back(charged, world.now);
-  EXPECT_EQ(world.check(roomy, 0).remaining, 18);
-}
-
-TEST(Reservations, that_cost_less_give_nothing_back_while_somebody_waits) {
-  World world;
-  const Limit one = limit("1/s burst 10");
-  const Answer held = world.reserve(one, 10, 0s, 60s);
-  const Answer waits = world.reserve(one, 1, 10s);
-  EXPECT_EQ(waits.wait, 1s);
-  EXPECT_EQ(world.settle(held.id, 0), 2s);
-  EXPECT_EQ(world.check(one, 0).remaining, 0);
 }
 
 TEST(Reservations, that_cost_more_are_a_debt) {
@@ -413,42 +472,9 @@ TEST(Reservations, of_several_limits_are_charged_as_of_one_moment) {
   EXPECT_TRUE(second.granted);
   EXPECT_EQ(second.wait, 1s);
   EXPECT_EQ(second.by, 0);
-  // Lifted by 1 s, which is 10 units, beside its own.
-  EXPECT_EQ(world.check(fast, 0).remaining, 9);
+  EXPECT_EQ(world.check(fast, 0).remaining, 19);
   EXPECT_EQ(world.cancel(second.id), 1U);
   EXPECT_EQ(world.check(fast, 0).remaining, 19);
-}
-
-TEST(Reservations, lift_no_limit_so_far_that_it_is_of_no_use) {
-  World world;
-  const Limit slow = limit("1/min burst 1", 1);
-  const Limit tenant = limit("1000/s burst 2000", 2);
-  const std::vector<Check> both{{.limit = &slow, .key = "k"}, {.limit = &tenant, .key = "k"}};
-  EXPECT_TRUE(world.reserve(both, 60s).granted);
-  const Answer denied = world.reserve(both, 60s);
-  EXPECT_FALSE(denied.granted);
-  EXPECT_EQ(denied.by, 1);
-  EXPECT_EQ(denied.wait, 60s - 1999ms);
-  EXPECT_EQ(denied.decisions[0].retry_after, 60s);
-  EXPECT_EQ(world.check(tenant, 0).remaining, 1999);
-  world.now += denied.wait;
-  EXPECT_EQ(world.reserve(both, 60s).wait, 1999ms);
-}
-
-TEST(Reservations, for_longer_than_a_clock_has_left_are_denied) {
-  World world;
-  const Limit ages = limit("1/100000d burst 1");
-  world.now = nanoseconds::max() - 1s;
-  EXPECT_TRUE(world.reserve(ages, 1, 0s).granted);
-  const Answer denied = world.reserve(ages, 1, 60s);
-  EXPECT_FALSE(denied.granted);
-  EXPECT_GT(denied.wait, 24h);
-  for (const nanoseconds patience : {nanoseconds{100'000 * 24h}, nanoseconds::max()}) {
-    const Answer patient = world.reserve(ages, 1, patience);
-    EXPECT_FALSE(patient.granted);
-    EXPECT_EQ(patient.wait, -1ns);
-    EXPECT_GT(patient.decisions[0].retry_after, 24h);
-  }
 }
 
 TEST(Reservations, of_a_lower_class_do_not_wait) {
@@ -460,38 +486,6 @@ TEST(Reservations, of_a_lower_class_do_not_wait) {
   EXPECT_FALSE(denied.granted);
   EXPECT_EQ(denied.wait, 1s);
   EXPECT_TRUE(world.check(limit("1/s burst 10"), 5).allowed());
-}
-
-TEST(Reservations, after_the_limit_has_changed_act_as_a_check_that_comes_at_their_moment) {
-  World world;
-  const Limit slow = limit("1/s burst 5");
-  const Limit fast = limit("10/s burst 5");
-  world.check(slow, 5);
-  EXPECT_EQ(world.reserve(slow, 1, 10s).wait, 1s);
-  // Six seconds are owed, six units; until a reservation is granted they drain at the former T.
-  const Answer granted = world.reserve(fast, 1, 10s);
-  EXPECT_EQ(granted.wait, 2s);
-  EXPECT_EQ(world.reserve(fast, 1, 10s).wait, 2100ms);
-}
-
-// The debt is counted in the narrow T as of the moment, 91 s from now, when 91 of its 100 units will have
-// drained in the wide one. Until then it says less than is owed, and wide checks are admitted for it, more
-// than the greatest burst, each time again. Nothing is lost the other way: by a T that is shorter than that
-// of the debt, what is left until the moment counts for more units.
-// Charged as of its moment it would leave a tat of 191 s in the longer T, 20 units, of the 101 that are owed.
-TEST(Reservations, do_not_wait_in_a_longer_T_than_that_of_the_debt) {
-  World world;
-  const Limit wide = limit("1/s burst 100");
-  const Limit narrow = limit("1/10s burst 10");
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(world.check(wide).allowed());
-  for (int round = 0; round < 3; ++round) {
-    const Answer denied = world.reserve(narrow, 1, 1000s);
-    EXPECT_FALSE(denied.granted);
-    EXPECT_EQ(denied.wait, 91s) << "until it may act at once";
-    EXPECT_FALSE(world.check(wide).allowed());
-  }
-  world.now += 91s;
-  EXPECT_EQ(world.reserve(narrow, 1, 1000s).wait, 0s);
 }
 
 TEST(Reservations, that_wait_in_a_shorter_T_than_that_of_the_debt_let_nobody_have_more) {
@@ -542,11 +536,11 @@ struct Book {
 };
 
 constexpr std::size_t kOneWait =
-    Reservations::kRecordBytes + Reservations::kPartBytes + Schedule::kMomentBytes;
+    Reservations::kRecordBytes + Reservations::kPartBytes + Reservations::kGrantBytes;
 
 TEST(Reservations, that_would_wait_and_find_no_memory_are_refused_and_counted) {
   // Of which those that wait may take three quarters.
-  Book book((Schedule::kBytes + 4 * kOneWait + Schedule::kHoleBytes - 1) * 4 / 3);
+  Book book((Reservations::kLedgerBytes + 5 * kOneWait - 8) * 4 / 3);
   std::vector<ReservationTerms> made;
   for (int i = 0; i < 6; ++i) made.push_back(book.reserve(0, 0s));
   // The first acts at once, and four wait.
@@ -555,10 +549,10 @@ TEST(Reservations, that_would_wait_and_find_no_memory_are_refused_and_counted) {
   EXPECT_TRUE(made[5].id.empty());
   EXPECT_FALSE(book.request.charged);
   EXPECT_EQ(book.request.fault, Fault::unsuitable);
-  EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{4, 0, 0, 1}));
-  // A cancelled one makes room for its hole.
+  EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{.open = 4, .refused = 1}));
+  // A cancelled one makes room.
   EXPECT_EQ(book.cancel(made[1]), 1U);
-  EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{3, 1, 0, 1}));
+  EXPECT_FALSE(book.reserve(0, 0s).id.empty());
   // What is over makes room.
   book.reserve(0, 0s, 200s);
   EXPECT_FALSE(book.reserve(0, 0s, 200s).id.empty());
@@ -594,7 +588,7 @@ TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarter
   EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have an eighth at least";
 }
 
-// There was room for the reservation and not for the schedule of its key, and nobody looked for what was
+// There was room for the reservation and not for the ledger of its key, and nobody looked for what was
 // over.
 TEST(Reservations, whatever_is_over_makes_room) {
   for (std::size_t more = 0; more < 2048; more += 64) {
@@ -630,35 +624,8 @@ TEST(Reservations, give_their_memory_back_when_they_are_over) {
     Request request{.checks = {&check, 1}, .reservation = &asked};
     book.reservations.reserve(request, {10'000s + 2s * i, 10'000s + 2s * i});
   }
-  EXPECT_LT(book.reservations.memory().bytes(), 200 * (kOneWait + Schedule::kBytes + Schedule::kHoldBytes));
-}
-
-// As many holes as there are reservations between them, and not as many as have left.
-TEST(Reservations, a_fleet_that_leaves_leaves_the_key_as_free_as_it_was) {
-  for (const int order : {1, -1, 7}) {
-    Book book(64_MiB);
-    constexpr int kFleet = 5000;
-    std::vector<ReservationTerms> made;
-    const Limit fast = limit("200/s burst 10");
-    const auto ask = [&](nanoseconds max_wait) {
-      ReservationTerms asked{.max_wait = max_wait, .client = 7};
-      Check check{.limit = &fast, .key = "k", .hash = book.table.hash("k", Algorithm::gcra, 0)};
-      Request request{.checks = {&check, 1}, .reservation = &asked};
-      book.reservations.reserve(request, {1s, 1s});
-      EXPECT_TRUE(request.charged);
-      return asked;
-    };
-    for (int i = 0; i < kFleet; ++i) made.push_back(ask(100s));
-    const std::size_t waiting = book.reservations.memory().bytes();
-    for (int i = 10; i < kFleet; ++i) {
-      const int which = order > 0 ? 10 + (i - 10) * order % (kFleet - 10) : kFleet - 1 - (i - 10);
-      EXPECT_EQ(book.cancel(made[static_cast<std::size_t>(which)]), 1U) << which;
-    }
-    EXPECT_EQ(book.reservations.counts().holes, 0U);
-    EXPECT_EQ(book.reservations.counts().lost_holes, 0U);
-    EXPECT_LT(book.reservations.memory().bytes(), waiting / 100);
-    EXPECT_EQ(ask(100s).wait, 5ms);
-  }
+  EXPECT_LT(book.reservations.memory().bytes(),
+            200 * (kOneWait + Reservations::kLedgerBytes + KeyHolds::kBytes));
 }
 
 TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {

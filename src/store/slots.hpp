@@ -73,9 +73,6 @@ class KeySlots {
   // (Limit::id).
   KeySlots(std::uint64_t epoch, std::uint64_t limit) : epoch_(epoch), limit_(limit) {}
 
-  // How many pauses had moved somebody when all of them were last known to end where they do.
-  std::uint64_t pauses = 0;
-
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t limit() const { return limit_; }
   std::size_t open() const { return open_.size(); }

@@ -34,9 +34,6 @@ struct Header {
   Stamp stamp;
 };
 static_assert(sizeof(Header) == 64);
-// One whose reservations know no breaches; they are not missed.
-constexpr std::uint32_t kOldestVersion = 6;
-
 struct Record {
   std::uint64_t place;
   std::uint64_t ahead;
@@ -142,6 +139,7 @@ bool write_file(const Table& table, Reservations* reservations, const SystemCloc
   header.seed = table.seed();
   header.stamp = stamp;
   if (!put(&header, sizeof header)) return false;
+  if (reservations != nullptr) reservations->begin_copy();
   std::vector<Table::Entry> entries;
   std::vector<Record> out;
   for (std::uint32_t leaf = 0; leaf < table.leaves();) {
@@ -245,11 +243,9 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     return tl::unexpected(system_failure(path, "cannot read"));
   const Header expected;
   if (header.magic != expected.magic) return damaged("it does not begin as a snapshot does");
-  const bool known = header.version >= kOldestVersion && header.version <= expected.version;
-  if (!known || header.record_bytes != expected.record_bytes) {
+  if (header.version != expected.version || header.record_bytes != expected.record_bytes) {
     return tl::unexpected(failure(path, "is of version " + std::to_string(header.version) +
-                                            "; this program reads " + std::to_string(kOldestVersion) +
-                                            " and " + std::to_string(expected.version)));
+                                            "; this program reads " + std::to_string(expected.version)));
   }
   Trailer trailer{};
   if (!disk.seek(descriptor, size - sizeof trailer) ||

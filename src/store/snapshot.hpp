@@ -32,7 +32,7 @@
 namespace weir::inline v0_1::store {
 
 // The version of what is written and read.
-constexpr std::uint32_t kSnapshotFormat = 7;
+constexpr std::uint32_t kSnapshotFormat = 8;
 
 // Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it. It
 // is read again before it takes the place of what was at the path, which stays where it cannot be read.

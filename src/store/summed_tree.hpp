@@ -6,7 +6,8 @@
 // both. Where two neighbours can be one, `joins(first, second)` makes the first both and says so; it is asked
 // of neighbours in one row after each change, so that what joins takes little room.
 //
-// Each call costs kMost times the logarithm of what is kept. A value without a lock; one thread.
+// Each call costs kMost times the logarithm of what is kept, a copy as many as there are. A value without a
+// lock; one thread.
 #pragma once
 
 #include <algorithm>
@@ -94,6 +95,13 @@ class SummedTree {
     Key first{};
     Sum sum{};
     std::unique_ptr<Node> node;
+
+    explicit Part(std::unique_ptr<Node> its) : first(its->first()), sum(its->sum()), node(std::move(its)) {}
+    Part(const Part& other) : Part(std::make_unique<Node>(*other.node)) {}
+    Part(Part&&) noexcept = default;
+    Part& operator=(const Part& other) { return *this = Part(other); }
+    Part& operator=(Part&&) noexcept = default;
+    ~Part() = default;
   };
   struct Node {
     std::vector<T> row;       // of a leaf
@@ -122,7 +130,7 @@ class SummedTree {
   };
   using Owned = std::unique_ptr<Node>;
 
-  static Part part_of(Owned node) { return {node->first(), node->sum(), std::move(node)}; }
+  static Part part_of(Owned node) { return Part(std::move(node)); }
   static void refresh(Part& part) {
     part.first = part.node->first();
     part.sum = part.node->sum();

@@ -8,8 +8,8 @@
 
 #include "core/reservation.hpp"
 #include "store/all_or_none_check.hpp"
+#include "store/in_ledger.hpp"
 #include "store/in_place.hpp"
-#include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -36,7 +36,7 @@ namespace {
                                                    nanoseconds now) WEIR_REQUIRES(bucket) {
   const nanoseconds forgotten = as_time(segment.forgotten.load(std::memory_order_relaxed));
   const nanoseconds no_earlier = std::max(now, forgotten);
-  const core::Step step = core::decide(rule, without_schedule(rule, bucket.state(slot)), no_earlier, cost,
+  const core::Step step = core::decide(rule, without_ledger_bit(rule, bucket.state(slot)), no_earlier, cost,
                                        std::max(arrived, forgotten));
   if (step.changes) {
     segment.forget(static_cast<std::uint64_t>(no_earlier.count()));
@@ -112,7 +112,7 @@ bool decide_fresh(const Segments::Pair& pair, KeyPlace place, nanoseconds now, c
 
 }  // namespace
 
-// The general case: both buckets locked, a debt that was counted by another quota, a schedule, whatever it
+// The general case: both buckets locked, a debt that was counted by another quota, a ledger, whatever it
 // takes to find room. It begins again only after a split, of which there are less than leaves(), or as often
 // as RoomForKey lets others take the room that was made.
 Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanoseconds arrived,
@@ -122,29 +122,29 @@ Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanose
   for (;;) {
     std::uint64_t soonest = ~std::uint64_t{0};
     core::Step step{};
-    bool has_schedule = false;
+    bool in_ledger = false;
     {
       const Segments::Pair pair = segments_.lock_pair(place);
       nanoseconds forgotten{0};
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
         forgotten = std::max(forgotten, as_time(segment->forgotten.load(std::memory_order_relaxed)));
-        const int slot = has_schedule ? -1 : bucket->find(place.tag);
+        const int slot = in_ledger ? -1 : bucket->find(place.tag);
         if (slot < 0) continue;
         const core::TwoWords state = bucket->state(slot);
         if (!core::counted_by_another_quota(rule, state))
           return bucket->decide(slot, rule, cost, arrived, now);
-        has_schedule = is_scheduled(state, now);
-        if (!has_schedule) return decide_by_another_quota(*bucket, slot, *segment, rule, cost, arrived, now);
+        in_ledger = is_in_ledger(state, now);
+        if (!in_ledger) return decide_by_another_quota(*bucket, slot, *segment, rule, cost, arrived, now);
       }
-      if (!has_schedule) {
+      if (!in_ledger) {
         step = core::decide(rule, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
         if (decide_fresh(pair, place, now, step, soonest)) return step.decision();
       }
     }
-    if (has_schedule) {
+    if (in_ledger) {
       Check check{.limit = &limit, .key = {}, .cost = cost, .hash = Segments::hash_of(place)};
-      check_scheduled({&check, 1}, arrived, now);
+      check_in_ledgers({&check, 1}, arrived, now);
       return check.decision;
     }
     if (room.make()) continue;
@@ -155,10 +155,10 @@ Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanose
   }
 }
 
-bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging,
-                            TakeTerms* taking) {
-  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now, charging, taking)
-                               : check_all(checks, arrived, now, Schedules{}, charging, taking);
+bool Table::check_in_ledgers(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                             Charging* charging, TakeTerms* taking) {
+  return ledgers_ != nullptr ? ledgers_->check_all(checks, arrived, now, charging, taking)
+                             : check_all(checks, arrived, now, Ledgers{}, charging, taking);
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
@@ -169,7 +169,7 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now);
   while (!joint.round()) {
   }
-  if (joint.needs_schedules()) return check_scheduled(checks, arrived, now);
+  if (joint.needs_ledgers()) return check_in_ledgers(checks, arrived, now);
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
@@ -202,16 +202,16 @@ void Table::charge_all(std::span<Check> checks, nanoseconds now, Charging& charg
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now, nullptr, nullptr, &charging);
   while (!joint.round()) {
   }
-  if (joint.needs_schedules()) {
-    check_scheduled(checks, now, now, &charging);
+  if (joint.needs_ledgers()) {
+    check_in_ledgers(checks, now, now, &charging);
     return;
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
 }
 
-bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                      const Schedules& schedules, Charging* charging, TakeTerms* taking) {
-  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, nullptr, charging, taking);
+bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Ledgers& ledgers,
+                      Charging* charging, TakeTerms* taking) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &ledgers, nullptr, charging, taking);
   while (taking != nullptr && taking->looks ? !joint.look() : !joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
@@ -222,14 +222,14 @@ bool Table::take_all(std::span<Check> checks, nanoseconds arrived, nanoseconds n
   AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, nullptr, nullptr, nullptr, &taking);
   while (taking.looks ? !joint.look() : !joint.round()) {
   }
-  if (joint.needs_schedules()) return check_scheduled(checks, arrived, now, nullptr, &taking);
+  if (joint.needs_ledgers()) return check_in_ledgers(checks, arrived, now, nullptr, &taking);
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
 
-bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                        const Schedules& schedules, JointReservation& reserving) {
-  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, &reserving);
+bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Ledgers& ledgers,
+                        JointReservation& reserving) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &ledgers, &reserving);
   while (!joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
@@ -254,7 +254,7 @@ namespace {
 void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords state, nanoseconds now)
     WEIR_REQUIRES(bucket) {
   // As decide_by_another_quota() does.
-  if ((state.word ^ bucket.state(slot).word) & ~kScheduled)
+  if ((state.word ^ bucket.state(slot).word) & ~kLedgerBit)
     segment.forget(static_cast<std::uint64_t>(now.count()));
   bucket.set(slot, state);
 }
@@ -320,29 +320,17 @@ std::optional<core::TwoWords> change(Segments& segments, KeyPlace place, nanosec
 
 }  // namespace
 
-core::Owed Table::owe(KeyPlace place, const Quota& quota, std::uint64_t units, nanoseconds now,
-                      nanoseconds overdraft) {
-  core::Owed owed;
-  const auto owing = [&](core::TwoWords state, nanoseconds at) {
-    owed = core::owe(quota, without_schedule(state), units, at, overdraft);
-    const core::TwoWords after = owed.next;
-    return is_scheduled(state, at) ? core::TwoWords{after.until, after.word | kScheduled} : after;
-  };
-  if (!change(segments_, place, now, owing)) return {{}, units};
-  return owed;
-}
-
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now);
   while (!joint.look()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
-  if (!joint.needs_schedules()) return;
-  schedules_ != nullptr ? schedules_->look(checks, now) : look_all(checks, now, Schedules{});
+  if (!joint.needs_ledgers()) return;
+  ledgers_ != nullptr ? ledgers_->look(checks, now) : look_all(checks, now, Ledgers{});
 }
 
-void Table::look_all(std::span<Check> checks, nanoseconds now, const Schedules& schedules) {
-  AllOrNoneCheck joint(segments_, when_full_, checks, now, now, &schedules);
+void Table::look_all(std::span<Check> checks, nanoseconds now, const Ledgers& ledgers) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, now, now, &ledgers);
   while (!joint.look()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
@@ -363,12 +351,12 @@ bool Table::reset(KeyPlace place, nanoseconds now) {
 
 namespace {
 
-core::TwoWords raised(core::TwoWords scheduled, const Quota& quota, std::uint64_t tat, nanoseconds now) {
-  const core::TwoWords state = without_schedule(scheduled);
+core::TwoWords raised(core::TwoWords before, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+  const core::TwoWords state = without_ledger_bit(before);
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const std::uint64_t ahead = core::ahead_of(state.until, now);
   if (ahead == 0) return {std::max(state.until, tat), interval};
-  if (state.word == interval) return {std::max(state.until, tat), scheduled.word};
+  if (state.word == interval) return {std::max(state.until, tat), state.word};
   // Counted by another quota: whole units are owed.
   const std::uint64_t units = (ahead - 1) / state.word + 1;
   // More than the whole burst, still at its former pace.
@@ -404,7 +392,7 @@ void Table::give_back(KeyPlace place, const Quota& quota, Cost cost, nanoseconds
     const int slot = bucket->find(place.tag);
     if (slot < 0) continue;
     const core::TwoWords state = bucket->state(slot);
-    const auto [tat, interval] = without_schedule(state);
+    const auto [tat, interval] = without_ledger_bit(state);
     const core::gcra::State left = core::gcra::give_back(quota, {tat, interval}, now, cost, charged_at);
     bucket->set(slot, {left.tat, state.word});
   }

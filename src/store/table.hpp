@@ -42,22 +42,22 @@
 
 namespace weir::inline v0_1::store {
 
-class Schedule;
+class KeyLedger;
 struct Charging;
 struct JointReservation;
-using Schedules = std::array<Schedule*, kMostChecks>;
+using Ledgers = std::array<KeyLedger*, kMostChecks>;
 
-// What keeps the schedules of keys (scheduled.hpp), asked for the checks of one that has a schedule.
-class ScheduledKeys {
+// What keeps the ledgers of keys (in_ledger.hpp), asked for the checks of one that has a ledger.
+class LedgerKeys {
  public:
-  // Locks the schedules of the checks' keys and lets Table::check_all() decide with them.
+  // Locks the ledgers of the checks' keys and lets Table::check_all() decide with them.
   virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
                          std::chrono::nanoseconds now, Charging* charging, TakeTerms* taking) = 0;
   // The same, and lets Table::look_all() decide.
   virtual void look(std::span<Check> checks, std::chrono::nanoseconds now) = 0;
 
  protected:
-  ~ScheduledKeys() = default;
+  ~LedgerKeys() = default;
 };
 
 class Table {
@@ -79,9 +79,9 @@ class Table {
   Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = core::random_key())
       : segments_(at_least(bytes)), seed_(seed), when_full_(when_full) {}
 
-  // Without it, states have no schedules. Before anything is asked; it must live as long as anything is
+  // Without it, states have no ledgers. Before anything is asked; it must live as long as anything is
   // asked.
-  void set_schedules(ScheduledKeys* schedules) { schedules_ = schedules; }
+  void set_ledgers(LedgerKeys* ledgers) { ledgers_ = ledgers; }
 
   // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
   // what snapshots of one limit have always held.
@@ -111,12 +111,12 @@ class Table {
   // check's hash is hash(), and they are not malformed() (store/check_rules.hpp). The decisions say what each
   // would have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
-  // With the schedules of all their keys, and for what is charged afterwards, or taken, if it is that.
-  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
+  // With the ledgers of all their keys, and for what is charged afterwards, or taken, if it is that.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Ledgers& ledgers,
                  Charging* charging = nullptr, TakeTerms* taking = nullptr);
   // As much of them as there is, or nothing of that is charged where it only looks.
   bool take_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, TakeTerms& taking);
-  // One, where its key lies in its first bucket and has no schedule, and its debt is in the same T; nothing
+  // One, where its key lies in its first bucket and has no ledger, and its debt is in the same T; nothing
   // where it is not that simple, and then nothing was charged.
   std::optional<core::Overdrawn> charge_in_place(Place place, const core::Rule& rule, const Outside& outside,
                                                  nanoseconds now);
@@ -124,26 +124,23 @@ class Table {
   void charge_all(std::span<Check> checks, nanoseconds now, Charging& charging);
   // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
   // set.
-  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
+  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Ledgers& ledgers,
                    JointReservation& reserving);
   // Puts one state in the place of another; false when the key's is not that one.
   bool exchange(Place place, core::TwoWords before, core::TwoWords after);
-  // core::owe() for the key: its state after that. It is lost when there is no room for the key.
-  core::Owed owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now,
-                 nanoseconds overdraft);
   // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
   // not looked at.
   void look_all(std::span<Check> checks, nanoseconds now);
-  // With the schedules of all their keys.
-  void look_all(std::span<Check> checks, nanoseconds now, const Schedules& schedules);
+  // With the ledgers of all their keys.
+  void look_all(std::span<Check> checks, nanoseconds now, const Ledgers& ledgers);
 
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
   // For a debt that is counted elsewhere: the key owes at least until `tat`, in the quota's T. What it owes
-  // in another T is counted in this one first. False when there is no room, which is not for when_full to
-  // decide.
+  // in another T is counted in this one first. Not of one in a ledger. False when there is no room, which is
+  // not for when_full to decide.
   bool raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now);
-  // What is kept of a key, with the bit of its schedule; nothing of one that is not here.
+  // What is kept of a key, with the bit of its ledger; nothing of one that is not here.
   core::TwoWords state_of(Place place) const;
   // Puts a state in the place of what is kept of the key. False when there is no room.
   bool replace(Place place, core::TwoWords state, nanoseconds now);
@@ -180,14 +177,14 @@ class Table {
  private:
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
-  bool check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                       Charging* charging = nullptr, TakeTerms* taking = nullptr);
+  bool check_in_ledgers(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                        Charging* charging = nullptr, TakeTerms* taking = nullptr);
   Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;
   core::HashKey seed_;
   WhenFull when_full_;
-  ScheduledKeys* schedules_ = nullptr;
+  LedgerKeys* ledgers_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
 };
 

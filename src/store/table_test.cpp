@@ -126,18 +126,6 @@ TEST(Table, an_older_now_forgives_nothing_that_was_forgotten) {
   EXPECT_GT(checked, 1000);
 }
 
-TEST(Table, what_is_owed_by_an_older_now_is_added_to_what_was_forgotten) {
-  constexpr Quota kQuick = Quota::per_second(1000).with_burst(1);
-  Table table(1_MiB, WhenFull::deny, kSeed);
-  const auto place = [](std::uint64_t i) { return Table::Place{(i << 20) | 0x123, 77}; };  // of one pair
-  EXPECT_TRUE(table.check(place(0), kQuick, {}, 10s).allowed());  // owes until 10.001 s
-  for (std::uint64_t i = 1; i < 3; ++i) EXPECT_TRUE(table.check(place(i), kOnce, {}, 10s).allowed());
-  EXPECT_TRUE(table.check(place(3), kOnce, {}, 11s).allowed());  // takes its slot
-  EXPECT_EQ(table.state_of(place(0)), core::TwoWords{});
-  EXPECT_EQ(nanoseconds{table.owe(place(0), kQuick, 1, 10'000'500us, 24h).next.until}, 10'002ms);
-  EXPECT_EQ(nanoseconds{table.state_of(place(0)).until}, 10'002ms);
-}
-
 // As a check by another quota: what has drained by then, has drained once.
 TEST(Table, an_older_now_recounts_no_earlier_than_the_last_who_did) {
   constexpr Quota kSeconds = Quota::per_second(1).with_burst(10);

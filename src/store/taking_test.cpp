@@ -190,7 +190,6 @@ TEST(Taking, those_who_wait_are_not_passed_and_see_what_was_taken) {
   ASSERT_FALSE(terms.id.empty());
   const Asked rest{{{.limit = &ten, .key = "k"}}, 10, 1, 1s};
   EXPECT_EQ(rest.take(store).granted, 4U);
-  // The schedule was told: nothing of it is given back to those who took.
   terms.actual = 0;
   Request settles{.verb = Verb::settle, .reservation = &terms};
   Request* const other = &settles;

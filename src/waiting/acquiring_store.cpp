@@ -553,6 +553,8 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
             : give_up({.id = std::move(reservation.id)}, Verb::cancel);
     return remove(waiting);
   }
+  // A pause lies over its moment, or it is forgotten.
+  if (tells_ && left < nanoseconds{0}) return ask_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
     reservation.wait = waiting.moment - waiting.since;

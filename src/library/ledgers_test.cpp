@@ -1,8 +1,6 @@
 // What may be taken back of reservations, in each form of limiter alike: nothing that others have been
 // charged beyond, nothing that has drained by any reading of the clock, nothing that was counted by other
 // numbers.
-#include "store/schedule.hpp"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,6 +10,7 @@
 
 #include "core/set_clock_test.hpp"
 #include "store/embedded_store.hpp"
+#include "store/key_holds.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1::store {
@@ -67,20 +66,20 @@ std::uint64_t most_at(const Form& form, nanoseconds now, std::uint64_t tries) {
   return admitted;
 }
 
-TEST(Schedule, an_earlier_settlement_moves_what_a_later_one_gives_back) {
+TEST(InLedgers, an_earlier_settlement_moves_what_a_later_one_gives_back) {
   for (const Form& form : forms(Quota::per_second(1).with_burst(15))) {
     SCOPED_TRACE(form.name);
     weir::Reservation first = form.reserve(0s, {.hold = 60s}, 10);
     weir::Reservation second = form.reserve(0s, {.hold = 60s}, 5);
     EXPECT_EQ(at_time(5s, first).settle(0), 0s);
     EXPECT_EQ(form.check(10s, 15), 15U);
-    // The schedule was charged to 10 s; all of the second has drained by then, and nothing of it goes back.
+    // All of the second has drained by then, and nothing of it goes back.
     EXPECT_EQ(at_time(10s, second).settle(0), 1s);
     EXPECT_EQ(most_at(form, 10s, 20), 0U);
   }
 }
 
-TEST(Schedule, a_settlement_by_a_clock_that_lags_gives_back_nothing_that_has_drained) {
+TEST(InLedgers, a_settlement_by_a_clock_that_lags_gives_back_nothing_that_has_drained) {
   for (const Form& form : forms(Quota::per_second(1).with_burst(10))) {
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(100s, {.hold = 60s}, 10);
@@ -97,41 +96,18 @@ TEST(Schedule, a_settlement_by_a_clock_that_lags_gives_back_nothing_that_has_dra
   }
 }
 
-TEST(Schedule, what_a_settlement_frees_while_others_wait_is_there_for_those_who_reserve) {
+TEST(InLedgers, what_a_settlement_frees_is_there_for_those_who_make_nobody_late) {
   for (const Form& form : forms(Quota::per_second(1).with_burst(10))) {
-    if (form.name != "KeyedLimiter") continue;  // reservations over several limits take no holes
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(0s, {.hold = 60s}, 10);
     weir::Reservation waits = form.reserve(0s, {.max_wait = 60s}, 5);
     EXPECT_EQ(waits.at(), 5s);
     EXPECT_TRUE(at_time(2s, held).settle(4).has_value());
-    // Six units come back, from 4 s to 10 s of the schedule; a check may not take them.
-    EXPECT_EQ(form.check(2s, 1), 0U);
-    weir::Reservation now = form.reserve(2s, {}, 2);
-    EXPECT_TRUE(now.granted());
-    EXPECT_EQ(now.wait(), 0s);
-    EXPECT_FALSE(form.reserve(2s, {}, 5).granted());
-    // At 7 s three of the four that are left have not drained.
-    weir::Reservation late = form.reserve(7s, {}, 4);
-    EXPECT_FALSE(late.granted());
-    EXPECT_TRUE(form.reserve(7s, {}, 3).granted());
+    EXPECT_EQ(most_at(form, 2s, 20), 6U);
   }
 }
 
-TEST(Schedule, the_last_of_the_schedule_goes_back_though_others_wait) {
-  for (const Form& form : forms(Quota::per_second(1).with_burst(2))) {
-    if (form.name != "KeyedLimiter") continue;  // the other limit of a store must not be lifted so far
-    SCOPED_TRACE(form.name);
-    EXPECT_EQ(form.check(0s, 2), 2U);
-    weir::Reservation waits = form.reserve(0s, {.max_wait = 60s}, 1);
-    weir::Reservation last = form.reserve(0s, {.max_wait = 60s, .hold = 60s}, 2);
-    EXPECT_EQ(last.at(), 3s);
-    EXPECT_TRUE(at_time(0s, last).settle(1).has_value());
-    EXPECT_EQ(form.reserve(0s, {.max_wait = 60s}, 1).at(), 3s);
-  }
-}
-
-TEST(Schedule, holds_that_end_by_their_time_give_nothing_back) {
+TEST(InLedgers, holds_that_end_by_their_time_give_nothing_back) {
   for (const Form& form : forms(Quota::per_second(1).with_burst(10))) {
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(0s, {.hold = 2s}, 10);
@@ -189,7 +165,7 @@ TEST_F(OtherNumbers, a_drained_key_that_is_charged_again_owes_nothing_to_its_old
   EXPECT_EQ(admitted(1s, slow), 1U);
 }
 
-TEST(Schedule, forgets_nothing_of_a_row_of_holds_that_end_in_any_order) {
+TEST(InLedgers, forgets_nothing_of_a_row_of_holds_that_end_in_any_order) {
   // The first one's units end where those of all that were settled before it have gone back.
   for (const int step : {1, 3, 7}) {
     Limiter limiter{Quota::per_second(1).with_burst(1000), kSetClock};
@@ -205,21 +181,18 @@ TEST(Schedule, forgets_nothing_of_a_row_of_holds_that_end_in_any_order) {
   }
 }
 
-TEST(Schedule, says_when_enough_holds_will_have_ended) {
-  Schedule schedule(1);
-  for (int i = 0; i < 100; ++i) {
-    const core::Charge charge{{0, 1}, {static_cast<std::uint64_t>(i) + 1, 1}};
-    OwnUnits own = schedule.append(charge, 1, QuotaNumbers(Quota::per_second(1).with_burst(1000)), 0s);
-    schedule.hold(own, 10s + 1s * i, 0s);
-  }
-  EXPECT_EQ(schedule.until_hold_fits(1, 101, 0s), 0s);
-  EXPECT_EQ(schedule.until_hold_fits(1, 100, 0s), 10s);
-  EXPECT_EQ(schedule.until_hold_fits(10, 100, 0s), 19s);
-  EXPECT_EQ(schedule.until_hold_fits(64, 100, 0s), 73s);
-  EXPECT_EQ(schedule.until_hold_fits(90, 100, 0s), 73s) << "more than kLooked would have to end first";
-  EXPECT_EQ(schedule.until_hold_fits(101, 100, 0s), -1ns);
-  EXPECT_EQ(schedule.until_hold_fits(11, 100, 20s), 0s);
-  EXPECT_EQ(schedule.holds(), 89U);
+TEST(KeyHolds, say_when_enough_of_them_will_have_ended) {
+  KeyHolds holds;
+  for (int i = 0; i < 100; ++i) holds.add(10s + 1s * i, {0, static_cast<std::uint64_t>(i)}, 1);
+  EXPECT_EQ(holds.until_fits(1, 101, 0s), 0s);
+  EXPECT_EQ(holds.until_fits(1, 100, 0s), 10s);
+  EXPECT_EQ(holds.until_fits(10, 100, 0s), 19s);
+  EXPECT_EQ(holds.until_fits(64, 100, 0s), 73s);
+  EXPECT_EQ(holds.until_fits(90, 100, 0s), 73s) << "more than kLooked would have to end first";
+  EXPECT_EQ(holds.until_fits(101, 100, 0s), -1ns);
+  EXPECT_EQ(holds.until_fits(11, 100, 20s), 0s);
+  holds.remove(50s, {0, 40});
+  EXPECT_EQ(holds.until_fits(12, 100, 20s), 0s);
 }
 
 }  // namespace
