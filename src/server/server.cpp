@@ -187,7 +187,7 @@ class Server::Impl {
     if (service_.limits) service_.limits->ruling.changed = [this] { look_for_bans(); };
     embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
     embedded_.reservations().when_given_back(
-        [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
+        [this](std::uint64_t place) { house_.queues.given_back(place); });
     connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;

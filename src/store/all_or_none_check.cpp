@@ -222,7 +222,7 @@ bool AllOrNoneCheck::reserve() {
   reserving_->would_wait = false;
   const bool allowed = decide(now_);
   reserving_->by = deciding(checks_);
-  if (allowed) return true;
+  if (allowed && reserving_->not_before <= now_) return true;
 
   if (const auto full = full_window()) {
     reserving_->by = *full;
@@ -273,7 +273,8 @@ JointMoment AllOrNoneCheck::find_moment() const {
     demands[i].ledger =
         key.ledger != nullptr ? key.ledger : &alone[i].emplace(ledger_of(key, found_[i], rule));
   }
-  return joint_moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
+  return joint_moment(std::span(demands).first(checks_.size()), now_, std::max(now_, reserving_->not_before),
+                      reserving_->max_wait);
 }
 
 // It is charged at that moment.

@@ -74,9 +74,10 @@ class Search {
 
 }  // namespace
 
-JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds max_wait) {
+JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds from,
+                         nanoseconds max_wait) {
   const Search search(demands, now);
-  const nanoseconds at = search.first_of_all(now);
+  const nanoseconds at = search.first_of_all(from);
   if (at == nanoseconds::max()) return {.wait = nanoseconds{-1}};
   JointMoment found{.granted = true, .wait = at - now};
   for (std::size_t i = 0; i < demands.size(); ++i) {

@@ -34,8 +34,8 @@ struct JointMoment {
   std::uint32_t fits = 0;  // a bit for each that fits then
 };
 
-// Of 1 to 16.
+// Of 1 to 16, from `from` on, which is now or later.
 JointMoment joint_moment(std::span<const LedgerDemand> demands, std::chrono::nanoseconds now,
-                         std::chrono::nanoseconds max_wait);
+                         std::chrono::nanoseconds from, std::chrono::nanoseconds max_wait);
 
 }  // namespace weir::store

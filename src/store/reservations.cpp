@@ -270,7 +270,8 @@ void Reservations::reserve_rates(Request& request, Arrival when) {
   ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
-  if ((asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
+  const bool may_act_now = asked.not_before <= when.now || looks(request.checks);
+  if (may_act_now && (asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
   reserve_later(request, when);
 }
 
@@ -383,8 +384,10 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   for (std::size_t i = 0; asked.share && i < checks.size(); ++i)
     if (ledgers[i] == nullptr && core::can_reserve(checks[i].limit->rule.algorithm))
       ledgers[i] = &asked.ledgers[i].emplace(core::TwoWords{0, 1});
-  JointReservation reserving{
-      .max_wait = reservation.max_wait, .hold = reservation.hold, .keeps = static_cast<bool>(asked.share)};
+  JointReservation reserving{.max_wait = reservation.max_wait,
+                             .hold = reservation.hold,
+                             .not_before = reservation.not_before,
+                             .keeps = static_cast<bool>(asked.share)};
   request.charged = table_.reserve_all(checks, when.arrived, when.now, ledgers, reserving);
   request.by = reserving.by;
   reservation.wait = reserving.wait;

@@ -150,8 +150,9 @@ void Reservations::cancel_all(ReservationId id, const Record& record, Reservatio
                               nanoseconds now) {
   for (const Part& part : record.parts) {
     free_slot(part, id, record.until);
-    if (cancel(part, id, record, now) && !part.shadow)
-      asked.given_back = std::max(asked.given_back, part.own.units);
+    if (!cancel(part, id, record, now)) continue;
+    if (!part.shadow) asked.given_back = std::max(asked.given_back, part.own.units);
+    if (!asked.stands_in_line) given_back_(place_of(part.hash));
   }
   // Also where a window has drained since.
   if (asked.given_back == 0 || !asked.tells_changes) return;
@@ -202,7 +203,6 @@ bool Reservations::cancel(const Part& part, ReservationId id, const Record& reco
   kept->ledger.cancel(part.own);
   kept->holds.remove(record.until, id);
   put_state(part.hash, *kept, now);
-  given_back_(place_of(part.hash));
   return true;
 }
 

@@ -159,8 +159,11 @@ struct ReservationTerms {
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
-  bool stands_in_line = false;  // asked by reserve, for an acquire: it takes no penalty
-  bool moves_up = false;        // asked by reserve: it looks out for whether its moment comes earlier
+  // Asked by reserve, for an acquire: it takes no penalty. By cancel: it asks again, so nobody else is told.
+  bool stands_in_line = false;
+  // Asked by reserve: it acts no earlier, as others stand in line.
+  std::chrono::nanoseconds not_before{0};
+  bool moves_up = false;  // asked by reserve: it looks out for whether its moment comes earlier
   // Asked by moment, cancel, settle and extend: which. Answered by reserve; empty when it was denied, and
   // when it acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z,
   // 0-9, - and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as

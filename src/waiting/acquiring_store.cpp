@@ -128,6 +128,17 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     return std::to_string(rate->limit->id).append(1, ' ').append(rate->key);
   }
 
+  // The keys at which it has charged ahead, by which its moment may come earlier.
+  std::vector<std::uint64_t> planned_at() const {
+    std::vector<std::uint64_t> keys;
+    for (const store::Check& each : copies)
+      if (core::can_reserve(each.limit->rule.algorithm) && each.cost.units != 0)
+        keys.push_back(store::Reservations::place_of(each.hash));
+    return keys;
+  }
+  // In line, and its moment is known: nobody who came later makes it later.
+  bool has_plan() const { return queue != nullptr && !reservation.id.empty(); }
+
   // In line for one: nobody knows when it is free.
   bool is_for_slot() const { return queue != nullptr && store::takes_slot(copies[by]); }
 
@@ -251,6 +262,9 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
     waiting_.erase(waiting.number);
     request.state = Request::State::idle;
   }
+  store::ReservationTerms& asked = *request.reservation;
+  if (tells_ && asked.max_wait.count() > 0 && !house_.queues.empty())
+    asked.not_before = house_.queues.after_all(request.checks);
   Request* const one = &request;
   other_.submit({&one, 1}, when);
 }
@@ -266,7 +280,8 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
   }
   waiting.max_wait = max_wait;
   waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
-  if (Queues::has_lines(waiting.copies) && house_.queues.join(waiting)) {
+  const bool may_join = tells_ ? !house_.queues.empty() : Queues::has_lines(waiting.copies);
+  if (may_join && house_.queues.join(waiting)) {
     line_up(waiting, when.now);
   } else {
     ask(waiting, when);
@@ -276,7 +291,9 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
 // It is in line, after those that came earlier: it stays if it can be in time.
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
-  const bool may_be_late = !waiting.is_for_slot() && waiting.moment > waiting.deadline;
+  // What holds give back nobody knows.
+  const bool is_known = !waiting.is_for_slot() && (!tells_ || waiting.reservation.hold.count() == 0);
+  const bool may_be_late = is_known && waiting.moment > waiting.deadline;
   if (may_be_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
     return deny_in_line(waiting, waiting.moment - waiting.max_wait - now);
@@ -342,6 +359,8 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
+  if (granted && tells_ && waiting.asker != nullptr && waiting.reservation.wait.count() > 0)
+    return plan(waiting, since);
   if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
   if (waiting.asker == nullptr) {
@@ -449,6 +468,31 @@ void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   look_out(waiting, since);
 }
 
+// It is the first of its line, or becomes it: what it has reserved is its plan.
+void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
+  waiting.told_at_once = false;
+  waiting.keep();
+  waiting.since = since;
+  waiting.moment = since + waiting.reservation.wait;
+  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
+  house_.queues.plan(waiting, waiting.planned_at());
+  if (waiting.moment > last_moment_) return end(waiting);
+  settle_in(waiting);
+}
+
+// Something of its keys was given back. Its place in line is its own meanwhile.
+void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
+  store::ReservationTerms& reservation = waiting.reservation;
+  if (waiting.moment > now) {
+    give_up({.stands_in_line = true, .id = std::exchange(reservation.id, {})}, Verb::cancel);
+  } else if (reservation.hold.count() > 0) {
+    give_up(waiting.at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
+  }
+  reservation.id.clear();
+  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
+}
+
 // For its moment, and for whether that comes earlier.
 void AcquiringStore::look_out(Waiting& waiting, nanoseconds now) {
   std::string line = waiting.moving_line();
@@ -474,10 +518,12 @@ void AcquiringStore::forget_moment(Waiting& waiting) {
 void AcquiringStore::settle_in(Waiting& waiting) {
   const Queues& queues = house_.queues;
   const bool is_first = queues.is_first(waiting);
-  nanoseconds turn = is_first ? queues.first_moment(waiting) : waiting.deadline;
+  nanoseconds turn = waiting.has_plan() ? waiting.moment
+                     : is_first         ? queues.first_moment(waiting)
+                                        : waiting.deadline;
   if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
   const nanoseconds soon = clock_() + kLookAgain;
-  waiting.looks_again = is_first && waiting.renew != nullptr && soon < turn;
+  waiting.looks_again = (is_first || waiting.has_plan()) && waiting.renew != nullptr && soon < turn;
   wait_until(waiting, waiting.looks_again ? soon : turn);
 }
 
@@ -489,8 +535,8 @@ void AcquiringStore::on_first(std::uint64_t number) {
   soon_();
 }
 
-// The first in line asks at once: there may be room for it too.
-void AcquiringStore::take_turns() {
+// The first in line asks at once: there may be room for it too. False: none is.
+bool AcquiringStore::take_turns() {
   std::vector<std::uint64_t> turns;
   {
     const detail::Held lock(mutex_);
@@ -505,12 +551,19 @@ void AcquiringStore::take_turns() {
     waiting.looks_again = false;
     waiters_.add(waiting, nanoseconds{0});
   }
+  return !turns.empty();
 }
 
+// Who acts makes another the first, who may act too. Other work of the loop comes in between.
 void AcquiringStore::advance(nanoseconds now) {
-  take_turns();
+  constexpr int kRounds = 64;
   undrained_.reset();
-  waiters_.advance(now);
+  take_turns();
+  for (int round = 0; round < kRounds; ++round) {
+    waiters_.advance(now);
+    if (!take_turns()) return;
+  }
+  soon_();
 }
 
 void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
@@ -554,7 +607,7 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
     return remove(waiting);
   }
   // A pause lies over its moment, or it is forgotten.
-  if (tells_ && left < nanoseconds{0}) return ask_again(waiting, now);
+  if (tells_ && left < nanoseconds{0}) return plan_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
     reservation.wait = waiting.moment - waiting.since;
@@ -578,6 +631,7 @@ void AcquiringStore::act(Waiting& waiting) {
   reservation.wait = nanoseconds{0};
   // There is nothing to cancel any more.
   if (reservation.hold.count() == 0) reservation.id.clear();
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, true);
   finish(waiting);
 }
 
@@ -627,6 +681,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   const nanoseconds now = clock_();
   Queues& queues = house_.queues;
   if (waiting.refused) {
+    give_up_plan(waiting);
     queues.leave(waiting, false);
     return tell_refused(waiting);
   }
@@ -635,6 +690,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
     const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
     return deny_in_line(waiting, moment - now);
   }
+  if (waiting.has_plan()) return on_plan(waiting, now);
   if (now >= waiting.deadline && !is_first)
     return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
   if (is_first && renewed(waiting, now)) return;
@@ -645,17 +701,38 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   ask(waiting, {now, now});
 }
 
+// Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
+void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
+  if (waiting.renew != nullptr && waiting.renew(*waiting.asker)) {
+    give_up_plan(waiting);
+    return go_by_renewed(waiting, now);
+  }
+  if (std::exchange(waiting.looks_again, false) && now < waiting.moment) return settle_in(waiting);
+  if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);
+  waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
+  waiting.asked.verb = Verb::moment;
+  ask(waiting, {now, now});
+}
+
+void AcquiringStore::give_up_plan(Waiting& waiting) {
+  if (!waiting.reservation.id.empty()) give_up_moment(waiting);
+}
+
 // It asks again, or is answered, if other limits are in force than it goes by.
 bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
   if (waiting.renew == nullptr || !waiting.renew(*waiting.asker)) return false;
+  go_by_renewed(waiting, now);
+  return true;
+}
+
+void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
   house_.queues.leave(waiting, false);
   waiting.take_checks();
   waiting.looks_again = false;
   waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   if (waiting.asker->fault == Fault::none && !waiting.copies.empty()) {
     waiting.keep();
-    ask(waiting, {now, now});
-    return true;
+    return ask(waiting, {now, now});
   }
   waiting.asked.fault = waiting.asker->fault;
   waiting.asked.why = waiting.asker->why;
@@ -664,11 +741,11 @@ bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
   waiting.reservation.id.clear();
   waiting.reservation.wait = nanoseconds{0};
   finish(waiting);
-  return true;
 }
 
 // Not charged. What remains is asked for: it was not asked, or long ago.
 void AcquiringStore::deny_in_line(Waiting& waiting, nanoseconds wait) {
+  give_up_plan(waiting);
   house_.queues.leave(waiting, false);
   waiting.denied = std::max(nanoseconds{1}, wait);
   waiting.asked.verb = Verb::look;
@@ -716,11 +793,8 @@ void AcquiringStore::cancel(Request& pending) {
   waiting.asker = nullptr;
   // What it has charged is given up when that is known.
   if (waiting.is_asked()) return;
-  if (waiting.queue != nullptr) {
-    house_.queues.leave(waiting, false);
-  } else {
-    give_up_moment(waiting);
-  }
+  give_up_plan(waiting);
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
   remove(waiting);
 }
 

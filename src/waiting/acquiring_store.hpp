@@ -122,7 +122,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   bool waits_for_slot(Waiting& waiting, nanoseconds since);
   void wait_for_moment(Waiting& waiting, nanoseconds since);
   void on_first(std::uint64_t number) override;
-  void take_turns();
+  bool take_turns();
   void on_due(Waiting& waiting);
   void on_moment(Waiting& waiting, nanoseconds now);
   void act(Waiting& waiting);
@@ -132,6 +132,11 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
   void look_out(Waiting& waiting, nanoseconds now);
+  void plan(Waiting& waiting, nanoseconds since);
+  void plan_again(Waiting& waiting, nanoseconds now);
+  void on_plan(Waiting& waiting, nanoseconds now);
+  void give_up_plan(Waiting& waiting);
+  void go_by_renewed(Waiting& waiting, nanoseconds now);
   void forget_moment(Waiting& waiting);
   void wait_until(Waiting& waiting, nanoseconds time);
   void end(Waiting& waiting);

@@ -102,7 +102,10 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   const detail::Held lock(mutex_);
   std::string name = name_of(place.checks, by);
   std::unique_ptr<Queue>& its = queues_[name];
-  if (!its) its = std::make_unique<Queue>();
+  if (!its) {
+    its = std::make_unique<Queue>();
+    lines_.fetch_add(1, std::memory_order_relaxed);
+  }
   Queue& queue = *its;
   queue.name = std::move(name);
   if (place.queue != &queue) {
@@ -131,7 +134,46 @@ void Queues::slot_freed(std::uint64_t slots) {
   }
 }
 
+void Queues::plan(Place& place, std::vector<std::uint64_t> keys) {
+  unplan(place);
+  const detail::Held lock(mutex_);
+  for (const std::uint64_t each : keys) planned_.emplace(each, &place);
+  place.planned = std::move(keys);
+}
+
+void Queues::unplan(Place& place) {
+  if (place.planned.empty()) return;
+  const detail::Held lock(mutex_);
+  for (const std::uint64_t key : place.planned) {
+    auto [each, last] = planned_.equal_range(key);
+    while (each != last && each->second != &place) ++each;
+    if (each != last) planned_.erase(each);
+  }
+  place.planned.clear();
+}
+
+void Queues::given_back(std::uint64_t key) {
+  if (empty()) return;
+  const detail::Held lock(mutex_);
+  const auto [first, last] = planned_.equal_range(key);
+  for (auto each = first; each != last; ++each) each->second->owner->on_first(each->second->number);
+}
+
+nanoseconds Queues::after_all(std::span<const store::Check> checks) const {
+  nanoseconds latest{0};
+  const detail::Held lock(mutex_);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (checks[i].shadow || checks[i].cost.units == 0) continue;
+    const auto found = queues_.find(name_of(checks, i));
+    if (found == queues_.end()) continue;
+    const Queue& queue = *found->second;
+    latest = std::max(latest, after(queue.base, queue.units + checks[i].cost.units, queue.interval));
+  }
+  return latest;
+}
+
 void Queues::leave(Place& place, bool charged) {
+  unplan(place);
   const detail::Held lock(mutex_);
   remove(place, charged);
 }
@@ -157,6 +199,7 @@ void Queues::remove(Place& place, bool charged) {
       lines_of_slots_.fetch_sub(1, std::memory_order_relaxed);
     }
     queues_.erase(std::string(queue.name));
+    lines_.fetch_sub(1, std::memory_order_relaxed);
   } else if (was_first) {
     queue.first().owner->on_first(queue.first().number);
   }
@@ -184,11 +227,6 @@ std::unordered_map<std::uint64_t, std::uint64_t> Queues::slot_waiters() const {
   const detail::Held lock(mutex_);
   for (const auto& [slots, queue] : of_slots_) waiters[queue->limit] += queue->waiting.size();
   return waiters;
-}
-
-bool Queues::empty() const {
-  const detail::Held lock(mutex_);
-  return queues_.empty();
 }
 
 }  // namespace weir::waiting

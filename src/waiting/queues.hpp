@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "store/store.hpp"
 #include "weir/lock.hpp"
@@ -46,8 +47,9 @@ class Queues {
     std::uint64_t number = 0;  // in the order of coming
     Owner* owner = nullptr;
     std::span<const store::Check> checks{};
-    Queue* queue = nullptr;  // null: it waits for no key
-    std::size_t by = 0;      // the check that this key is of
+    Queue* queue = nullptr;                // null: it waits for no key
+    std::size_t by = 0;                    // the check that this key is of
+    std::vector<std::uint64_t> planned{};  // the keys at which it has a plan, as place_of() has them
   };
 
   Queues();
@@ -73,6 +75,14 @@ class Queues {
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
+  // One that has a plan at these keys is told, as one that is now first, when something of any of them was
+  // given back: it may act earlier.
+  void plan(Place& place, std::vector<std::uint64_t> keys);
+  void unplan(Place& place);
+  void given_back(std::uint64_t key);
+  // When there would be room for one more unit behind all those of the class who wait for its keys, or for a
+  // higher class.
+  nanoseconds after_all(std::span<const store::Check> checks) const;
   // Takes it out of its line, with what it was charged or without.
   void leave(Place& place, bool charged);
 
@@ -81,7 +91,7 @@ class Queues {
   nanoseconds first_moment(const Place& place) const;
   nanoseconds last_moment(const Place& place) const;
 
-  bool empty() const;
+  bool empty() const { return lines_.load(std::memory_order_relaxed) == 0; }
   bool has_lines_of_slots() const { return lines_of_slots_.load(std::memory_order_relaxed) > 0; }
   // How many stand in line for slots, by their Limit::id.
   std::unordered_map<std::uint64_t, std::uint64_t> slot_waiters() const;
@@ -100,6 +110,8 @@ class Queues {
   mutable detail::Mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Queue*> of_slots_ WEIR_GUARDED_BY(mutex_);  // by place_of()
+  std::unordered_multimap<std::uint64_t, Place*> planned_ WEIR_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> lines_{0};
   std::atomic<std::size_t> lines_of_slots_{0};
 };
 
