@@ -17,7 +17,7 @@ class AcquiringWorld : public World {
     Reservations* const tells = around_->reservations();
     if (tells == nullptr) return;
     tells->when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    tells->when_moved_up([this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
+    tells->when_given_back([this](std::uint64_t place) { house_.queues.given_back(place); });
   }
 
   Store& store() override { return acquiring_; }
