@@ -21,7 +21,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar, Union, cast
 import celery
 import celery.exceptions
 
-from weir import shared, words
+from weir import rules, shared, words
 from weir.client import Client
 from weir.core import log
 from weir.errors import Error, Refused, Unavailable
@@ -72,7 +72,7 @@ class Paced:
     ) -> None:
         if (rule is None) == (attributes is None):
             raise TypeError("paced goes by a rule, as in paced('300/min', key='partner'), or by attributes of a limits file")
-        self._rule = words.checked_rule(rule) if rule is not None else None
+        self._rule = rules.one(rule) if rule is not None else None
         self._key, self._attributes, self._cost, self._max_wait = key, attributes, cost, max_wait
         self._hold, self._pauses, self._slots, self._client = hold, pauses, slots, client
         self._complained: float | None = None

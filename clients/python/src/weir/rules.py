@@ -72,6 +72,14 @@ def read(*texts: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+def one(text: object) -> str:
+    """Where several rules have no meaning."""
+    found = read(text)
+    if len(found) > 1:
+        raise ValueError(f"rule {text!r}: one rule is meant here, and these are {len(found)}")
+    return found[0]
+
+
 @functools.lru_cache(maxsize=1024)
 def canonical(text: str) -> str:
     """The one text of what a rule means."""

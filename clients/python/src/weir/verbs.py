@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from weir import words
+from weir import rules, words
 from weir.words import Ask, Rules, Subject, Value
 
 DecisionT = TypeVar("DecisionT")
@@ -166,7 +166,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def limiter(self, rule: str) -> Limiter[DecisionT, ReservationT]:
         """One rule for many keys."""
-        return Limiter(self, words.checked_rule(rule))
+        return Limiter(self, rules.one(rule))
 
 
 class Limiter(Generic[DecisionT, ReservationT]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Callable, Optional, TypeVar, Union, cast
@@ -18,7 +17,6 @@ Costs = Optional[Mapping[str, int]]
 AskT = TypeVar("AskT", bound="Ask")
 
 _MOST_KEYS = 16
-_RULE = re.compile(r"\s*(\d+\s*/\s*\S|in_flight=\d)")
 
 
 class Ask:
@@ -181,14 +179,6 @@ def _text(word: bytes) -> str:
 
 def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode(errors="surrogateescape")
-
-
-def checked_rule(rule: object) -> str:
-    """The rule, or a ValueError that says the form. The server reads the rest of it."""
-    text = _rule(rule).decode()
-    if not _RULE.match(text):
-        raise ValueError(f"rule {text!r}: the form is COUNT/PERIOD [burst N] [algorithm=NAME], as in '10/s burst 50'")
-    return text
 
 
 def _rule(rule: object) -> bytes:
