@@ -105,11 +105,11 @@ class Paced:
 
     def reserve(self, given: Given) -> tuple[bool, float, str | None]:
         """(granted, seconds, id): when to act, and what to settle then; or when to ask again, and then nothing was charged."""
-        booked = self.client.reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
+        booked = self.client.try_reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
         decision = booked.decision
         if not decision.decided:
             raise decision.error or Unavailable("no answer")
-        if decision.allowed:
+        if booked.wait is not None:
             return True, booked.wait, booked.id
         if decision.never or decision.retry_after is None:
             raise ValueError("this call can never pass its limits")
