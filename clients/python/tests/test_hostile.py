@@ -15,6 +15,7 @@ from unittest import mock
 
 from world import PATIENCE, ROOT, WEIR, Folder, Weir, environment, until, weir
 
+from weir import identity
 from weir.aio.connection import Connection as AioConnection
 from weir.connection import Connection
 from weir.errors import NotWritten
@@ -344,7 +345,7 @@ class TestLimit(unittest.TestCase):
             self.assertEqual((greet.__name__, greet.__doc__), ("greet", "Greets."))
 
     def test_one_counter_by_its_name(self):
-        with Weir() as server, connect(server.url) as client:
+        with Weir() as server, connect(server.url, app="shop") as client:
 
             @weir.limit("1/min", client=client)
             def once():
@@ -352,7 +353,7 @@ class TestLimit(unittest.TestCase):
 
             self.assertEqual(once(), 1)
             self.assertRaises(weir.Denied, once)
-            self.assertEqual(client.reset(f"{once.__module__}.{once.__qualname__}"), 1)
+            self.assertEqual(client.reset(identity.key("shop", f"test_hostile.{once.__qualname__}", "", "1/1m")), 1)
 
     def test_by_attributes(self):
         with Weir("version: 1\nattributes: [user]\nlimits:\n  user: { by: [user], rate: 1/min }\n") as server:

@@ -27,6 +27,7 @@ def connect(
     url: str | None = None,
     *,
     limits: str | None = None,
+    app: str | None = None,
     user: str | None = None,
     password: str | None = None,
     ca: str | None = None,
@@ -42,7 +43,7 @@ def connect(
 ) -> Client:
     """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share. It
     connects at its first question."""
-    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    chosen = settings(url, limits, app, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
     return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
 
 
@@ -55,6 +56,8 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         self._pool = Pool(settings)
         self._slots: set[Slot] = set()
         self._timeout = settings.timeout
+        self.app = settings.app  # the name of the application, where connect() was told it
+        self.is_remote = settings.start is None  # not one that this client has started
         fork.watch(self)
 
     def slot(

@@ -27,7 +27,16 @@ _UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), 7 * _DAY),
 }
 _WRITTEN = ("d", "h", "m", "s", "ms", "us", "ns")
-_CALENDAR = {"hour": "hour", "h": "hour", "day": "day", "d": "day", "week": "week", "w": "week", "month": "month", "year": "year"}
+_CALENDAR = {
+    "hour": "hour",
+    "h": "hour",
+    "day": "day",
+    "d": "day",
+    "week": "week",
+    "w": "week",
+    "month": "month",
+    "year": "year",
+}
 _NOMINAL = {"hour": _HOUR, "day": _DAY, "week": 7 * _DAY, "month": 2629746 * _S, "year": 31556952 * _S}
 _ALGORITHMS = {
     "gcra": "gcra",

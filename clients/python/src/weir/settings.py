@@ -19,6 +19,7 @@ class Settings:
     connect_timeout: float
     max_connections: int
     max_in_flight: int
+    app: str | None = None
     start: Callable[[], Endpoint] | None = field(default=None, repr=False)  # of a local weir
 
     @property
@@ -30,6 +31,7 @@ class Settings:
 def settings(
     where: str | None,
     limits: str | None,
+    app: str | None,
     user: str | None,
     password: str | None,
     ca: str | None,
@@ -44,6 +46,8 @@ def settings(
     _seconds("connect_timeout", connect_timeout)
     _whole("max_connections", max_connections, 2)
     _whole("max_in_flight", max_in_flight, 1)
+    if app == "":
+        raise ValueError("app is the name of the application, and not empty")
     target = url.parse(where, user=user, password=password, ca=ca, cert=cert, key=key)
     start: Callable[[], Endpoint] | None = None
     if not target.endpoints:
@@ -51,7 +55,7 @@ def settings(
         target = Target((start(),))
     elif limits is not None:
         raise ValueError("limits is for a local weir, whose server reads the file; this URL's server has its own --limits")
-    return Settings(target, float(timeout), float(connect_timeout), max_connections, max_in_flight, start)
+    return Settings(target, float(timeout), float(connect_timeout), max_connections, max_in_flight, app, start)
 
 
 def _seconds(name: str, seconds: object) -> None:

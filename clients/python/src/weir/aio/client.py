@@ -27,6 +27,7 @@ def connect(
     url: str | None = None,
     *,
     limits: str | None = None,
+    app: str | None = None,
     user: str | None = None,
     password: str | None = None,
     ca: str | None = None,
@@ -41,7 +42,7 @@ def connect(
     on_call: OnCall | None = None,
 ) -> Client:
     """As weir.connect(), for an event loop. Nothing is awaited here: it connects at its first question."""
-    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    chosen = settings(url, limits, app, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
     return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
 
 
@@ -64,6 +65,8 @@ class Client(
         self._slots: set[Slot] = set()
         self._ending: set[asyncio.Task[Any]] = set()
         self._timeout = settings.timeout
+        self.app = settings.app  # the name of the application, where connect() was told it
+        self.is_remote = settings.start is None  # not one that this client has started
         fork.watch(self)
 
     def slot(
