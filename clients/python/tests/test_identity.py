@@ -296,12 +296,16 @@ class Starlette(Asking):
         app = fastapi.FastAPI()
         app.include_router(router, prefix="/v1")
         app.include_router(router, prefix="/v2/{tenant}")
+        outer = fastapi.APIRouter(prefix="/v3")
+        outer.include_router(router, prefix="/{tenant}")
+        app.include_router(outer)
         app.mount("/inner/{tenant}", inner)
         app.mount("/sub", sub)
         ask = self.of_asgi(app)
         for path, same in (
             ("/v1/search/a", "/v1/search/b"),
             ("/v2/1/search/a", "/v2/2/search/b"),
+            ("/v3/1/search/a", "/v3/2/search/b"),
             ("/inner/1/search/a", "/inner/2/search/b"),
             ("/sub/search/a", "/sub/search/b"),
         ):
@@ -319,11 +323,8 @@ class Starlette(Asking):
             async def post(self, request):
                 return PLAIN("hello")
 
-        request = types.SimpleNamespace(
-            scope={"path": "/", "router": starlette.routing.Router([starlette.routing.Route("/", Both)])}
-        )
-        request.scope.update(type="http", method="POST", headers=[])
-        self.assertEqual(weir.fastapi.place(request, Both.post), "POST /")
+        scope = {"router": starlette.routing.Router([starlette.routing.Route("/", Both)]), "endpoint": Both, "method": "POST"}
+        self.assertEqual(weir.fastapi.place(types.SimpleNamespace(scope=scope), Both.post), "POST /")
         ask = self.of_asgi(starlette.applications.Starlette(routes=[starlette.routing.Route("/", Both)]))
         self.assertEqual(self.statuses(ask, "/", "/"), [200, 429])
 

@@ -16,12 +16,11 @@ import inspect
 import typing
 from typing import Any, Callable, cast
 
-from starlette import routing
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weir import application, asgi, web
+from weir import application, asgi, routes, web
 from weir.core import OnError
 from weir.decision import Decision
 from weir.web import Answer, AnyClient, Attributes, Cost, Exempt, Gate, Key, OnDenied, ViewT
@@ -36,39 +35,11 @@ def request_attributes(request: Request) -> dict[str, Value]:
 
 
 def place(request: Request, view: Any) -> str:
-    """The route's path with its mounts, as they are written: what stands there in a request's path its client chooses."""
-    scope = request.scope
-    router, route = scope.get("router"), scope.get("route")
-    if route is None or router is not getattr(scope.get("app"), "router", None):
-        found = routes_of(router, outermost(scope)) if router is not None else None
-        if found is None:
-            return web.place_of(view)
-        path, route = found
-    else:
-        path = route.path
+    found = routes.of(request.scope)
+    if found is None:
+        return web.place_of(view)
+    path, route = found
     return web.with_method(path, getattr(route, "methods", None), view)
-
-
-def routes_of(router: Any, scope: asgi.Scope) -> tuple[str, Any] | None:
-    """The path to the route that a request is for, through what is mounted, and the route."""
-    for route in getattr(router, "routes", None) or ():
-        match, child = route.matches(scope)
-        if match is not routing.Match.FULL:
-            continue
-        path = str(getattr(route, "path", "") or getattr(route, "host", ""))
-        if not getattr(route, "routes", None):
-            return path, route
-        inner = routes_of(route, {**scope, **child})
-        return (path + inner[0], inner[1]) if inner is not None else None
-    return None
-
-
-def outermost(scope: asgi.Scope) -> asgi.Scope:
-    """As the outermost router saw it. Where a mount takes its part off the path, that part is in root_path."""
-    root, now = scope.get("app_root_path", scope.get("root_path", "")), scope.get("root_path", "")
-    takes_off = not hasattr(routing, "get_route_path")
-    path = now[len(root) :] + scope["path"] if takes_off else scope["path"]
-    return {**scope, "root_path": root, "path": path, "path_params": {}}
 
 
 FASTAPI = web.Framework(
