@@ -225,7 +225,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
         with Weir() as server:
             async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
                 await client.check("k", RULE)
-                transport = client._pool()._shared._transport
+                transport = client._of_loop._shared._transport
                 with mock.patch.object(transport, "write", wraps=transport.write) as write:
                     await asyncio.gather(*[client.check(f"k{n}", RULE) for n in range(100)])
                 self.assertEqual(write.call_count, 1)
@@ -247,7 +247,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 waiting += [asyncio.ensure_future(client.check("k", RULE))]
                 while server.waiting() < 3:
                     await asyncio.sleep(0.005)
-                self.assertEqual(len(client._pool()._waiting), 3)
+                self.assertEqual(len(client._of_loop._waiting), 3)
                 server.advance(60_000)
                 await asyncio.gather(*waiting)
 
@@ -271,7 +271,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 task = asyncio.ensure_future(client.acquire("k", "in_flight=1", max_wait=60, hold=60))
                 while server.waiting() == 0:
                     await asyncio.sleep(0.005)
-                connection = next(iter(client._pool()._waiting))
+                connection = next(iter(client._of_loop._waiting))
                 received = connection.data_received
 
                 def cancels(data):
@@ -389,6 +389,57 @@ class TestLimit(unittest.TestCase):
                 weir.limit("1/min", client=client)(body)
 
 
+class TestFirstQuestion(unittest.TestCase):
+    """Where weir is is looked up by the first question of a process, and nothing before it."""
+
+    def test_the_environment_of_that_moment_counts(self):
+        async def awaited(client):
+            return [bool(await client.check("k", "1/h")) for _ in range(2)]
+
+        with mock.patch.dict(os.environ, WEIR_URL="nonsense", WEIR_PROGRAM="/nowhere/weir"):
+            client, awaits = weir.connect(timeout=PATIENCE), weir.aio.connect(timeout=PATIENCE)
+            self.assertRaisesRegex(ValueError, "is not a scheme of weir", client.check, "k", "1/h")
+            with Weir() as server:
+                os.environ["WEIR_URL"] = server.url
+                self.assertEqual([bool(client.check("k", "1/h")) for _ in range(2)], [True, False])
+            with Weir() as server:
+                os.environ["WEIR_URL"] = server.url
+                self.assertEqual(asyncio.run(awaited(awaits)), [True, False])
+                client.close()
+
+    def test_limits_beside_a_url_are_ignored_with_one_line(self):
+        with Weir() as server, self.assertLogs("weir") as logged:
+            for _ in range(2):
+                with connect(server.url, limits="nowhere.yaml") as client:
+                    self.assertTrue(client.check("k", "9/h"))
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn("limits=nowhere.yaml is for a local weir, and is ignored", logged.output[0])
+
+    def test_closed_before_it(self):
+        client = weir.connect("unix:/nowhere", on_error="raise")
+        client.close()
+        client.close()
+        self.assertRaisesRegex(weir.Unavailable, "the client is closed", client.check, "k", "1/h")
+
+    def test_many_threads_find_one_weir(self):
+        with Weir() as server, mock.patch.dict(os.environ, WEIR_URL=server.url):
+            client, begin, passed = weir.connect(timeout=PATIENCE), threading.Barrier(50), []
+
+            def ask():
+                begin.wait()
+                passed.append(bool(client.check("k", "20/h")))
+
+            threads = [threading.Thread(target=ask) for _ in range(50)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join(PATIENCE)
+            self.assertEqual(passed.count(True), 20)
+            connected = [line for line in server.ask("CLIENT", "LIST").decode().splitlines() if "cmd=weir.throttle" in line]
+            self.assertEqual(len(connected), 1, connected)
+            client.close()
+
+
 class TestLocal(unittest.TestCase):
     """Without a URL."""
 
@@ -428,12 +479,38 @@ class TestLocal(unittest.TestCase):
         self.assertIn("weir.errors.Refused", errors)
         self.assertIn("limits.all.raet: unknown; did you mean rate?", errors)
 
+    def test_the_limits_file_of_the_environment(self):
+        self.env["WEIR_LIMITS"] = self.folder.file("limits.yaml", "version: 1\nlimits:\n  all: { rate: 1/min }\n")
+        out, errors = self.run_python("import weir; print(weir.connect('weir+local:').check(user=1).by)").communicate(
+            timeout=3 * PATIENCE
+        )
+        self.assertEqual((out, errors), ("all\n", ""))
+
+    def test_workers_of_a_program_that_was_loaded_before_they_were_forked(self):
+        """As gunicorn --preload does it: the limit and its client are of the parent, which never asks."""
+        text = """
+import os, sys, weir
+limited = weir.limit("3/min", name="n", on_denied=lambda decision: "denied")(lambda: "passed")
+waits = []
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        sys.stdout.write(limited() + "\\n")
+        sys.stdout.flush()
+        os._exit(0)
+    waits.append(child)
+for child in waits:
+    os.waitpid(child, 0)
+"""
+        out, errors = self.run_python(text).communicate(timeout=3 * PATIENCE)
+        self.assertEqual(sorted(out.split()), ["denied"] * 2 + ["passed"] * 3, errors)
+
     def test_it_is_started_again_when_it_has_ended(self):
         with mock.patch.dict(os.environ, self.env), contextlib.chdir(self.folder.path):
             os.environ.pop("WEIR_URL", None)
             with weir.connect("weir+local:", timeout=PATIENCE) as client:
                 self.assertEqual(client.check("k", "3/min").remaining, 2)
-                path = client._settings.target.endpoints[0].path
+                path = client._pool._settings.target.endpoints[0].path
                 os.remove(path)
                 until(lambda: client.check("k", "3/min").remaining == 2, "a new one answers", 3 * PATIENCE)
 

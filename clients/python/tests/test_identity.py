@@ -30,7 +30,7 @@ from test_web import (
     wsgi_ask,
 )
 from werkzeug.middleware.proxy_fix import ProxyFix
-from world import Weir
+from world import WEIR, Weir
 
 from weir import application, asgi, web
 
@@ -538,6 +538,20 @@ class Wsgi(Asking):
         ):
             with self.assertRaisesRegex(kind, text):
                 weir.wsgi.Middleware(hello, client=self.sync, **wrong)
+
+    def test_a_limits_file_of_its_own(self):
+        folder = self.enterContext(test_web.Folder())
+        path = folder.file("limits.yaml", "version: 1\nlimits:\n  all: { by: [path], rate: 1/h }\n")
+        os.mkdir(folder.file("run"), 0o700)
+        environ = {"WEIR_PROGRAM": WEIR, "XDG_RUNTIME_DIR": folder.file("run")}
+        with mock.patch.dict(os.environ, environ):
+            os.environ.pop("WEIR_URL", None)
+            middleware = weir.wsgi.Middleware(flask.Flask("shop"), limits=path, on_error="raise")
+            ask = wsgi_ask(middleware)
+            self.assertEqual(self.statuses(ask, "/a", "/a", "/b"), [404, 429, 404])
+            self.clients.append(middleware._gate._client)
+        with self.assertRaisesRegex(TypeError, "connect\\(\\) takes it of yours"):
+            weir.wsgi.Middleware(flask.Flask("shop"), limits=path, client=self.sync)
 
 
 class Functions(Asking):

@@ -47,14 +47,16 @@ class TestUrl(unittest.TestCase):
     def test_a_local_one_may_be_forbidden(self):
         with mock.patch.dict(os.environ, {"WEIR_LOCAL": "never"}):
             os.environ.pop("WEIR_URL", None)
+            client = weir.connect()
             with self.assertRaisesRegex(ValueError, "WEIR_LOCAL=never"):
-                weir.connect()
+                client.check("k", "1/s")
 
     def test_the_program_is_missing(self):
         with mock.patch.dict(os.environ, {"WEIR_PROGRAM": "/nowhere/weir"}):
             os.environ.pop("WEIR_URL", None)
+            client = weir.connect()
             with self.assertRaisesRegex(weir.Unavailable, "WEIR_PROGRAM=/nowhere/weir is not a program"):
-                weir.connect()
+                client.check("k", "1/s")
 
 
 class TestResp(unittest.TestCase):

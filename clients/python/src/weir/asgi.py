@@ -63,6 +63,7 @@ class Middleware:
         exempt: Exempt = None,
         on_denied: OnDenied = None,
         client: aio.Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = scope_attributes,
         on_error: OnError | None = None,
     ) -> None:
@@ -78,6 +79,7 @@ class Middleware:
             exempt=exempt,
             on_denied=on_denied,
             client=client,
+            limits=limits,
             on_error=on_error,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -21,6 +22,7 @@ from weir.verbs import Verbs
 from weir.words import Acquires, Ask, Value
 
 _NONE: Mapping[str, Value] = {}
+_LOOKS_SECONDS = 30.0  # longer than a local weir takes to start
 
 
 def connect(
@@ -41,8 +43,8 @@ def connect(
     max_in_flight: int = 1024,
     on_call: OnCall | None = None,
 ) -> Client:
-    """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share. It
-    connects at its first question."""
+    """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share, which goes
+    by `limits` or WEIR_LIMITS. Nothing is looked up or started before its first question."""
     chosen = settings(url, limits, app, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
     return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
 
@@ -53,11 +55,10 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
         self._core = core
-        self._pool = Pool(settings)
+        self._pool: Pool | None = None  # made at the first question of each process
         self._slots: set[Slot] = set()
         self._timeout = settings.timeout
         self.app = settings.app  # the name of the application, where connect() was told it
-        self.is_remote = settings.start is None  # not one that this client has started
         fork.watch(self)
 
     def slot(
@@ -84,6 +85,8 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
         for each in list(self._slots):
             each.leave()
+        if self._pool is None:
+            self._pool = Pool(self._settings)
         self._pool.close()
 
     def __enter__(self) -> Client:
@@ -92,27 +95,58 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """Not a weir that this client starts."""
+        return self._settings.is_remote
+
+    def look_again(self) -> None:
+        """The next question goes where WEIR_URL says then, if connect() was given no URL."""
+        if self._settings.where is None and self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        self._pool.abandon()
-        self._pool = Pool(self._settings)
+        if self._pool is not None:
+            self._pool.abandon()
+        self._pool = None
+        self.__dict__.pop("_looking", None)
         self._core.after_fork()
         self._slots = set()
 
+    def _looked_up(self) -> Pool:
+        """What is wrong with the URL, a local weir or its limits file is raised, whatever on_error says."""
+        # A lock of this process, made after gevent's patches; of all that come first, one looks and starts.
+        looking = self.__dict__.setdefault("_looking", threading.Lock())
+        if not looking.acquire(timeout=_LOOKS_SECONDS):
+            raise Unavailable("another thread looks for weir, and has not found it")
+        try:
+            pool = self._pool
+            if pool is None:
+                found = self._settings.looked_up().started()
+                self._core.named(str(found.target))
+                pool = self._pool = Pool(found)
+            return pool
+        finally:
+            looking.release()
+
     def _ask(self, ask: Ask) -> Any:
+        pool = self._pool or self._looked_up()
         began = time.monotonic()
         remembered = self._core.remembered(ask, began)
         if remembered is not None:
             return remembered
         try:
-            reply = self._pool.ask(ask.data, began + self._timeout)
+            reply = pool.ask(ask.data, began + self._timeout)
         except Unavailable as error:
             return self._core.without(ask, error, began)
         return self._core.answer(ask, reply, began)
 
     def _reply(self, ask: Ask) -> Any:
         """The bare reply, for what on_error does not decide."""
-        reply = self._pool.ask(ask.data, time.monotonic() + self._timeout)
+        pool = self._pool or self._looked_up()
+        reply = pool.ask(ask.data, time.monotonic() + self._timeout)
         if isinstance(reply, Failure):
             raise of_reply(reply)
         return reply
@@ -124,20 +158,21 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         return Reservation(self, booking)
 
     def _acquire(self, ask: Acquires) -> Booking:
+        pool = self._pool or self._looked_up()
         began = time.monotonic()
-        waits = ask.max_wait > 0 and self._pool.can_wait(ask.max_wait)
+        waits = ask.max_wait > 0 and pool.can_wait(ask.max_wait)
         try:
             left = ask.max_wait - (time.monotonic() - began)
             if waits:
-                reply = self._pool.ask_alone(ask.within(left), left)
+                reply = pool.ask_alone(ask.within(left), left)
                 most = ask.most_wait(reply)
                 if most is not None:
-                    reply = self._pool.ask_alone(ask.within(most), most)
+                    reply = pool.ask_alone(ask.within(most), most)
             else:  # no time is left to wait, so the reply comes at once
-                reply = self._pool.ask(ask.within(0), time.monotonic() + self._timeout)
+                reply = pool.ask(ask.within(0), time.monotonic() + self._timeout)
         except Unavailable as error:
             return self._core.without(ask, error, began)  # type: ignore[no-any-return]
         finally:
             if waits:
-                self._pool.done_waiting()
+                pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]

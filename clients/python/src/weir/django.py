@@ -66,6 +66,7 @@ class Middleware:
     exempt: Any = None
     on_denied: Any = None
     client: AnyClient = None
+    limits: str | None = None
     on_error: OnError | None = None
 
     def attributes(self, request: HttpRequest) -> Mapping[str, Value]:
@@ -82,6 +83,7 @@ class Middleware:
             exempt=self.exempt,
             on_denied=self.on_denied,
             client=type(self).client,
+            limits=self.limits,
             on_error=type(self).on_error,
         )
         self._async = asyncio.iscoroutinefunction(get_response)

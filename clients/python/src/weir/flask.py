@@ -70,12 +70,22 @@ class Weir:
         exempt: Exempt = None,
         on_denied: OnDenied = None,
         client: Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = request_attributes,
         on_error: OnError | None = None,
     ) -> None:
         said = web.around_all(rules, name)
         self._gate = Gate(
-            FLASK, attributes, **said, key=key, cost=cost, exempt=exempt, on_denied=on_denied, client=client, on_error=on_error
+            FLASK,
+            attributes,
+            **said,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            client=client,
+            limits=limits,
+            on_error=on_error,
         )
         if app is not None:
             self.init_app(app)

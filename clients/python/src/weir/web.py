@@ -18,7 +18,7 @@ from typing import (
 )
 
 from weir import aio, application, identity, rules, shared
-from weir.client import Client
+from weir.client import Client, connect
 from weir.core import OnError, log
 from weir.decision import Decision, Question
 from weir.errors import Denied, Error, Refused, Unavailable
@@ -158,8 +158,11 @@ class Gate:
         on_denied: OnDenied = None,
         max_wait: float | None = None,
         client: AnyClient = None,
+        limits: str | None = None,
         on_error: OnError | None = None,
     ) -> None:
+        if limits is not None and client is not None:
+            raise TypeError("limits is for the client that is made here: connect() takes it of yours")
         for what, said in (("key", key), ("name", name)):
             if not rules and said is not None:
                 raise TypeError(
@@ -170,7 +173,7 @@ class Gate:
         self._framework, self._view, self._rules, self._name = framework, view, rules, name
         self._attributes, self._key, self._cost, self._max_wait = attributes, key, cost, max_wait
         self._exempt, self.on_denied = exempt, on_denied
-        self._client, self._on_error = client, on_error
+        self._client, self._limits, self._on_error = client, limits, on_error
         self._complained: float | None = None
 
     def check(self, request: Any) -> Answer:
@@ -257,11 +260,15 @@ class Gate:
     def _sync(self) -> Client:
         if isinstance(self._client, aio.Client):
             raise TypeError("this view blocks: its client is one of weir.connect(), not of weir.aio")
+        if self._client is None and self._limits is not None:
+            self._client = connect(limits=self._limits)
         return self._client or shared.client()
 
     def _async(self) -> aio.Client:
         if isinstance(self._client, Client):
             raise TypeError("this view is async: its client is one of weir.aio.connect()")
+        if self._client is None and self._limits is not None:
+            self._client = aio.connect(limits=self._limits)
         return self._client or shared.aio_client()
 
     def _said(self, question: Asked) -> dict[str, Any]:

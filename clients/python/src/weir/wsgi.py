@@ -59,6 +59,7 @@ class Middleware:
         exempt: Exempt = None,
         on_denied: OnDenied = None,
         client: Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = environ_attributes,
         on_error: OnError | None = None,
     ) -> None:
@@ -74,6 +75,7 @@ class Middleware:
             exempt=exempt,
             on_denied=on_denied,
             client=client,
+            limits=limits,
             on_error=on_error,
         )
 

@@ -61,12 +61,13 @@ class Client(
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
         self._core = core
-        self._of_loop: Pool | None = None
+        self._of_loop: Pool | None = None  # made at the first question of each process and loop
+        self._found: Settings | None = None
+        self._looking: asyncio.Task[Settings] | None = None
         self._slots: set[Slot] = set()
         self._ending: set[asyncio.Task[Any]] = set()
         self._timeout = settings.timeout
         self.app = settings.app  # the name of the application, where connect() was told it
-        self.is_remote = settings.start is None  # not one that this client has started
         fork.watch(self)
 
     def slot(
@@ -93,7 +94,9 @@ class Client(
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
         for each in list(self._slots):
             await each.leave()
-        await self._pool().close()
+        pool = self._pool_now() or Pool(self._settings)
+        self._of_loop = pool
+        await pool.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -101,20 +104,42 @@ class Client(
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         await self.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """Not a weir that this client starts."""
+        return self._settings.is_remote
+
+    def look_again(self) -> None:
+        """The next question goes where WEIR_URL says then, if connect() was given no URL."""
+        if self._settings.where is None:
+            self._of_loop = self._found = self._looking = None
+
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        self._of_loop = None
+        self._of_loop = self._found = self._looking = None
         self._core.after_fork()
         self._slots = set()
 
-    def _pool(self) -> Pool:
+    def _pool_now(self) -> Pool | None:
         pool = self._of_loop
-        if pool is None or pool.loop is not asyncio.get_running_loop():
-            pool = self._of_loop = Pool(self._settings)
+        return pool if pool is not None and pool.loop is asyncio.get_running_loop() else None
+
+    async def _looked_up(self) -> Pool:
+        """What is wrong with the URL, a local weir or its limits file is raised, whatever on_error says."""
+        if self._found is None:
+            loop = asyncio.get_running_loop()
+            if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
+                self._looking = loop.create_task(_found(self._settings))
+            found = await asyncio.shield(self._looking)
+            self._core.named(str(found.target))
+            self._found = found
+        pool = self._pool_now()
+        if pool is None:
+            pool = self._of_loop = Pool(self._found)
         return pool
 
     async def _ask(self, ask: Ask) -> Any:
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         began = pool.loop.time()
         remembered = self._core.remembered(ask, began)
         if remembered is not None:
@@ -127,7 +152,7 @@ class Client(
 
     async def _reply(self, ask: Ask) -> Any:
         """The bare reply, for what on_error does not decide."""
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         reply = await pool.ask(ask.data, pool.loop.time() + self._timeout)
         if isinstance(reply, Failure):
             raise of_reply(reply)
@@ -147,7 +172,7 @@ class Client(
             task.add_done_callback(self._ending.discard)
 
     async def _acquire(self, ask: Acquires) -> Booking:
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         began = pool.loop.time()
         waits = ask.max_wait > 0 and await pool.can_wait(ask.max_wait)
         try:
@@ -165,3 +190,11 @@ class Client(
             if waits:
                 pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]
+
+
+async def _found(settings: Settings) -> Settings:
+    """A local weir is started beside the loop."""
+    found = settings.looked_up()
+    if found.start is None:
+        return found
+    return await asyncio.get_running_loop().run_in_executor(None, found.started)
