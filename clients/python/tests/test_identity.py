@@ -430,6 +430,7 @@ class Django(Asking):
         )
         self.assertEqual(self.statuses(ask, "/a/1", "/a/2", "/b", "/b"), [200, 429, 200, 429])
         self.assertEqual(self.statuses(ask, "/first", "/second", "/first", "/second"), [200, 200, 429, 429])
+        self.assertEqual([ask("/second", REQUEST_METHOD="POST")[0] for _ in range(2)], [200, 429])
         self.assertEqual(self.statuses(ask, "/s/x/a/1", "/s/y/a/2", "/s/x/c"), [200, 429, 200])
         self.assertEqual(ask("/first", REQUEST_METHOD="ANY")[0], 429, "a method that the client chooses changes nothing")
 
@@ -496,6 +497,15 @@ class Django(Asking):
                 f"Of{view.count()}", (rest_framework.views.APIView,), {"get": get, "throttle_classes": throttles, **said}
             )
 
+        class Items(rest_framework.viewsets.ViewSet):
+            @method_decorator(self.limit("1/h"))
+            def list(self, request):
+                return rest_framework.response.Response("hello")
+
+            @method_decorator(self.limit("1/h"))
+            def create(self, request):
+                return rest_framework.response.Response("hello")
+
         view.count = iter(range(9)).__next__
         hourly = throttle.by("1/h")
         shared = throttle.by("1/h", name="both")
@@ -506,10 +516,12 @@ class Django(Asking):
             path("c", view(shared).as_view()),
             path("d", view(shared).as_view()),
             path("e", view(throttle.by("3/h", "1/min")).as_view()),
+            path("f", Items.as_view({"get": "list", "post": "create"})),
         )
         self.assertEqual(self.statuses(ask, "/a", "/b", "/a", "/b"), [200, 200, 429, 429])
         self.assertEqual(self.statuses(ask, "/c", "/d"), [200, 429])
         self.assertEqual(self.statuses(ask, "/e", "/e"), [200, 429])
+        self.assertEqual([ask("/f", REQUEST_METHOD=each)[0] for each in ("GET", "POST", "GET")], [200, 200, 429])
         self.assertEqual(self.statuses(ask, "/a", "/a", user="ann"), [200, 429])
         self.assertEqual(ask("/a", ip="192.0.2.2")[0], 200)
 

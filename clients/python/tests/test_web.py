@@ -48,6 +48,7 @@ import fastapi
 import flask
 import rest_framework.response
 import rest_framework.views
+import rest_framework.viewsets
 import starlette.applications
 import starlette.responses
 import starlette.routing

@@ -32,7 +32,7 @@ class _Limit:
         cost: Cost,
     ) -> None:
         self._name = name if name is not None else web.place_of(function)
-        self._module = function.__module__
+        self._module = web.unwrapped(function).__module__
         self._rules, self._key, self._attributes, self._cost = rules, key, attributes, cost
 
     def ask(self, client: Any, verb: str, args: tuple[Any, ...], named: dict[str, Any], **more: Any) -> Any:

@@ -46,7 +46,7 @@ FASTAPI = web.Framework(
     address=lambda request: asgi.address(request.scope),
     forwarded=lambda request: asgi.forwarded(request.scope),
     trusts=asgi.ASGI.trusts,
-    app=lambda request, view: application.of_module(view.__module__),
+    app=lambda request, view: application.of_module(web.unwrapped(view).__module__),
     name=place,
     state=lambda request: request.scope,
 )

@@ -4,6 +4,7 @@ framework."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import sys
 import time
@@ -341,8 +342,14 @@ def key_text(said: object) -> str | bytes:
     return said if isinstance(said, bytes) else str(said)
 
 
+def unwrapped(view: Any) -> Any:
+    """Django's method_decorator gives a method as a part of itself."""
+    return view.func if isinstance(view, functools.partial) else view  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
 def place_of(function: Any) -> str:
     """What a function is called that no framework names; a script by its file."""
+    function = unwrapped(function)
     module, name = function.__module__, function.__qualname__
     if module == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
@@ -351,10 +358,10 @@ def place_of(function: Any) -> str:
 
 
 def with_method(place: str, methods: Iterable[str] | None, view: Any) -> str:
-    """A place with the methods that it is for; a handler of a class is for the one that it is called like. Never the request's
-    own, which its client chooses."""
-    owner, _, name = getattr(view, "__qualname__", "").rpartition(".")
-    if name in METHODS and owner and not owner.endswith("<locals>"):
-        return f"{name.upper()} {place}"
+    """A place with the methods that it is for, or the name of a class's handler. Never the request's own method, which its
+    client chooses."""
+    owner, _, name = getattr(unwrapped(view), "__qualname__", "").rpartition(".")
+    if owner and not owner.endswith("<locals>"):
+        return f"{name.upper() if name in METHODS else name} {place}"
     found = sorted(set(methods or ()) - {"HEAD", "OPTIONS"})
     return f"{','.join(found)} {place}" if found else place
