@@ -105,7 +105,8 @@ class Framework:
         for _ in range(3):
             self.assertEqual(self.ask(path="/hello", headers=[("X-User", "bob")])[0], 200)
         status, headers, body = self.ask(path="/hello", headers=[("X-User", "bob")])
-        self.assertEqual((status, body), (429, b"Too many requests\n"), self.app.text())
+        self.assertEqual(status, 429, self.app.text())
+        self.assertIn(b"Too many requests", body)  # in the framework's own page, where it has one
         self.assertTrue(headers["Content-Type"].startswith("text/"), headers)
         self.assertTrue(1100 <= int(headers["Retry-After"]) <= 1200, headers)
         self.assertRegex(headers["RateLimit"], f'"user";r=0;t={headers["Retry-After"]}$')
