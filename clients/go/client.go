@@ -20,7 +20,7 @@ type Client struct {
 	memory  *memory // nil unless denials are remembered
 	lanes   *lanes
 	counted atomic.Int64 // calls that are unanswered
-	maxWait atomic.Int64 // the server's --max-wait, where it is not the usual one; 0: not known
+	maxWait atomic.Int64 // the server's --max-wait; 0: not known
 	shared  atomic.Pointer[conn]
 
 	life context.Context
@@ -140,6 +140,7 @@ func (c *Client) dialUntilConnected() {
 		} else if err == nil {
 			made.lost = c.dropped
 			made.start()
+			c.maxWait.Store(int64(made.greeting.maxWait))
 			c.shared.Store(made)
 		}
 		close(c.changed)

@@ -42,7 +42,7 @@ func (e *Unauthorized) Error() string { return "weir: " + e.Server + ": " + e.Te
 // Unwrap is the error of TLS, if there was one.
 func (e *Unauthorized) Unwrap() error { return e.cause }
 
-// Denied is the error of Acquire, Slot and Limiter.Wait when the request is denied.
+// Denied is the error of Reserve, Acquire, Slot and Limiter.Wait when the request is denied.
 type Denied struct{ Decision Decision }
 
 func (e *Denied) Error() string {

@@ -166,3 +166,23 @@ func Example_middleware() {
 	// 200, Retry-After ""
 	// 429, Retry-After "1800"
 }
+
+// Who is denied is told by an error, so that nobody acts on a moment that does not exist.
+func ExampleClient_Reserve() {
+	client, _ := weir.Connect(ctx, "weir+local:")
+	defer client.Close()
+	mail := weir.Question{Key: "mails to reserve", Rule: "1/h"}
+	for i := 0; i < 3; i++ {
+		r, err := client.Reserve(ctx, mail, weir.Waiting{MaxWait: time.Minute})
+		if err != nil {
+			fmt.Println(errors.As(err, new(*weir.Denied)))
+			continue
+		}
+		wait, _ := r.Wait()
+		fmt.Println("act after", wait)
+	}
+	// Output:
+	// act after 0s
+	// true
+	// true
+}
