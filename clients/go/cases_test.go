@@ -70,6 +70,9 @@ func TestCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		var cases []sharedCase
+		if text[0] == '{' {
+			continue // a table, with a test of its own
+		}
 		if err := json.Unmarshal(text, &cases); err != nil {
 			t.Fatalf("%s: %s", file, err)
 		}
