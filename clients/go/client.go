@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -22,6 +23,8 @@ type Client struct {
 	counted atomic.Int64 // calls that are unanswered
 	maxWait atomic.Int64 // the server's --max-wait; 0: not known
 	shared  atomic.Pointer[conn]
+	named   sync.Once // sets app
+	app     string
 
 	life context.Context
 	end  context.CancelFunc
@@ -292,8 +295,12 @@ func (c *Client) Close() error {
 		last.fail(errClosed)
 	}
 	c.lanes.close()
+	c.releaseNames()
 	return nil
 }
+
+// Logger is where the client says what it has to say: for middleware.
+func (c *Client) Logger() *slog.Logger { return c.outage.logger() }
 
 // Misconfigured logs an error that OnError does not decide about, at once and then once a minute: for middleware, which
 // answers it to somebody who cannot mend it.

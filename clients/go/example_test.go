@@ -150,7 +150,7 @@ func Example_middleware() {
 	defer client.Close()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello") })
-	server := httptest.NewServer(weirhttp.Middleware(client, weirhttp.WithRule("2/h", weirhttp.ClientIP))(mux))
+	server := httptest.NewServer(weirhttp.Middleware(client, weirhttp.WithRules("2/h"))(mux))
 	defer server.Close()
 	for i := 0; i < 3; i++ {
 		answer, err := http.Get(server.URL)
