@@ -137,3 +137,42 @@ func FuzzWhatVendorsSay(f *testing.F) {
 		}
 	})
 }
+
+func TestToldCharges(t *testing.T) {
+	for _, each := range []struct {
+		name   string
+		q      Question
+		limits map[string]string
+		a      Answer
+		want   []string
+	}{
+		{"the requests of one key", Question{Key: "v", Rule: "60/min", Cost: 3}, nil,
+			Answer{200, map[string][]string{"X-Ratelimit-Remaining-Requests": {"9"}, "X-Ratelimit-Remaining-Tokens": {"0"}}, nil},
+			[]string{"WEIR.CHARGE REMAINING 9 KEYS v 60/min"}},
+		{"a pause for all", Question{Key: "v", Rule: "60/min"}, nil, Answer{429, map[string][]string{"Retry-After": {"2"}}, nil},
+			[]string{"WEIR.CHARGE PAUSE 2000 KEYS v 60/min"}},
+		{"several keys", Question{Rules: []KeyRule{{"calls", "60/min"}, {"tokens", "9000/min"}}, Cost: 10},
+			map[string]string{"requests": "calls", "tokens": "tokens"},
+			Answer{429, map[string][]string{"X-Ratelimit-Remaining-Requests": {"9"}, "X-Ratelimit-Remaining-Tokens": {"0"}, "Retry-After": {"2"}}, nil},
+			[]string{"WEIR.CHARGE REMAINING 9 KEYS calls 60/min", "WEIR.CHARGE PAUSE 2000 KEYS calls 60/min",
+				"WEIR.CHARGE REMAINING 0 KEYS tokens 9000/min", "WEIR.CHARGE PAUSE 2000 KEYS tokens 9000/min"}},
+		{"by the limits file", Question{Attributes: map[string]string{"api": "x"}}, map[string]string{"requests": "rpm", "points": "tpm"},
+			Answer{200, map[string][]string{"x-ratelimit-remaining": {"9"}}, []byte(`{"extensions":{"cost":{"throttleStatus":{"currentlyAvailable":7}}}}`)},
+			[]string{"WEIR.CHARGE REMAINING 7 LIMIT tpm AS api=x", "WEIR.CHARGE REMAINING 9 LIMIT rpm AS api=x"}},
+		{"nothing", Question{Key: "v", Rule: "60/min"}, nil, Answer{200, nil, nil}, nil},
+	} {
+		f := newFake(t, always("*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n$1\r\nv\r\n"))
+		charged, err := connected(t, f.url()).Told(background, each.q, each.a, each.limits)
+		if err != nil || len(charged) != len(each.want) {
+			t.Errorf("%s: %+v, %v", each.name, charged, err)
+		}
+		if got := f.questions(); len(got)+len(each.want) > 0 && !reflect.DeepEqual(got, each.want) {
+			t.Errorf("%s: %q, expected %q", each.name, got, each.want)
+		}
+	}
+	c := connected(t, newFake(t, always(yes)).url())
+	_, err := c.Told(background, Question{Rules: []KeyRule{{"calls", "60/min"}}}, Answer{}, map[string]string{"tokens": "tokens"})
+	if err == nil || err.Error() != "weir: Told's limits name 'tokens', which is no key of the Question's Rules" {
+		t.Error(err)
+	}
+}
