@@ -69,7 +69,7 @@ class TestThreads(unittest.TestCase):
             finally:
                 signal.signal(signal.SIGUSR1, before)
                 waits.join()
-            until(lambda: client.reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
+            until(lambda: client.try_reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
 
     def test_a_slot_is_extended_by_a_thread_that_ends(self):
         with Weir() as server, connect(server.url) as client:
@@ -78,7 +78,7 @@ class TestThreads(unittest.TestCase):
                 self.assertTrue(any(each.name == "weir-slot" for each in threading.enumerate()))
                 self.assertEqual(client.moment(call.id), 0.0)
             until(lambda: not any(each.name == "weir-slot" for each in threading.enumerate()), "the thread has ended")
-            self.assertTrue(client.reserve("api", "in_flight=1", hold=1).decision)
+            self.assertTrue(client.reserve("api", "in_flight=1", hold=1))
 
     def test_a_hold_that_has_ended_is_logged_and_the_block_goes_on(self):
         with Weir() as server, connect(server.url) as client, self.assertLogs("weir", "WARNING") as logged:
@@ -283,9 +283,49 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                     with self.assertRaises(asyncio.CancelledError):
                         await task
                 deadline = time.monotonic() + PATIENCE
-                while not (await client.reserve("k", "in_flight=1", hold=60)).decision:
+                while not await client.try_reserve("k", "in_flight=1", hold=60):
                     self.assertLess(time.monotonic(), deadline)
                     await asyncio.sleep(0.01)
+
+
+class TestWaits(unittest.TestCase):
+    LIMITS = "version: 1\nattributes: [user]\nlimits:\n  user: { by: [user], rate: 1/min, max_wait: 60s }\n"
+
+    def test_reserve_acts_now_whatever_the_file_lets_wait(self):
+        """It was booked a minute ahead by the file's default, and who did not look at the wait acted at once."""
+        with Weir(self.LIMITS) as server, connect(server.url) as client:
+            self.assertEqual(client.reserve(user=1).wait, 0.0)
+            self.assertRaises(weir.Denied, client.reserve, user=1)
+            self.assertEqual(client.reserve(user=1, max_wait=60).wait, 60.0)
+
+    def test_a_denied_one_has_no_wait_and_is_false(self):
+        with Weir() as server, connect(server.url) as client:
+            one = client.limiter("1/min")
+            self.assertTrue(one.reserve("k"))
+            with client.try_reserve("k", "1/min") as denied:
+                self.assertEqual((bool(denied), denied.wait, denied.id, denied.decision.retry_after), (False, None, None, 60.0))
+            self.assertFalse(one.try_reserve("k"))
+            with self.assertRaisesRegex(weir.Denied, "^denied; retry after 60 s$"):
+                one.reserve("k")
+
+    def test_a_denial_without_an_answer_says_so(self):
+        with weir.connect("unix:/nowhere", on_error="deny", timeout=0.1) as client, self.assertLogs("weir"):
+            self.assertRaisesRegex(weir.Denied, "denied; weir does not answer", client.reserve, "k", "1/min")
+            self.assertEqual(client.try_reserve("k", "1/min").wait, None)
+
+    def test_a_server_that_lets_nobody_wait_that_long(self):
+        with Weir(flags=["--max-wait", "5s"]) as server:
+            with connect(server.url) as client:
+                self.assertEqual(client.acquire("k", "1/min").wait, 0.0)
+                self.assertRaises(weir.Denied, client.acquire, "k", "1/min")
+                self.assertRaisesRegex(weir.Refused, "MAXWAIT", client.acquire, "k", "1/min", max_wait=60)
+
+            async def awaited():
+                async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
+                    with self.assertRaises(weir.Denied):
+                        await client.acquire("k", "1/min")
+
+            asyncio.run(awaited())
 
 
 class TestLimit(unittest.TestCase):

@@ -112,7 +112,6 @@ class TestWords(unittest.TestCase):
             (lambda: words.reserve(subject("k", "1/s"), float("nan"), None, False), ValueError, "max_wait"),
             (lambda: words.reserve(subject("k", "1/s"), -1, None, False), ValueError, "max_wait"),
             (lambda: words.charge(subject("k", "1/s", cost=2), 2, 1, None, None, None), TypeError, "one of them"),
-            (lambda: words.checked_rule("often"), ValueError, "the form is COUNT/PERIOD"),
             (lambda: weir.limit(lambda: None), TypeError, "a rule is text"),
             (lambda: weir.limit("1/s", attributes=dict), TypeError, "not by both"),
         ):

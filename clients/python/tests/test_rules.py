@@ -4,7 +4,7 @@ import itertools
 import json
 import unittest
 
-from world import CASES, Weir
+from world import CASES, Weir, weir
 
 from weir import identity, rules
 
@@ -26,6 +26,18 @@ class TestRules(unittest.TestCase):
             with self.subTest(row["text"]), self.assertRaises(ValueError) as raised:
                 rules.read(row["text"])
             self.assertIn(row["error"], str(raised.exception))
+
+    def test_what_is_made_of_a_rule_reads_it_whole(self):
+        client = weir.connect("weir://localhost")
+        for make in (weir.limit, client.limiter):
+            for text in ("10/m", "0/s", "10/min burst", "10/min;"):
+                with self.subTest((make, text)), self.assertRaisesRegex(ValueError, "^rule "):
+                    make(text)
+            with self.assertRaisesRegex(TypeError, "a rule is text"):
+                make(10)
+        with self.assertRaisesRegex(ValueError, "one rule is meant here, and these are 2"):
+            client.limiter("10/min;100/h")
+        self.assertEqual(client.limiter("10 per minute").rule, "10/1m")
 
     def test_the_server_takes_each_and_means_the_same(self):
         with Weir() as server:

@@ -21,7 +21,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar, Union, cast
 import celery
 import celery.exceptions
 
-from weir import shared, words
+from weir import rules, shared, words
 from weir.client import Client
 from weir.core import log
 from weir.errors import Error, Refused, Unavailable
@@ -72,7 +72,7 @@ class Paced:
     ) -> None:
         if (rule is None) == (attributes is None):
             raise TypeError("paced goes by a rule, as in paced('300/min', key='partner'), or by attributes of a limits file")
-        self._rule = words.checked_rule(rule) if rule is not None else None
+        self._rule = rules.one(rule) if rule is not None else None
         self._key, self._attributes, self._cost, self._max_wait = key, attributes, cost, max_wait
         self._hold, self._pauses, self._slots, self._client = hold, pauses, slots, client
         self._complained: float | None = None
@@ -105,11 +105,11 @@ class Paced:
 
     def reserve(self, given: Given) -> tuple[bool, float, str | None]:
         """(granted, seconds, id): when to act, and what to settle then; or when to ask again, and then nothing was charged."""
-        booked = self.client.reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
+        booked = self.client.try_reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
         decision = booked.decision
         if not decision.decided:
             raise decision.error or Unavailable("no answer")
-        if decision.allowed:
+        if booked.wait is not None:
             return True, booked.wait, booked.id
         if decision.never or decision.retry_after is None:
             raise ValueError("this call can never pass its limits")

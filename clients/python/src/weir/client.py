@@ -62,7 +62,7 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         api: str,
         /,
         *,
-        max_wait: float = 60,
+        max_wait: float | None = None,
         hold: float = 30,
         rule: str | None = None,
         cost: int = 1,
@@ -71,8 +71,9 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> AbstractContextManager[Reservation]:
-        """`with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block runs. It
-        asks by the attributes api and those given, or by the rule for the key `api`."""
+        """`with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait` says
+        otherwise, and holds it while the block runs. It asks by the attributes api and those given, or by the rule for
+        the key `api`."""
         ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
         return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
@@ -113,11 +114,9 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
             raise of_reply(reply)
         return reply
 
-    def _book(self, ask: Ask) -> Reservation:
-        if not isinstance(ask, Acquires):
-            return Reservation(self, self._ask(ask))
-        booking = self._acquire(ask)
-        if not booking.decision.allowed:
+    def _book(self, ask: Ask, raises: bool = True) -> Reservation:
+        booking: Booking = self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask)
+        if raises and not booking.decision.allowed:
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
@@ -128,6 +127,9 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
             left = ask.max_wait - (time.monotonic() - began)
             if waits:
                 reply = self._pool.ask_alone(ask.within(left), left)
+                most = ask.most_wait(reply)
+                if most is not None:
+                    reply = self._pool.ask_alone(ask.within(most), most)
             else:  # no time is left to wait, so the reply comes at once
                 reply = self._pool.ask(ask.within(0), time.monotonic() + self._timeout)
         except Unavailable as error:

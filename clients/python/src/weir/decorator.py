@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Callable, Optional, TypeVar, Union, cast
 
-from weir import aio, shared, words
+from weir import aio, rules, shared
 from weir.client import Client
 from weir.errors import Denied
 from weir.words import Value
@@ -43,7 +43,7 @@ def limit(
     """Limits a function, by a rule and a key, or by the attributes of a limits file. `key` is text, or a function of the
     call's arguments; without it the function has one counter. A denial raises Denied; with `max_wait` it waits first."""
     if attributes is None:
-        words.checked_rule(rule)
+        rule = rules.one(rule)
     elif rule is not None or key is not None:
         raise TypeError("limit by a rule and its key, or by attributes, not by both")
 

@@ -5,6 +5,7 @@ texts. It knows no zones: whether there is one of a tz= the server says."""
 from __future__ import annotations
 
 import functools
+import math
 import re
 from fractions import Fraction
 
@@ -70,6 +71,14 @@ def read(*texts: object) -> tuple[str, ...]:
     if not 1 <= len(found) <= _MOST_RULES:
         raise ValueError(f"{len(found)} rules; one question has 1 to {_MOST_RULES}")
     return tuple(found)
+
+
+def one(text: object) -> str:
+    """Where several rules have no meaning."""
+    first, *others = read(text)
+    if others:
+        raise ValueError(f"rule {text!r}: one rule is meant here, and these are {1 + len(others)}")
+    return first
 
 
 @functools.lru_cache(maxsize=1024)
@@ -196,9 +205,9 @@ def _period(count: str, text: str) -> int:
     if text == "m":
         raise _Wrong(f"'m' is a minute or a month: write '{count}/min', or '{count}/month align=calendar'")
     if re.search("month|year", text):
-        unit = "month" if "month" in text else "year"
+        name = "month" if "month" in text else "year"
         raise _Wrong(
-            f"months and years differ in length; write {count}/{unit} align=calendar, with tz=Area/City where it is not UTC, "
+            f"months and years differ in length; write {count}/{name} align=calendar, with tz=Area/City where it is not UTC, "
             "or a period such as 30d"
         )
     if text and not text.strip("0123456789."):
@@ -215,7 +224,7 @@ def _period(count: str, text: str) -> int:
             raise not_a_time
         if not alone and not _DECIMAL.fullmatch(digits):
             raise not_a_time
-        total += -(-Fraction("1" if alone else digits) * unit // 1)
+        total += math.ceil(Fraction("1" if alone else digits) * unit)
         before = unit
     if total > _MOST:
         raise _Wrong(f"the period is above the maximum ({_MOST_TEXT})")
@@ -250,5 +259,5 @@ def _in_whole_numbers(count: str, length: int, words: dict[str, str]) -> str:
     if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", count) or not Fraction(count) or not length:
         return ""
     rate = Fraction(count)
-    burst = "" if "burst" in words else f" burst {-(-rate // 1)}"
+    burst = "" if "burst" in words else f" burst {math.ceil(rate)}"
     return f"; write '{rate.numerator}/{_written(rate.denominator * length)}{burst}'"

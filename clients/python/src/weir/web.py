@@ -15,7 +15,7 @@ from typing import (
     Union,
 )
 
-from weir import aio, shared, words
+from weir import aio, rules, shared
 from weir.client import Client
 from weir.core import OnError, log
 from weir.decision import Decision, Question
@@ -98,7 +98,7 @@ class Gate:
         if on_error is not None and not callable(on_error) and on_error not in ("allow", "deny", "raise"):
             raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
         self._attributes, self._key, self._cost, self._max_wait = attributes, key, cost, max_wait
-        self._rule = words.checked_rule(rule) if rule is not None else None
+        self._rule = rules.one(rule) if rule is not None else None
         self._client, self._on_error = client, on_error
         self._complained: float | None = None
 

@@ -71,7 +71,7 @@ class Client(
         api: str,
         /,
         *,
-        max_wait: float = 60,
+        max_wait: float | None = None,
         hold: float = 30,
         rule: str | None = None,
         cost: int = 1,
@@ -80,8 +80,9 @@ class Client(
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> AbstractAsyncContextManager[Reservation]:
-        """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block
-        runs. It asks by the attributes api and those given, or by the rule for the key `api`."""
+        """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait`
+        says otherwise, and holds it while the block runs. It asks by the attributes api and those given, or by the rule
+        for the key `api`."""
         ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
         return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
@@ -129,11 +130,9 @@ class Client(
             raise of_reply(reply)
         return reply
 
-    async def _book(self, ask: Ask) -> Reservation:
-        if not isinstance(ask, Acquires):
-            return Reservation(self, await self._ask(ask))
-        booking = await self._acquire(ask)
-        if not booking.decision.allowed:
+    async def _book(self, ask: Ask, raises: bool = True) -> Reservation:
+        booking: Booking = await (self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask))
+        if raises and not booking.decision.allowed:
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
@@ -152,6 +151,9 @@ class Client(
             left = ask.max_wait - (pool.loop.time() - began)
             if waits:
                 reply = await pool.ask_alone(ask.within(left), left, self._unwanted)
+                most = ask.most_wait(reply)
+                if most is not None:
+                    reply = await pool.ask_alone(ask.within(most), most, self._unwanted)
             else:  # no time is left to wait, so the reply comes at once
                 reply = await pool.ask(ask.within(0), pool.loop.time() + self._timeout)
         except Unavailable as error:
