@@ -52,7 +52,7 @@ func (e *Denied) Error() string {
 	}
 	switch {
 	case !e.Decision.Decided:
-		return "weir: denied, for no weir decided: " + e.Decision.Err.Error()
+		return "weir: denied, because weir does not answer: " + strings.TrimPrefix(e.Decision.Err.Error(), "weir: ")
 	case e.Decision.Never:
 		return "weir: denied" + by + "; waiting does not help"
 	}
