@@ -92,7 +92,7 @@ func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting) (*Reserv
 			c.lanes.drop(made)
 			continue
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := made.await(ctx, p); err != nil {
 			c.lanes.drop(made)
 			return nil, nil, err
 		}

@@ -224,7 +224,7 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 			c.dropped(made)
 			continue
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := made.await(ctx, p); err != nil {
 			return err
 		}
 		if p.state.Load() != unsent {
