@@ -186,3 +186,38 @@ func ExampleClient_Reserve() {
 	// true
 	// true
 }
+
+// Of guesses at a password the wrong ones count. Each is reserved before the password is looked at, so that of forty at
+// once five find room; a right one costs nothing.
+func ExampleClient_Reserve_logIn() {
+	client, _ := weir.Connect(ctx, "weir+local:", weir.WithOnError(weir.Fail)) // nobody guesses while weir is away
+	defer client.Close()
+	logIn := func(account, password string) error {
+		guess := weir.Question{Key: "guesses:" + account, Rule: "5/15min"}
+		r, err := client.Reserve(ctx, guess, weir.Waiting{Hold: 30 * time.Second})
+		if err != nil {
+			return err // of *weir.Denied the answer is 429, and the password is not looked at
+		}
+		if password != "right" {
+			return errors.New("wrong password")
+		}
+		_, err = r.Settle(ctx, weir.Used(0))
+		return err
+	}
+	for i := 0; i < 9; i++ {
+		if err := logIn("ann", "right"); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for i := 0; i < 6; i++ {
+		err := logIn("ann", "guessed")
+		fmt.Println(errors.As(err, new(*weir.Denied)))
+	}
+	// Output:
+	// false
+	// false
+	// false
+	// false
+	// false
+	// true
+}

@@ -245,3 +245,35 @@ func TestWhatOnlyTheProgrammerCanMendPanics(t *testing.T) {
 		}()
 	}
 }
+
+// Who shares a count with whom: a limit is one wherever it is mounted, and none but it has its counts.
+func TestWhoSharesWhat(t *testing.T) {
+	needs.Program(t)
+	s := weirtest.Start(t)
+	shop, jobs := s.Connect(weir.WithApp("shop")), s.Connect(weir.WithApp("jobs"))
+	one, same, again := WithRules("1/h"), WithName("same"), WithName("another")
+	object := Middleware(shop, one)
+	mounted := http.NewServeMux()
+	for _, tenant := range []string{"/ann", "/bob"} {
+		mounted.Handle(tenant+"/", http.StripPrefix(tenant, object(http.HandlerFunc(hello))))
+	}
+	for _, each := range []struct {
+		name          string
+		first, second http.Handler
+		shared        bool
+	}{
+		{"one object on two routes", object(http.HandlerFunc(hello)), object(http.NotFoundHandler()), true},
+		{"one object in a router that is mounted by a value", mounted, mounted, true},
+		{"two applications", object(http.HandlerFunc(hello)), Middleware(jobs, one)(http.HandlerFunc(hello)), false},
+		{"two names", object(http.HandlerFunc(hello)), Middleware(shop, one, again)(http.HandlerFunc(hello)), false},
+		{"one name, given twice", Middleware(shop, one, same)(http.HandlerFunc(hello)), Middleware(shop, one, same)(http.HandlerFunc(hello)), true},
+	} {
+		s.Advance(time.Hour)
+		if got := by(each.first, "/ann/x", "192.0.2.1:1"); got != "200" {
+			t.Errorf("%s: %s", each.name, got)
+		}
+		if got := by(each.second, "/bob/x", "192.0.2.1:1"); (got == "429") != each.shared {
+			t.Errorf("%s: %s", each.name, got)
+		}
+	}
+}
