@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -20,8 +21,10 @@ type Client struct {
 	memory  *memory // nil unless denials are remembered
 	lanes   *lanes
 	counted atomic.Int64 // calls that are unanswered
-	maxWait atomic.Int64 // the server's --max-wait, where it is not the usual one; 0: not known
+	maxWait atomic.Int64 // the server's --max-wait; 0: not known
 	shared  atomic.Pointer[conn]
+	named   sync.Once // sets app
+	app     string
 
 	life context.Context
 	end  context.CancelFunc
@@ -140,6 +143,7 @@ func (c *Client) dialUntilConnected() {
 		} else if err == nil {
 			made.lost = c.dropped
 			made.start()
+			c.maxWait.Store(int64(made.greeting.maxWait))
 			c.shared.Store(made)
 		}
 		close(c.changed)
@@ -220,7 +224,7 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 			c.dropped(made)
 			continue
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := made.await(ctx, p); err != nil {
 			return err
 		}
 		if p.state.Load() != unsent {
@@ -291,8 +295,12 @@ func (c *Client) Close() error {
 		last.fail(errClosed)
 	}
 	c.lanes.close()
+	c.releaseNames()
 	return nil
 }
+
+// Logger is where the client says what it has to say: for middleware.
+func (c *Client) Logger() *slog.Logger { return c.outage.logger() }
 
 // Misconfigured logs an error that OnError does not decide about, at once and then once a minute: for middleware, which
 // answers it to somebody who cannot mend it.

@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -119,5 +120,59 @@ func TestAProgramThatIsMissingIsOneSentence(t *testing.T) {
 	t.Setenv("WEIR_PROGRAM", "/bin/true")
 	if _, err := weir.Connect(background, "weir+local:"); err == nil {
 		t.Error("a program that says nothing is taken")
+	}
+}
+
+// What a vendor says is what the next call meets.
+func TestWhatAVendorSaysIsCharged(t *testing.T) {
+	needs.Program(t)
+	s := weirtest.Start(t, weirtest.Limits("version: 1\nattributes: [api]\nlimits:\n  rpm: { by: [api], rate: 60/min }\n  tpm: { by: [api], rate: 9000/min }\n"+
+		"  daily: { by: [api], rate: 1000/day algorithm=fixed_window }\n"))
+	byFile := weir.Question{Attributes: map[string]string{"api": "openai"}}
+	told := func(q weir.Question, a weir.Answer, limits map[string]string) {
+		t.Helper()
+		if _, err := s.Client.Told(background, q, a, limits); err != nil {
+			t.Error(err)
+		}
+	}
+	left := func(q weir.Question) int64 {
+		t.Helper()
+		d, err := s.Client.Look(background, q)
+		if err != nil {
+			t.Error(err)
+		}
+		return d.Remaining
+	}
+	key := weir.Question{Key: "partner", Rule: "60/min"}
+	told(key, weir.Answer{Status: 200, Header: http.Header{"X-Ratelimit-Remaining": {"7"}}}, nil)
+	if n := left(key); n != 7 {
+		t.Errorf("%d remain, the vendor says 7", n)
+	}
+	told(key, weir.Answer{Status: 200, Header: http.Header{"X-Ratelimit-Remaining": {"50"}}}, nil)
+	if n := left(key); n != 7 {
+		t.Errorf("%d remain: nothing is given back", n)
+	}
+	told(key, weir.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}}}, nil)
+	s.Advance(29 * time.Second)
+	if d, _ := s.Client.Check(background, key); d.Allowed || d.RetryAfter != time.Second {
+		t.Errorf("29 s after a pause of 30: %+v", d)
+	}
+	s.Advance(time.Second)
+	if d, _ := s.Client.Check(background, key); !d.Allowed {
+		t.Errorf("at its end: %+v", d)
+	}
+	limits := map[string]string{"requests": "rpm", "tokens": "tpm"}
+	told(byFile, weir.Answer{Status: 200, Header: http.Header{"X-Ratelimit-Remaining-Requests": {"5"}, "X-Ratelimit-Remaining-Tokens": {"3"}}}, limits)
+	if d, _ := s.Client.Look(background, byFile); d.By != "tpm" || d.Remaining != 3 {
+		t.Errorf("%+v", d)
+	}
+	window := weir.Question{Key: "window", Rule: "10/min algorithm=fixed_window"}
+	told(window, weir.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}}}, nil)
+	if n := left(window); n != 0 {
+		t.Errorf("%d remain of a window, which cannot be paused", n)
+	}
+	told(byFile, weir.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}}}, map[string]string{"requests": "daily"})
+	if d, _ := s.Client.Look(background, byFile); d.By != "daily" {
+		t.Errorf("%+v", d)
 	}
 }

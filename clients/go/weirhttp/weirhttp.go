@@ -1,12 +1,14 @@
 // Package weirhttp limits a net/http handler by weir:
 //
-//	limited := weirhttp.Middleware(client)(mux)
+//	limited := weirhttp.Middleware(client, weirhttp.WithRules("10/s", "1000/h"))
+//	http.ListenAndServe(address, limited(mux))
 //
 // A request that is denied is answered 429 with the server's own fields: RateLimit, RateLimit-Policy, Retry-After.
 // Those that are allowed get the fields too.
 package weirhttp
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -19,60 +21,77 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	question func(*http.Request) weir.Question
-	denied   func(http.ResponseWriter, *http.Request, weir.Decision)
+	client     *weir.Client
+	gate       *weir.Gate
+	rules      []string
+	name       string
+	attributes func(*http.Request) map[string]string
+	key        func(*http.Request) string
+	exempt     func(*http.Request) bool
+	cost       func(*http.Request) int64
+	denied     func(http.ResponseWriter, *http.Request, weir.Decision)
 }
+
+// WithRules limits by rules instead of the server's limits file, as in "10/min" or "10/min;100/h": each client's address
+// has a count for each, and a request needs all.
+func WithRules(rules ...string) Option {
+	return func(s *settings) { s.rules = append(s.rules, rules...) }
+}
+
+// WithKey says what WithRules counts by in the place of the client's address. Requests of one key, an empty one too,
+// share a count.
+func WithKey(of func(*http.Request) string) Option { return func(s *settings) { s.key = of } }
+
+// WithName names what WithRules makes; its rules are the name unless it is given. A second limit of the same rules needs
+// one. Two of one name and the same rules share their counts.
+func WithName(name string) Option { return func(s *settings) { s.name = name } }
 
 // WithAttributes says by which attributes a request is asked about; Attributes unless given. A request of which it
 // says none passes without being asked about.
 func WithAttributes(of func(*http.Request) map[string]string) Option {
-	return func(s *settings) {
-		s.question = func(r *http.Request) weir.Question { return weir.Question{Attributes: of(r)} }
-	}
+	return func(s *settings) { s.attributes = of }
 }
 
-// WithRule limits by a rule instead of the server's limits file: each key has its own count. ClientIP is a key; an
-// empty one passes without being asked about.
-func WithRule(rule string, key func(*http.Request) string) Option {
-	return func(s *settings) {
-		s.question = func(r *http.Request) weir.Question {
-			if k := key(r); k != "" {
-				return weir.Question{Key: k, Rule: rule}
-			}
-			return weir.Question{}
-		}
-	}
+// WithExempt lets the requests pass of which it says true.
+func WithExempt(is func(*http.Request) bool) Option { return func(s *settings) { s.exempt = is } }
+
+// WithCost is what a request costs: 1, or what the limits file says, unless it is given. WithCostOf says it of each.
+func WithCost(units int64) Option {
+	return WithCostOf(func(*http.Request) int64 { return units })
 }
 
-// WithDenied writes the answer to a request that is denied, in the place of a 429 of one line. The fields are set.
-func WithDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)) Option {
+// WithCostOf says what a request costs. One that costs 0 passes without being asked about.
+func WithCostOf(of func(*http.Request) int64) Option { return func(s *settings) { s.cost = of } }
+
+// WithOnDenied writes the answer to a request that is denied, in the place of a 429 of one line. The fields are set.
+func WithOnDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)) Option {
 	return func(s *settings) { s.denied = answer }
 }
 
-// Middleware limits what it is given. While no weir decides, the client's OnError does. A request that lacks an
+// Middleware limits what it is given: one limit, however many handlers it is put around, and a request that comes by
+// several of them is charged once. While no weir decides, the client's OnError does. A request that lacks an
 // attribute which a limit requires is answered 400; where weir cannot be asked for another reason, such as a wrong
 // password, 503, and the client's log says why.
+//
+// As http.ServeMux does, it panics on what only the programmer can mend: a rule that is none (see weir.ParseRules), and
+// a second limit of the same name.
 func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.Handler {
-	set := settings{denied: tooMany}
-	WithAttributes(Attributes)(&set)
+	set := &settings{client: client, denied: tooMany}
 	for _, each := range options {
-		each(&set)
+		each(set)
+	}
+	if err := set.complete(); err != nil {
+		panic(err)
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			q := set.question(r)
-			if len(q.Attributes) == 0 && q.Rule == "" {
-				next.ServeHTTP(w, r)
-				return
-			}
-			q.Fields = true
-			d, err := client.Check(r.Context(), q)
+			ctx, d, err := set.ask(r)
 			switch {
 			case err != nil:
 				cannotAsk(client, w, r, err)
 			case d.Allowed:
 				setFields(w.Header(), d)
-				next.ServeHTTP(w, r)
+				next.ServeHTTP(w, r.WithContext(ctx))
 			default:
 				setFields(w.Header(), d)
 				set.denied(w, r, d)
@@ -81,6 +100,48 @@ func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.
 	}
 }
 
+func (s *settings) complete() (err error) {
+	switch {
+	case s.rules != nil && s.attributes != nil:
+		return &weir.Refused{Text: "limit by WithRules or by WithAttributes, never by both"}
+	case s.rules == nil && s.key != nil:
+		return &weir.Refused{Text: "WithKey is of WithRules"}
+	case s.rules == nil && s.attributes == nil:
+		s.attributes = Attributes
+	}
+	s.gate, err = s.client.NewGate(s.name, s.rules...)
+	return err
+}
+
+var passes = weir.Decision{Allowed: true}
+
+// ask is the decision about a request, and the context that it goes on with.
+func (s *settings) ask(r *http.Request) (context.Context, weir.Decision, error) {
+	ctx, cost := r.Context(), int64(0)
+	if s.exempt != nil && s.exempt(r) {
+		return ctx, passes, nil
+	}
+	if s.cost != nil {
+		if cost = s.cost(r); cost == 0 {
+			return ctx, passes, nil
+		}
+	}
+	if s.attributes != nil {
+		return s.gate.CheckAttributes(ctx, s.attributes(r), cost)
+	}
+	who, err := s.who(r)
+	if err != nil {
+		return ctx, weir.Decision{}, err
+	}
+	return s.gate.Check(ctx, who, cost)
+}
+
+func (s *settings) who(r *http.Request) (string, error) {
+	if s.key != nil {
+		return s.key(r), nil
+	}
+	return s.gate.Who(r.RemoteAddr, r.Header.Values("X-Forwarded-For")...)
+}
 func setFields(header http.Header, d weir.Decision) {
 	for _, each := range d.Fields {
 		header.Set(each.Name, each.Value)

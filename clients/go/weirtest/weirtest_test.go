@@ -2,6 +2,7 @@ package weirtest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -73,5 +74,21 @@ func TestServersOfTwoTestsAreTwo(t *testing.T) {
 		if d, err := each.Client.Check(background, once); err != nil || !d.Allowed {
 			t.Errorf("%+v, %v", d, err)
 		}
+	}
+}
+
+func TestWhatNobodyDecidesIsAnError(t *testing.T) {
+	needs.Program(t)
+	s := Start(t)
+	soon := weir.WithTimeout(50 * time.Millisecond)
+	fails, allows := s.Connect(soon), s.Connect(soon, weir.WithOnError(weir.Allow))
+	s.tell("SHUTDOWN NOSAVE") // it has no answer
+	once := weir.Question{Key: "k", Rule: "1/h"}
+	var away *weir.Unavailable
+	if d, err := fails.Check(background, once); !errors.As(err, &away) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := allows.Check(background, once); err != nil || d.Decided || !d.Allowed {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
