@@ -12,7 +12,7 @@ import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
 import { Crowded, type Own, type Pool } from './pool.js';
 import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
-import { Reservation } from './reservation.js';
+import { Reservation, type Granted } from './reservation.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
 import { inSlot } from './slot.js';
 import { VERSION } from './version.js';
@@ -42,12 +42,14 @@ export interface Client extends AsyncDisposable {
   check(question: Asked): Promise<Decision>;
   /** What check would get now; it charges nothing. */
   look(question: Asked): Promise<Decision>;
-  /** Charged now, to act after `waitMs`. Where it is denied, `decision` says so. */
-  reserve(question: Waits): Promise<Reservation>;
-  /** Returns when the moment has come; throws Denied. */
-  acquire(question: Waits): Promise<Reservation>;
+  /** Charged now, to act after `waitMs`, which is 0 where `maxWaitMs` is not given; throws Denied. */
+  reserve(question: Waits): Promise<Granted>;
+  /** As reserve, but one that is denied is returned: `decision` says so, and `waitMs` is null. */
+  tryReserve(question: Waits): Promise<Reservation>;
+  /** Returns when the moment has come, within 60 s unless `maxWaitMs` says another time; throws Denied. */
+  acquire(question: Waits): Promise<Granted>;
   /** Runs `body` in a slot of a limit of the limits file that the attribute `api` meets, and keeps it until that has ended. */
-  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T>;
+  slot<T>(api: string, question: InSlot, body: (reservation: Granted) => Promise<T>): Promise<T>;
   charge(question: Outside): Promise<Charged>;
   refund(question: Asked): Promise<number>;
   reset(question: Forgotten): Promise<number>;
@@ -58,6 +60,9 @@ export interface Client extends AsyncDisposable {
   /** What is under way is answered within the timeout, and slots are settled. */
   close(): Promise<void>;
 }
+
+/** How long an acquire waits that does not say it; a server that allows less cuts it. */
+const MAX_WAIT_MS = 60_000;
 
 /** One command, and what its caller gets. */
 interface Command<T> {
@@ -118,21 +123,26 @@ export class WeirClient implements Client {
     return this.#ask({ verb: 'look', text: encode(checking('look', question)), question, read, without: this.#undecided(undecided, question) });
   }
 
-  async reserve(question: Waits): Promise<Reservation> {
-    const told = await this.#ask({ verb: 'reserve', text: encode(waiting('reserve', question)), question, read: booked,
+  async reserve(question: Waits): Promise<Granted> {
+    return granted(await this.#reserved('reserve', question));
+  }
+
+  async tryReserve(question: Waits): Promise<Reservation> {
+    return this.#reserved('tryReserve', question);
+  }
+
+  async #reserved(verb: 'reserve' | 'tryReserve', question: Waits): Promise<Reservation> {
+    const told = await this.#ask({ verb: 'reserve', text: encode(waiting(verb, question)), question, read: booked,
       without: this.#undecided(unbooked, question) });
     return new Reservation(told, this);
   }
 
-  async acquire(question: Waits): Promise<Reservation> {
-    if (typeof question?.maxWaitMs !== 'number') throw new TypeError('acquire: maxWaitMs says how long it may wait');
+  async acquire(question: Waits): Promise<Granted> {
     waiting('acquire', question); // what is wrong with it is told before it stands in line
     question.signal?.throwIfAborted();
     this.#begins();
     try {
-      const reservation = await this.#acquired(question, question.maxWaitMs);
-      if (!reservation.decision.allowed) throw new Denied(reservation.decision);
-      return reservation;
+      return granted(await this.#acquired(question, question.maxWaitMs ?? MAX_WAIT_MS));
     } finally {
       this.#ends();
     }
@@ -153,7 +163,7 @@ export class WeirClient implements Client {
       return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
     }
     const { connection, waitedMs } = own;
-    const left = Math.max(0, maxWaitMs - waitedMs);
+    const left = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, this.#server()!.maxWaitMs)) - waitedMs);
     let keeps = false;
     try {
       const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
@@ -172,7 +182,7 @@ export class WeirClient implements Client {
     return new Reservation(await this.#ask({ verb: 'acquire', text, question, read: booked, without }), this);
   }
 
-  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T> {
+  slot<T>(api: string, question: InSlot, body: (reservation: Granted) => Promise<T>): Promise<T> {
     const extend = (id: string, ms: number): Promise<number> => this.#effect('extend', extending(id, ms), integer, raise);
     return inSlot({ client: this, extend, held: this.#slots, log: this.#settings.log }, api, question, body);
   }
@@ -316,6 +326,11 @@ export class WeirClient implements Client {
       log(`weir: onCall has thrown: ${(error as Error)?.message ?? error}`);
     }
   }
+}
+
+function granted(reservation: Reservation): Granted {
+  if (!reservation.decision.allowed) throw new Denied(reservation.decision);
+  return reservation as Granted;
 }
 
 function raise(error: unknown): never {

@@ -114,8 +114,8 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
 
   /** Points are let through one by one, each at its moment. */
   async #evenly({ key, rule, cost }: { key: string; rule: string; cost: number }): Promise<Decision> {
-    const { waitMs, decision } = await this.#weir.reserve({ key, rule: `${rule} burst 1`, cost, maxWaitMs: this.duration * 1000 });
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const { waitMs, decision } = await this.#weir.tryReserve({ key, rule: `${rule} burst 1`, cost, maxWaitMs: this.duration * 1000 });
+    if (waitMs) await new Promise((resolve) => setTimeout(resolve, waitMs));
     return decision;
   }
 

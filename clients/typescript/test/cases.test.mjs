@@ -82,7 +82,7 @@ class Run {
     if (call === 'cancel' || call === 'moment') return subject[call](...(of ? [] : [id]));
     if (call === 'settle') return subject.settle(...(of ? [] : [id]), actual ?? by_limit);
     if (call === 'extend') return subject.extend(...(of ? [] : [id]), ms);
-    return subject[call]({ ...named(rest), ...(signal && { signal }) });
+    return subject[camel(call)]({ ...named(rest), ...(signal && { signal }) });
   }
 
   async outcome(begin) {

@@ -1,4 +1,4 @@
-import { connect, Denied, WeirError, type Asked, type Client, type Decision, type Reservation } from '@weir/client';
+import { connect, Denied, WeirError, type Asked, type Client, type Decision, type Granted, type Reservation } from '@weir/client';
 import { limit as express } from '@weir/client/express';
 import { limit as fastify } from '@weir/client/fastify';
 import { limit as hono } from '@weir/client/hono';
@@ -25,13 +25,15 @@ export async function asks(client: Client): Promise<number | null> {
   if (!decision.decided) console.log(decision.error?.code === 'UNAVAILABLE');
   await client.check('key', '1/s');
   await client.look({ rules: { a: '1/s' }, fields: true });
-  await using turn: Reservation = await client.reserve({ key: 'a', rule: '1/s', maxWaitMs: 5 });
+  await using turn: Granted = await client.reserve({ key: 'a', rule: '1/s', maxWaitMs: 5 });
+  const maybe: Reservation = await client.tryReserve({ key: 'a', rule: '1/s' });
+  console.log(turn.waitMs + 1, maybe.decision.allowed && maybe.waitMs! > 1);
   const text: string = await client.slot('api', { attributes: { tokens: 5 } }, async (slot) => slot.id ?? 'none');
   await client.charge({ key: 'a', rule: '1/s', pauseMs: 5 });
   await client.reset({ key: text });
   await client.reset({ attributes: { user: 1 }, limit: 'user' });
   try {
-    await client.acquire({ key: 'a', rule: '1/s', maxWaitMs: 5 });
+    await client.acquire({ key: 'a', rule: '1/s' });
   } catch (error) {
     if (error instanceof Denied) return error.decision.retryAfterMs;
     if (error instanceof WeirError) console.log(error.code satisfies string);
@@ -44,6 +46,8 @@ export function wrong(client: Client): void {
   void client.check({ key: 'a' });
   // @ts-expect-error: costs are numbers
   void client.check({ key: 'a', rule: '1/s', cost: '1' });
+  // @ts-expect-error: what is denied has no moment
+  void client.tryReserve({ key: 'a', rule: '1/s' }).then(({ waitMs }) => waitMs + 1);
   // @ts-expect-error: no such option
   connect('weir://a', { timeout: 5 });
   // @ts-expect-error: no such answer
