@@ -4,7 +4,7 @@ import { now } from './clock.js';
 import { Refused, Unauthorized, Unavailable, WeirError } from './error.js';
 import { allows, undecided, type OnError } from './policy.js';
 import type { Value, Words } from './question.js';
-import { assertRule } from './rule.js';
+import { rulesIn } from './rule.js';
 import { sharedClient } from './shared.js';
 
 export interface LimitOptions<Request> {
@@ -45,7 +45,8 @@ export class Gate<Request> {
     for (const name in options)
       if (!OPTIONS.includes(name)) throw new TypeError(`limit: unknown option '${name}'; known: ${OPTIONS.join(', ')}`);
     const { rule, key, attributes } = options;
-    if (rule !== undefined) assertRule(rule, 'limit');
+    const slots = rule === undefined ? undefined : rulesIn(rule, 'limit').find((each) => each.startsWith('in_flight='));
+    if (slots) throw new TypeError(`limit: ${slots} is held for as long as a call takes, which is client.slot(); a limit has a rate`);
     if (rule === undefined && key !== undefined) throw new TypeError('limit: key is of a rule; the limits file is asked with attributes');
     if (rule !== undefined && attributes !== undefined) throw new TypeError('limit: ask by a rule or by attributes, not both');
   }
