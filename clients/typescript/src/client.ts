@@ -36,6 +36,8 @@ export interface InSlot {
 }
 
 export interface Client extends AsyncDisposable {
+  /** What limits that travel with requests are counted under: two applications of one name share them. */
+  readonly app: string;
   /** Connects, and fails with what is wrong. */
   ready(): Promise<void>;
   check(key: string, rule: string): Promise<Decision>;
@@ -85,13 +87,19 @@ export class WeirClient implements Client {
   readonly #pool: Pool;
   readonly #settings: Settings; // which has the password
   readonly #server: () => Server | undefined;
+  #app: string | undefined;
 
-  constructor(pool: Pool, settings: Settings, server: () => Server | undefined) {
+  /** `guess` names the application where nobody else does. */
+  constructor(pool: Pool, settings: Settings, server: () => Server | undefined, private readonly guess: () => string) {
     this.#pool = pool;
     this.#settings = settings;
     this.#server = server;
     this.#outage = new Outage(settings.log);
     if (settings.rememberDenials) this.#denials = new Denials();
+  }
+
+  get app(): string {
+    return (this.#app ??= this.#settings.app ?? (process.env['WEIR_APP'] || this.guess()));
   }
 
   ready(): Promise<void> {

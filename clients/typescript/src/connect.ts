@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
+import { guessedApp } from './app.js';
 import { authorities } from './authorities.js';
 import { WeirClient, type Client } from './client.js';
 import type { Address } from './dialer.js';
@@ -29,7 +30,7 @@ export function connect(url?: string, options: Options = {}): Client {
   };
   const pool = new Pool({ ...wayTo(place, settings), connectTimeoutMs: settings.connectTimeoutMs, silenceMs: settings.timeoutMs + STUCK_MS, maxConnections: settings.maxConnections,
     maxInFlight: settings.maxInFlight, connected });
-  return new WeirClient(pool, settings, () => server);
+  return new WeirClient(pool, settings, () => server, () => guessed(place, settings.log));
 }
 
 function unnamed(log: (line: string) => void): string {
@@ -38,6 +39,13 @@ function unnamed(log: (line: string) => void): string {
   if (WEIR_LOCAL === 'never') throw new TypeError('connect: there is neither a URL nor WEIR_URL, and WEIR_LOCAL is never');
   log('weir: there is neither a URL nor WEIR_URL: a weir of this machine is used, which counts for it alone');
   return 'weir+local:';
+}
+
+/** Told where others count there too, who may have a name of the same kind. */
+function guessed(place: Place, log: (line: string) => void): string {
+  const app = guessedApp();
+  if (place.kind !== 'local') log(`weir: limits are counted under '${app}', the name of this program; WEIR_APP, or app of connect(), says another`);
+  return app;
 }
 
 function assertFits(place: Place, { limits, tls }: Settings): void {

@@ -76,7 +76,7 @@ class Started implements TestWeir {
   }
 
   connect(options: Omit<Options, 'limits'> = {}): Client {
-    const client = connect(this.url, options);
+    const client = connect(this.url, { app: 'test', ...options });
     this.#clients.push(client);
     return client;
   }

@@ -13,7 +13,7 @@ export const SOURCE = process.env.WEIR_SOURCE ?? join(dirname(fileURLToPath(impo
 export const CASES = join(SOURCE, 'clients/cases');
 export const PROGRAM = (process.env.WEIR_PROGRAM ??= join(SOURCE, 'build/dev/src/cli/weir'));
 export const PATIENCE_MS = 10_000;
-for (const name of ['WEIR_URL', 'WEIR_PASSWORD', 'WEIR_LOCAL']) delete process.env[name];
+for (const name of ['WEIR_URL', 'WEIR_PASSWORD', 'WEIR_LOCAL', 'WEIR_APP']) delete process.env[name];
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -6,7 +6,7 @@ import { limit as koa } from '@weir/client/koa';
 import { WeirStore } from '@weir/client/express-rate-limit';
 import { weirStore } from '@weir/client/fastify-rate-limit';
 import { RateLimiterWeir } from '@weir/client/flexible';
-import { WeirThrottlerStorage } from '@weir/client/nestjs';
+import { limit as nest, WeirThrottlerStorage } from '@weir/client/nestjs';
 import { paced } from '@weir/client/bullmq';
 import { startWeir } from '@weir/client/testing';
 import Express from 'express';
@@ -15,6 +15,7 @@ import fastifyRateLimit from '@fastify/rate-limit';
 import { Hono } from 'hono';
 import Koa from 'koa';
 import { rateLimit } from 'express-rate-limit';
+import { UseGuards } from '@nestjs/common';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { RateLimiterUnion } from 'rate-limiter-flexible';
 import { Worker } from 'bullmq';
@@ -57,13 +58,18 @@ export function wrong(client: Client): void {
 export async function plugs(): Promise<void> {
   await using weir = await startWeir({ now: new Date() });
   const client = weir.connect({ timeoutMs: 5, onError: (error, question) => error.code === 'UNAVAILABLE' && 'key' in question });
-  Express().use(express({ rule: '1/s', key: (req) => req.get('authorization') ?? '', client }));
+  Express().use(express({ rule: ['1/s', '5/min'], name: 'all', key: (req) => req.get('authorization') ?? '', client, next: true,
+    exempt: async (req) => req.path === '/', cost: (req) => Number(req.get('cost')), onDenied: (_, { retryAfterMs }, res) => res.status(429).json({ retryAfterMs }) }));
   Express().use(rateLimit({ windowMs: 1000, limit: 5, store: new WeirStore({ client }) }));
   const app = Fastify();
+  app.addHook('onRequest', fastify({ rule: '1/s', onDenied: async (_, decision, reply) => reply.code(420).send(decision.by) }));
   app.addHook('onRequest', fastify({ attributes: (request) => ({ ip: request.ip }) }));
   await app.register(fastifyRateLimit, { max: 5, timeWindow: 1000, store: weirStore({ client }) });
-  new Koa().use(koa({ rule: '1/s' }));
-  new Hono().use(hono({ rule: '1/s', key: (c) => c.req.path }));
+  new Koa().use(koa({ rule: '1/s', onDenied: (ctx) => (ctx.body = 'later') }));
+  new Hono().use(hono({ rule: '1/s', key: (c) => c.req.path, onDenied: (c) => c.text('later', 429) }));
+  UseGuards(nest({ rule: '1/s', key: (context) => context.switchToHttp().getRequest<{ id: number }>().id }));
+  // @ts-expect-error: of Express alone
+  koa({ rule: '1/s', next: true });
   ThrottlerModule.forRoot({ throttlers: [{ ttl: 1, limit: 1 }], storage: new WeirThrottlerStorage({ client }) });
   new RateLimiterUnion(new RateLimiterWeir({ points: 1, duration: 1, client }));
   new Worker('jobs', paced((data: { user: string }) => ({ key: data.user, rule: '1/s' }), async ({ user }) => user, { client }));
