@@ -1,7 +1,8 @@
 import { HttpException, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { Blocks } from './blocks.js';
 import { errorOf, Gate, plainPath, textOf, userOf, type Facts, type LimitOptions } from './gate.js';
+import { keyOf } from './identity.js';
+import * as rest from './rest.js';
 import { sharedClient } from './shared.js';
 import type { StoreOptions } from './window.js';
 
@@ -59,27 +60,28 @@ function placeOf(context: ExecutionContext): string {
 
 type Stored = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** `ThrottlerModule.forRoot({ throttlers, storage: new WeirThrottlerStorage() })` of @nestjs/throttler, by GCRA. */
+/** `ThrottlerModule.forRoot({ throttlers, storage: new WeirThrottlerStorage() })` of @nestjs/throttler, by windows. */
 export class WeirThrottlerStorage implements ThrottlerStorage {
-  readonly #options: StoreOptions;
-  readonly #blocks = new Blocks();
-
-  constructor(options: StoreOptions = {}) {
-    this.#options = options;
-  }
+  constructor(private readonly options: StoreOptions = {}) {}
 
   async increment(key: string, ttl: number, limit: number, blockDuration: number, throttlerName: string): Promise<Stored> {
-    const client = this.#options.client ?? sharedClient();
-    const question = { key: `${this.#options.prefix ?? 'throttler:'}${throttlerName}:${key}`, rule: `${limit}/${Math.ceil(ttl)}ms` };
-    const decision = await client.check(question);
-    const { allowed, remaining, resetAfterMs } = decision;
-    if (allowed) {
-      this.#blocks.forget(question.key);
-      return { totalHits: limit - (remaining ?? limit), timeToExpire: seconds(resetAfterMs), isBlocked: false, timeToBlockExpire: 0 };
-    }
-    const waitMs = await this.#blocks.waitMs(client, question, decision, ttl / limit, blockDuration);
-    return { totalHits: limit + 1, timeToExpire: seconds(Math.max(resetAfterMs, waitMs)), isBlocked: true, timeToBlockExpire: seconds(waitMs) };
+    const { client = sharedClient(), prefix = 'throttler:' } = this.options;
+    if (blockDuration > 0) rest.assertRest(blockDuration, 'WeirThrottlerStorage: blockDuration');
+    if (limit < 1) return stored(1, ttl, blockDuration || ttl); // weir has no such rule
+    const rule = `${limit}/${Math.ceil(ttl)}ms algorithm=fixed_window`;
+    const counted = { key: keyOf(client.app, `${prefix}${throttlerName}`, key, rule), rule };
+    const { decision, restsMs } = await rest.charge(client, counted, 1);
+    const { allowed, decided, remaining, resetAfterMs, retryAfterMs } = decision;
+    if (allowed) return stored(limit - (remaining ?? limit - 1), decided ? resetAfterMs : ttl, 0);
+    if (restsMs > 0 || blockDuration <= 0 || !decided) return stored(limit + 1, Math.max(resetAfterMs, restsMs), restsMs || (retryAfterMs ?? resetAfterMs));
+    await rest.begin(client, counted, blockDuration);
+    // What lasts longer than the rest is given back, so that the key begins as a new one after it.
+    if (resetAfterMs > blockDuration) await client.refund({ ...counted, cost: limit }).catch(rest.tellOfRefunds);
+    return stored(limit + 1, Math.max(resetAfterMs, blockDuration), blockDuration);
   }
 }
+
+const stored = (totalHits: number, endsInMs: number, blockedMs: number): Stored =>
+  ({ totalHits, timeToExpire: seconds(endsInMs), isBlocked: blockedMs > 0, timeToBlockExpire: seconds(blockedMs) });
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);

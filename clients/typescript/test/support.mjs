@@ -34,13 +34,13 @@ async function ended(child) {
 
 /** `weir local --virtual-time`, or `weir serve` with flags; `url` is its socket. */
 export class Weir {
-  static async start({ limits, flags, port } = {}) {
+  static async start({ limits, flags, port, refunds = true } = {}) {
     const weir = new Weir();
     weir.folder = await mkdtemp(join(tmpdir(), 'weir-ts-'));
     weir.path = join(weir.folder, 'weir.sock');
     weir.url = `unix:${weir.path}`;
     const words = flags
-      ? ['serve', '--resp', `127.0.0.1:${port ?? 0}`, '--unix-socket', weir.path, '--threads', '1', '--allow-refunds', ...flags]
+      ? ['serve', '--resp', `127.0.0.1:${port ?? 0}`, '--unix-socket', weir.path, '--threads', '1', ...(refunds ? ['--allow-refunds'] : []), ...flags]
       : ['local', '--virtual-time', '--foreground', '--socket', weir.path];
     if (limits != null) {
       await writeFile(join(weir.folder, 'limits.yaml'), limits);
