@@ -140,7 +140,9 @@ export class WeirClient implements Client {
   }
 
   async #reserved(verb: 'reserve' | 'tryReserve', question: Waits): Promise<Reservation> {
-    const told = await this.#ask({ verb: 'reserve', text: encode(waiting(verb, question)), question, read: booked,
+    // Else the limits file would say how long it may wait.
+    const text = encode(waiting(verb, { ...question, maxWaitMs: question?.maxWaitMs ?? 0 }));
+    const told = await this.#ask({ verb: 'reserve', text, question, read: booked,
       without: this.#undecided(unbooked, question) });
     return new Reservation(told, this);
   }

@@ -45,3 +45,14 @@ test('as CommonJS too', async () => {
   await client.close();
   await weir.close();
 });
+
+test('reserve acts now unless maxWaitMs says another time, whatever the limits file lets wait', async () => {
+  const weir = await startWeir({ limits: 'version: 1\nattributes: [api]\nlimits: { calls: { by: [api], rate: 1/min, max_wait: 60s } }\n' });
+  const client = weir.connect();
+  const question = { attributes: { api: 'x' } };
+  assert.equal((await client.reserve(question)).waitMs, 0);
+  await assert.rejects(client.reserve(question), { code: 'DENIED' });
+  assert.equal((await client.tryReserve(question)).waitMs, null);
+  assert.equal((await client.tryReserve({ ...question, maxWaitMs: 60_000 })).waitMs, 60_000);
+  await weir.close();
+});
