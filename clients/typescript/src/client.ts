@@ -6,15 +6,15 @@ import type { Connection } from './connection.js';
 import { Denials } from './denials.js';
 import { asyncDispose } from './dispose.js';
 import { Denied, errorOfReply, Refused, Unavailable, WeirError } from './error.js';
-import type { Server } from './hello.js';
 import type { Settings } from './options.js';
 import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
-import { Crowded, type Own, type Pool } from './pool.js';
+import { Crowded, type Own } from './pool.js';
 import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
 import { Reservation, type Granted } from './reservation.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
 import { inSlot } from './slot.js';
+import type { Source } from './source.js';
 import { VERSION } from './version.js';
 
 /** What `onCall` is told, for counters and traces. */
@@ -84,22 +84,18 @@ export class WeirClient implements Client {
   #idle: (() => void) | undefined; // who waits for no call to be under way
   #closing: Promise<void> | undefined;
 
-  readonly #pool: Pool;
+  readonly #source: Source;
   readonly #settings: Settings; // which has the password
-  readonly #server: () => Server | undefined;
-  #app: string | undefined;
 
-  /** `guess` names the application where nobody else does. */
-  constructor(pool: Pool, settings: Settings, server: () => Server | undefined, private readonly guess: () => string) {
-    this.#pool = pool;
+  constructor(source: Source, settings: Settings) {
+    this.#source = source;
     this.#settings = settings;
-    this.#server = server;
     this.#outage = new Outage(settings.log);
     if (settings.rememberDenials) this.#denials = new Denials();
   }
 
   get app(): string {
-    return (this.#app ??= this.#settings.app ?? (process.env['WEIR_APP'] || this.guess()));
+    return this.#source.app;
   }
 
   ready(): Promise<void> {
@@ -164,25 +160,26 @@ export class WeirClient implements Client {
     const began = now();
     const without = this.#undecided(unbooked, question);
     if (maxWaitMs === 0) return this.#atOnce(question, without);
+    const { pool } = this.#source;
     let own: Own;
     try {
-      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
+      own = await pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
     } catch (error) {
       if (error instanceof Crowded) return this.#atOnce(question, without);
       if (!(error instanceof WeirError)) throw error;
       return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
     }
     const { connection, waitedMs } = own;
-    const left = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, this.#server()!.maxWaitMs)) - waitedMs);
+    const left = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, this.#source.server!.maxWaitMs)) - waitedMs);
     let keeps = false;
     try {
       const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
       const told = await this.#ask({ verb: 'acquire', text, question, read: booked, without }, connection, left);
       keeps = question.bound === true && told.id !== null;
-      return new Reservation(told, this, keeps ? () => this.#pool.giveBack(connection) : undefined);
+      return new Reservation(told, this, keeps ? () => pool.giveBack(connection) : undefined);
     } finally {
       if (signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
-      else if (!keeps) this.#pool.giveBack(connection);
+      else if (!keeps) pool.giveBack(connection);
     }
   }
 
@@ -242,7 +239,7 @@ export class WeirClient implements Client {
         this.#idle = resolve;
         setTimeout(resolve, this.#settings.timeoutMs);
       });
-    this.#pool.close();
+    this.#source.close();
   }
 
   /** What charges or gives back: nothing is allowed or denied, so without weir nothing has happened. */
@@ -259,6 +256,7 @@ export class WeirClient implements Client {
     const { signal } = command.question;
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      const way = connection ?? this.#source.pool;
       const began = now();
       const patience = this.#settings.timeoutMs + waitMs;
       const ends = (how: () => T): void => {
@@ -277,7 +275,7 @@ export class WeirClient implements Client {
       };
       if (signal) signal.addEventListener('abort', leave);
       this.#begins();
-      (connection ?? this.#pool).ask(sent);
+      way.ask(sent);
     });
   }
 
@@ -307,7 +305,7 @@ export class WeirClient implements Client {
     let value: T | undefined;
     try {
       if (!(error instanceof Unavailable)) throw error;
-      if (!this.#pool.closed) this.#outage.missed(error);
+      if (!this.#source.closed) this.#outage.missed(error);
       return (value = command.without(error));
     } finally {
       this.#tell(command, value, began, false);
@@ -316,11 +314,11 @@ export class WeirClient implements Client {
 
   #errorOf(text: string): WeirError {
     const verb = /^ERR unknown command '(weir\.\w+)'/i.exec(text)?.[1];
-    return verb ? new Refused(`the weir at ${this.#name}, ${this.#server()?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
+    return verb ? new Refused(`the weir at ${this.#name}, ${this.#source.server?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
   }
 
   get #name(): string {
-    return this.#server()?.name ?? 'an unknown place';
+    return this.#source.server?.name ?? 'an unknown place';
   }
 
   #tell(command: Pick<Command<unknown>, 'verb' | 'question'>, value: unknown, began: number, decided: boolean): void {

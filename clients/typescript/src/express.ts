@@ -23,7 +23,7 @@ export function limit({ next: passOn = false, ...options }: ExpressLimitOptions 
       const { status, decision, fields } = verdict;
       for (const [name, value] of fields) res.setHeader(name, value);
       if (status === undefined) next();
-      else if (decision && options.onDenied) await options.onDenied(req, decision, res);
+      else if (decision && options.onDenied) await options.onDenied(req, decision, res.status(status));
       else deny(verdict, req, res, passOn && next);
     }).catch(next);
   };

@@ -18,7 +18,7 @@ export function limit(options: LimitOptions<FastifyRequest, [FastifyReply]> = {}
     for (const [name, value] of verdict.fields) reply.header(name, value);
     if (verdict.status === undefined) return undefined;
     if (!verdict.decision || !options.onDenied) throw errorOf(verdict);
-    const answer = await options.onDenied(request, verdict.decision, reply);
+    const answer = await options.onDenied(request, verdict.decision, reply.code(verdict.status));
     return reply.sent ? reply : reply.send(answer);
   };
 }

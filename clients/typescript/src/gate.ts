@@ -28,6 +28,8 @@ export interface LimitOptions<Request, Answer extends unknown[] = []> {
   onDenied?: (request: Request, decision: Decision, ...answer: Answer) => unknown;
   /** One for this process, made at the first request, unless it is said. */
   client?: Client;
+  /** A limits file, for a weir that is started here; for a client of one's own, connect() takes it. */
+  limits?: string;
   /** What a request gets when weir does not answer, if it is something else than what the client says. */
   onError?: OnError;
 }
@@ -65,6 +67,7 @@ const OPTIONS: Record<string, [check: (value: unknown) => boolean, form: string]
   exempt: [callable, 'a function'],
   onDenied: [callable, 'a function'],
   client: [known, 'what connect() returns'],
+  limits: [named, 'the path of a limits file'],
   onError: [known, "'allow', 'deny', 'throw' or a function"],
 };
 const TEXTS = { 400: 'Bad request', 429: 'Too many requests', 503: 'Service unavailable' };
@@ -88,7 +91,8 @@ export class Gate<Request, Answer extends unknown[] = []> {
       if (!option) throw new TypeError(`limit: unknown option '${name}'; known: ${Object.keys(OPTIONS).join(', ')}`);
       if (value !== undefined && !option[0](value)) throw new TypeError(`limit: ${name} is ${option[1]}`);
     }
-    const { rule, name, key, attributes } = options;
+    const { rule, name, key, attributes, client, limits } = options;
+    if (client && limits !== undefined) throw new TypeError('limit: limits is for connect(), where a client is given');
     if (rule === undefined && (key ?? name) !== undefined)
       throw new TypeError(`limit: ${key === undefined ? 'name' : 'key'} is of a rule; the limits file is asked with attributes`);
     if (rule === undefined) return;
@@ -101,7 +105,7 @@ export class Gate<Request, Answer extends unknown[] = []> {
 
   /** `place` names a limit that has no name. */
   async ask(request: Request, place = (): string => ''): Promise<Verdict> {
-    const { exempt, client = sharedClient() } = this.options;
+    const { exempt, limits, client = sharedClient(limits) } = this.options;
     if (await exempt?.(request)) return PASSES;
     const facts = this.facts(request);
     const question = await this.#question(request, facts, client, place);

@@ -2,7 +2,7 @@ import type { Call } from './client.js';
 import type { OnError } from './policy.js';
 
 export interface Options {
-  /** A limits file, for a weir that is started here. */
+  /** A limits file, for a weir that is started here: WEIR_LIMITS unless it is said. One at a URL has its own. */
   limits?: string;
   /** What limits are counted under: WEIR_APP unless it is said, or else the name in the program's package.json. */
   app?: string;

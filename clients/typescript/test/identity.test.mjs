@@ -146,6 +146,12 @@ for (const [framework, { limit, header, start }] of Object.entries(FRAMEWORKS))
       assert.equal(headers.get('retry-after'), '3600');
     });
 
+    test('onDenied that says no status is a 429', { skip: framework === 'nestjs' && 'it throws there' }, async () => {
+      const onDenied = { express: (_, __, res) => res.send('later'), fastify: () => 'later', koa: (ctx) => (ctx.body = 'later'), hono: (c) => c.text('later') }[framework];
+      const [, { status, text }] = await asking({ all: [limit({ client, rule: '1/h', name: fresh('plain'), onDenied })] }, times(2, ['/hello']));
+      assert.deepEqual([status, text], [429, 'later']);
+    });
+
     test('JSON for a client that asks for it', { skip: framework !== 'express' && 'it answers as the framework does' }, async () => {
       const json = { accept: 'application/json, text/plain, */*' };
       const [, { headers, text }] = await asking({ all: [limit({ client, rule: '1/h', name: fresh('json') })] }, times(2, ['/hello', json]));

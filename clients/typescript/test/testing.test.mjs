@@ -17,7 +17,7 @@ test('time stands still until it is advanced', async () => {
   await assert.rejects(weir.advance(-1), { code: 'REFUSED' });
   await weir.close();
   await weir.close();
-  assert.equal((await client.check('a', '1/min')).decided, false, 'its clients are closed with it');
+  await assert.rejects(client.check('a', '1/min'), { code: 'UNAVAILABLE' }, 'its clients are closed with it, and say so');
 });
 
 test('a limits file, and another one', async () => {
