@@ -70,7 +70,8 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
     const { decision, restsMs } = this.execEvenly ? await this.#evenly(asked) : await rest.charge(this.#weir, asked, pointsToConsume);
     const result = this.#result(decision, restsMs, pointsToConsume);
     if (result.consumedPoints <= this.points) return result;
-    if (restsMs > 0 || !this.blockDuration || !decision.decided) throw result;
+    const first = result.consumedPoints <= this.points + pointsToConsume; // that went beyond the points
+    if (restsMs > 0 || !this.blockDuration || !first || !decision.decided) throw result;
     const blockMs = this.blockDuration * 1000;
     await this.#block(asked, result.consumedPoints, decision.resetAfterMs, blockMs);
     throw new RateLimiterRes(0, blockMs, result.consumedPoints);
@@ -98,7 +99,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   }
 
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
-    if (!(secDuration > 0)) rest.assertRest(secDuration * 1000, 'RateLimiterWeir: set()');
+    if (!(secDuration > 0)) throw new TypeError('RateLimiterWeir: set() takes seconds above 0; to deny without end: WEIR.BAN');
     const asked = this.#asked(key, points, { customDuration: secDuration });
     await this.#forget(asked);
     if (points > 0) await this.#weir.charge(asked);

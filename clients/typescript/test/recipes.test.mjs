@@ -117,6 +117,16 @@ test('rate-limiter-flexible: the least against guesses', () => alike(async funct
   yield limiter.delete('ann');
 }));
 
+test('rate-limiter-flexible: what is over by a penalty is blocked by no consume', () => alike(async function* (make) {
+  const limiter = make({ keyPrefix: 'penalty', points: 3, duration: 60, blockDuration: 600 });
+  yield limiter.penalty('ann', 5).then(told);
+  yield spent(limiter.consume('ann'));
+  yield { wait: 59 };
+  yield spent(limiter.consume('ann'));
+  yield { wait: 1 };
+  for (let each = 0; each < 5; ++each) yield spent(limiter.consume('ann'));
+}));
+
 test('rate-limiter-flexible: websocket', () => alike(async function* (make) {
   const limiter = make({ keyPrefix: 'socket', points: 5, duration: 1 });
   for (let second = 0; second < 3; ++second) {
