@@ -249,14 +249,15 @@ test('a local weir whose limits file has errors: in the words of lint', async ()
   rmSync(folder, { recursive: true });
 });
 
-test('where there is no program one sentence says so', () => {
+test('where there is no program one sentence says so, at the first question', async () => {
+  const asked = () => connect('weir+local:').check('k', '1/s');
   const { WEIR_PROGRAM, PATH } = process.env;
   try {
     process.env.WEIR_PROGRAM = '/nowhere/weir';
-    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is not a program" });
+    await assert.rejects(asked(), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is not a program" });
     delete process.env.WEIR_PROGRAM;
     process.env.PATH = '/nowhere';
-    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: /^there is no weir program: install @weir\/linux-/ });
+    await assert.rejects(asked(), { code: 'REFUSED', message: /^there is no weir program: install @weir\/linux-/ });
   } finally {
     Object.assign(process.env, { WEIR_PROGRAM, PATH });
   }
