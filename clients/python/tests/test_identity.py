@@ -1,7 +1,6 @@
 """Who shares a limit with whom, in the frameworks: applications, views, mounts, rules, names, addresses."""
 
 import asyncio
-import collections
 import os
 import sys
 import types
@@ -32,7 +31,7 @@ from test_web import (
 from werkzeug.middleware.proxy_fix import ProxyFix
 from world import WEIR, Weir
 
-from weir import application, asgi, web
+from weir import asgi
 
 PLAIN = starlette.responses.PlainTextResponse
 
@@ -532,24 +531,14 @@ class Wsgi(Asking):
             start_response("200 OK", [])
             return [b"hello"]
 
-        asks = [
-            wsgi_ask(weir.wsgi.Middleware(hello, rules="1/h", client=self.sync, **options))
-            for options in (
-                {},
-                {"name": "other"},
-                {"key": lambda environ: environ["PATH_INFO"]},
-                {"on_denied": lambda *_: flask.Response("no", 418)},
-            )
-        ]
+        path, refusal = lambda environ: environ["PATH_INFO"], lambda *_: flask.Response("no", 418)
+        options = {}, {"name": "other"}, {"key": path}, {"on_denied": refusal}
+        asks = [wsgi_ask(weir.wsgi.Middleware(hello, rules="1/h", client=self.sync, **each)) for each in options]
         self.assertEqual([ask("/a")[0] for ask in asks], [200, 200, 200, 418])
         self.assertEqual([ask("/b")[0] for ask in asks], [429, 429, 200, 418])
         self.assertEqual(asks[-1]("/a")[1]["retry-after"], "3600")
-        for wrong, kind, text in (
-            ({"rules": "often"}, ValueError, "missing '/'"),
-            ({"name": "x"}, TypeError, "name needs a rule"),
-        ):
-            with self.assertRaisesRegex(kind, text):
-                weir.wsgi.Middleware(hello, client=self.sync, **wrong)
+        with self.assertRaisesRegex(TypeError, "name needs a rule"):
+            weir.wsgi.Middleware(hello, client=self.sync, name="x")
 
     def test_a_limits_file_of_its_own(self):
         folder = self.enterContext(test_web.Folder())
@@ -600,59 +589,6 @@ class Functions(Asking):
             return 1
 
         self.assertEqual([self.loop.run_until_complete(awaited()) for _ in range(2)], [1, 3600.0])
-
-
-class Applications(unittest.TestCase):
-    def test_what_is_nearest(self):
-        folder = self.enterContext(test_web.Folder())
-        for file in "bar/app.py", "bar/config/__init__.py", "bar/config/settings.py", "bar/src/main.py":
-            os.makedirs(os.path.dirname(os.path.join(folder.path, file)), exist_ok=True)
-            folder.file(file, "def view(): ...\n")
-        named = {"app": "bar/app.py", "config": "bar/config/__init__.py", "main": "bar/src/main.py"}
-        modules = {name: types.SimpleNamespace(__file__=os.path.join(folder.path, file)) for name, file in named.items()}
-        application.of_module.cache_clear()
-        self.addCleanup(application.of_module.cache_clear)
-        with mock.patch.dict(sys.modules, modules):
-            for name, expected in (
-                ("shop.web.views", "shop"),
-                ("app", "bar"),
-                ("app.views", "bar"),
-                ("config.settings", "bar"),
-                ("main", "bar"),
-            ):
-                self.assertEqual(application.of_module(name), expected, name)
-        self.assertEqual(application.of_import_name("shop.web"), "shop.web")
-        self.assertEqual(application.of_object(flask.Flask("bar").wsgi_app), "bar")
-
-        def view(request):
-            pass
-
-        view.__module__ = "shop.views"
-        app = fastapi.FastAPI(routes=[starlette.routing.Route("/", view)])
-        self.assertEqual(application.of_object(types.SimpleNamespace(app=app.router)), "shop")
-
-    def test_what_is_said_counts_and_a_guess_is_told_once(self):
-        client = collections.namedtuple("Client", "app is_remote")
-        application._told.clear()
-        with mock.patch.dict(os.environ):
-            os.environ.pop("WEIR_APP", None)
-            with self.assertNoLogs("weir"):
-                self.assertEqual(application.named(client("mine", True), lambda: "guess"), "mine")
-                self.assertEqual(application.named(client(None, False), lambda: "guess"), "guess")
-            with self.assertLogs("weir") as logged:
-                self.assertEqual([application.named(client(None, True), lambda: "guess") for _ in range(2)], ["guess"] * 2)
-            self.assertEqual(len(logged.output), 1)
-            self.assertIn("'guess', guessed to be this application's name: set WEIR_APP", logged.output[0])
-            os.environ["WEIR_APP"] = "said"
-            self.assertEqual(application.named(client(None, True), lambda: "guess"), "said")
-            self.assertEqual(application.named(client("mine", True), lambda: "guess"), "mine")
-        with self.assertRaisesRegex(ValueError, "app is the name of the application, and not empty"):
-            weir.connect("weir://localhost", app="")
-
-    def test_a_script_is_named_by_its_file(self):
-        script = types.SimpleNamespace(__module__="__main__", __qualname__="call")
-        with mock.patch.object(sys.modules["__main__"], "__file__", "/srv/jobs.py"):
-            self.assertEqual(web.place_of(script), "jobs.call")
 
 
 if __name__ == "__main__":
