@@ -10,7 +10,9 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Backoff } from '../dist/esm/backoff.js';
+import { greet } from '../dist/esm/hello.js';
 import { connect } from '../dist/esm/index.js';
+import { VERSION } from '../dist/esm/version.js';
 import { PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
 
 const PATIENT = { timeoutMs: 10_000, connectTimeoutMs: 10_000, log: () => {} };
@@ -247,6 +249,12 @@ test('a local weir whose limits file has errors: in the words of lint', async ()
   await assert.rejects(client.check('k', '1/s'), { code: 'REFUSED' });
   await client.close();
   rmSync(folder, { recursive: true });
+});
+
+test('what HELLO says of a server', async () => {
+  const greeted = (...more) => greet(async () => ['server', 'weir', 'weir_version', VERSION, ...more], 'a', {});
+  assert.deepEqual(await greeted(), { name: 'a', version: VERSION, storeDeadlineMs: 0, maxWaitMs: Infinity });
+  assert.deepEqual(await greeted('store_deadline_ms', 50, 'max_wait_ms', 5000), { name: 'a', version: VERSION, storeDeadlineMs: 50, maxWaitMs: 5000 });
 });
 
 test('where there is no program one sentence says so, at the first question', async () => {
