@@ -183,8 +183,8 @@ class Logs(BadInput):
         self.assertEqual(said["from"], "2026-07-01T04:00:00Z")
         for zone, near in (("Europe/Berln", "Europe/Berlin"), ("Berlin", "Europe/Berlin"), ("new york", None)):
             self.assertEqual(self.fails(path, *LIMIT, "--zone", zone, names=[]),
-                             f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place such as "
-                             f"Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
+                             f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place in "
+                             f"/usr/share/zoneinfo, such as Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
 
     @unittest.skipIf(os.geteuid() != 0, "only root may mount")
     def test_a_system_without_zones(self):
@@ -193,7 +193,7 @@ class Logs(BadInput):
         inside = ("unshare", "-m", "sh", "-c", f'mount --bind {nothing} /usr/share/zoneinfo && exec "$@"', "sh")
         if subprocess.run([*inside, "true"], capture_output=True).returncode:
             self.skipTest("mount is not allowed here")
-        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: places need the system's time zone database in "
+        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: the system has no time zone database in "
                                                         "/usr/share/zoneinfo, Debian's package tzdata: it is empty\n"), ("+0100", 0, "")):
             done = subprocess.run([*inside, WEIR, "replay", path, *LIMIT, "--zone", zone], capture_output=True, text=True,
                                   env=environment(), timeout=60)
@@ -393,7 +393,7 @@ OTHERS = (   # what is asked of good.log, and of others beside it
      "for IPv4, ip/24/64 for both"),
     (["good.log", "--key", "", *LIMIT], "key: '' is neither a field nor fields separated by commas"),
     (["good.log", "--zone", "Berlin", *LIMIT], "zone: 'Berlin' is neither an offset such as +0000, -05:30 or Z nor a place "
-     "such as Europe/Berlin; did you mean Europe/Berlin?"),
+     "in /usr/share/zoneinfo, such as Europe/Berlin; did you mean Europe/Berlin?"),
     (["good.log", "--time-format", "soon", *LIMIT], "time-format: 'soon': neither a pattern such as '%d.%m.%Y %H:%M:%S' nor "
      "s, ms, us, ns, excel, filetime, webkit or ticks"),
     (["good.log", "--reorder", "soon", *LIMIT], "reorder: 'soon' is not a time such as 60s or 5min, nor 0, nor all"),
