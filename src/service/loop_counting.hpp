@@ -56,8 +56,9 @@ class LoopCounting {
   void count_top(steering::TopKeys& top, const Question& question, const limits::Set& set,
                  const LimitGroup& group, bool allowed, steering::UnitSample& sample,
                  std::chrono::nanoseconds now);
-  void count_ban(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
-                 std::chrono::nanoseconds now);
+  // By a ban or a `deny` list.
+  void count_refused(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
+                     std::chrono::nanoseconds now);
   void use(const limits::Set::CompiledLimit& limit, std::string_view key, steering::UsagePlace place,
            std::int64_t units);
   steering::UsagePlace place_of(const store::Check& check) const;
