@@ -166,6 +166,7 @@ class Asker {
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
+    if (counting_ != nullptr && question.fault == Fault::none) counting_->see_rules(question, now_);
     if (!is_passed_over(question, allowed)) [[unlikely]]
       count_keys(question, nullptr, allowed);
     denied_ += allowed ? 0 : 1;

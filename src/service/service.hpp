@@ -25,6 +25,7 @@
 #include "service/counting.hpp"
 #include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
+#include "service/key_rules.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/logins.hpp"
 #include "service/metrics.hpp"
@@ -114,6 +115,7 @@ class Service {
 
   Counters counters;
   Counting counting;
+  KeyRules key_rules;  // of those that ask with rules of their own
   core::Notices notices{[this] { return now(); }};
   std::unique_ptr<UsersInForce> users;  // null: there is no users file
   Logins logins;
