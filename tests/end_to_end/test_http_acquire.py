@@ -279,8 +279,8 @@ class TestAcquire(WithServer):
 
     def test_wrong_members_are_told(self):
         wire = self.wire()
-        wire.send(key="k", limit="1/s", max_wait=61)
-        self.assertEqual(wire.answer()[2]["errors"], [{"pointer": "/max_wait", "detail": "must be a number of seconds from 0 to 60"}])
+        wire.send(key="k", limit="1/s", max_wait=3601)
+        self.assertEqual(wire.answer()[2]["errors"], [{"pointer": "/max_wait", "detail": "must be a number of seconds from 0 to 3600"}])
         wire.send(key="k", limit="1/s algorithm=sliding_window_counter", max_wait=1)
         self.assertEqual(wire.answer()[::2][1]["detail"],
                          "sliding_window_counter cannot be reserved: gcra and fixed windows can")
