@@ -51,6 +51,9 @@ func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservati
 }
 
 func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
+	if err := c.ready(ctx); err != nil {
+		return c.granted(nil, q, c.without(err))
+	}
 	waited, entered, err := c.lanes.enter(ctx, w.MaxWait)
 	if err != nil {
 		return c.granted(nil, q, c.without(err))

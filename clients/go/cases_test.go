@@ -52,9 +52,9 @@ type (
 	}
 )
 
-// What Go's types leave no room for.
+// What Go does otherwise.
 var notInGo = map[string]string{
-	"a cost of 0 takes nothing": "a Question's Cost of 0 is 1; Look takes nothing",
+	"a cost of 0 takes nothing":                   "a Question's Cost of 0 is 1; Look takes nothing",
 }
 
 func TestCases(t *testing.T) {

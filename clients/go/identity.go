@@ -62,11 +62,18 @@ func (c *Client) App() string {
 		if c.app != "" {
 			return
 		}
-		if c.app = guessedApp(); !c.dialer.place.local {
+		if c.app = guessedApp(); c.asksElsewhere() {
 			c.Logger().Warn(fmt.Sprintf("weir: limits are counted under the name %q, a guess; WEIR_APP or WithApp says another", c.app))
 		}
 	})
 	return c.app
+}
+
+func (c *Client) asksElsewhere() bool {
+	if c.url == "" {
+		return os.Getenv("WEIR_URL") != ""
+	}
+	return !c.dialer.place.local
 }
 
 // guessedApp is the main package's path; that of files which are named one by one, as in `go run main.go`, is their folder's
@@ -99,7 +106,11 @@ type limitMade struct {
 func (c *Client) claim(name string, given bool, rules string) error {
 	named.mu.Lock()
 	defer named.mu.Unlock()
-	its := limitName{c.dialer.place.String() + " " + c.set.limits, c.App(), name}
+	where := "WEIR_URL" // as long as nobody has asked
+	if c.url != "" {
+		where = c.dialer.place.String()
+	}
+	its := limitName{where, c.App(), name}
 	switch other, taken := named.made[its]; {
 	case taken && !(given && other.given):
 		return refuse("a limit of the name '%s' is there already in this process, and both would be counted as one: use that one in both "+

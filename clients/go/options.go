@@ -59,8 +59,8 @@ func WithPassword(word string) Option { return func(s *settings) { s.password = 
 // WithTLS is for weirs://: RootCAs, Certificates for a server that asks its clients for one, and so on.
 func WithTLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
 
-// WithLimits is the limits file of a weir that Connect starts or joins on this machine. A server that WEIR_URL names has
-// its own.
+// WithLimits is the limits file of a weir that is started or joined on this machine; WEIR_LIMITS is it where none is given.
+// A server that a URL names has its own: then this one is told in the log and left alone.
 func WithLimits(file string) Option { return func(s *settings) { s.limits = file } }
 
 // WithApp is the name of the application, under which limits without a key of their own are counted: see Client.App.

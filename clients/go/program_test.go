@@ -99,10 +99,27 @@ func TestALimitsFileWithErrorsIsAnErrorOfConnect(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	file := t.TempDir() + "/limits.yaml"
 	os.WriteFile(file, []byte("version: 1\nlimits:\n  user: { by: [user], raet: 20/s }\n"), 0o600)
+	says := func(err error) {
+		t.Helper()
+		var refused *weir.Refused
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "limits.user.raet: unknown; did you mean rate?") {
+			t.Errorf("%v", err)
+		}
+	}
 	_, err := weir.Connect(background, "weir+local:", weir.WithLimits(file))
-	var refused *weir.Refused
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "limits.user.raet: unknown; did you mean rate?") {
-		t.Errorf("%v", err)
+	says(err)
+	t.Setenv("WEIR_URL", "")
+	t.Setenv("WEIR_LIMITS", file)
+	c, err := weir.Connect(background, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Check(background, weir.Question{Key: "k", Rule: "1/s"})
+	says(err)
+	os.WriteFile(file, []byte("version: 1\nlimits:\n  user: { by: [user], rate: 20/s }\n"), 0o600)
+	if d, err := c.Check(background, weir.Question{Attributes: map[string]string{"user": "ann"}}); err != nil || d.By != "user" {
+		t.Errorf("when it is mended: %+v, %v", d, err)
 	}
 }
 
