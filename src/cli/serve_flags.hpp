@@ -28,7 +28,7 @@ struct ServeFlags {
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
   std::string drain_grace = "0s";
-  std::string max_wait = "60s";
+  std::string max_wait = "1h";
   std::string max_overdraft = "24h";
   std::string track_memory = "16MiB";
   std::string rls_headers;

@@ -54,7 +54,7 @@ struct ServiceOptions {
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
 
-  std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
+  std::chrono::milliseconds max_wait = std::chrono::hours{1};  // that a reservation may ask for
 
   // How long what is charged afterwards may lock a limit beyond its burst.
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
