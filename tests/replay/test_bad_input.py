@@ -355,10 +355,11 @@ NO_SLASH = "missing '/' between count and period; " + FORM
 NAMES = "gcra, token_bucket, leaky_bucket, fixed_window, sliding_window_log, sliding_window_counter"
 LIMITS = (
     ("x", f"quota 'x': {NO_SLASH}"),
-    ("0/s", "quota '0/s': count: 0 is below the minimum (1)"),
+    ("0/s", "quota '0/s': to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out"),
+    ("10/m", "quota '10/m': 'm' may be minutes or months: write '10/min', or '10/month align=calendar'"),
     ("1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"),
-    ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '90/min burst 2'; {FORM}"),
-    ("0.0055/s", f"quota '0.0055/s': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write '99/5h burst 1'; {FORM}"),
+    ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '3/2s burst 2'; {FORM}"),
+    ("0.0055/s", f"quota '0.0055/s': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write '11/2000s burst 1'; {FORM}"),
     ("1/fortnight", f"quota '1/fortnight': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
     ("1/month", "limit '1/month': months and years differ in length; write 1/month align=calendar, with tz=Area/City "
      "where it is not UTC, or a period such as 30d"),
