@@ -86,7 +86,7 @@ class Asker {
 
   // Room for what a front end parses, until it asks.
   std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
-  bool has_file() const { return service_.limits != nullptr; }
+  bool has_file() const { return service_.limits != nullptr && service_.limits->ruling.version() != 0; }
 
   // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
   // then it is asked; or drop_rules(). It can be explained: its rules are kept.

@@ -61,6 +61,11 @@ LoopCounting::LoopCounting(Service& service, bool has_hashes)
 
 LoopCounting::~LoopCounting() { all_.leave(top_ ? &*top_ : nullptr, usage_); }
 
+void LoopCounting::forget() {
+  (void)usage_.take(all_.utc());
+  if (top_) top_.emplace(all_.options().top, all_.start());  // where it was: others have its address
+}
+
 steering::UnitSample LoopCounting::sample() const {
   return top_ ? steering::UnitSample(all_.options().top.sample, core::random_key().k0 | 1)
               : steering::UnitSample();

@@ -142,6 +142,13 @@ class Service {
   // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
   // Any thread; `done` is called by the loop's, later.
   std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
+  // Of virtual time, too: forgets every state, and time is again what it was at the start; then calls `done`.
+  std::function<void(std::function<void()> done)> start_again;
+  // The same: makes the text the limits file that is in force, or says what is wrong with it, in lines. The
+  // loop's thread.
+  std::function<std::vector<std::string>(std::string text)> set_limits;
+  // Which connection last asked for one of these two: others may not, while it is open.
+  std::weak_ptr<const void> tester;
   std::function<ServerStatus()> status = [] { return ServerStatus(); };
   // Null: nobody samples them.
   std::unique_ptr<DecisionSeries> series;
