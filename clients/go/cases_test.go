@@ -54,7 +54,7 @@ type (
 
 // What Go does otherwise.
 var notInGo = map[string]string{
-	"a cost of 0 takes nothing":                   "a Question's Cost of 0 is 1; Look takes nothing",
+	"a cost of 0 takes nothing": "a Question's Cost of 0 is 1; Look takes nothing",
 }
 
 func TestCases(t *testing.T) {

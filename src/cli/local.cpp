@@ -153,9 +153,7 @@ void add_local(CLI::App& app, int& result) {
       ->type_name("PATH");
   local_app->add_flag("--virtual-time", flags->virtual_time,
                       "a new server whose time goes on by WEIR.TIME ADVANCE alone");
-  local_app
-      ->add_option("--resp", flags->resp,
-                   "with --virtual-time: listen here, too, for tests elsewhere; may be repeated")
+  local_app->add_option("--resp", flags->resp, "with --virtual-time: listen here, too; may be repeated")
       ->type_name("HOST:PORT");
   local_app->add_flag("--insecure", flags->insecure, "listen beyond loopback");
   local_app->add_option("--now", flags->now, "its wall clock at the start [the machine's]")

@@ -161,9 +161,9 @@ class TestAcquire(WithServer):
     def test_prefer_is_bounded_by_the_server(self):
         wire = self.wire()
         for _ in range(2):
-            wire.send("reserve", key=self.key, limit="1/min burst 1", max_wait=60)
+            wire.send("reserve", key=self.key, limit="1/h burst 1", max_wait=3600)
             self.assertEqual(wire.answer()[0], 200)
-        wire.send(key=self.key, limit="1/min burst 1", prefer="wait=3600")
+        wire.send(key=self.key, limit="1/h burst 1", prefer="wait=86400")
         self.assertEqual(wire.answer()[0], 429)
 
     def test_what_is_sent_after_it_runs_after_it(self):

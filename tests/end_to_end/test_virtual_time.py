@@ -8,6 +8,7 @@ import time
 import unittest
 
 from chance import seeds
+from ports import free_port
 from server import PATIENCE, Client, Closed, Error, Folder, Server, encode, run as run_tests, until, weir
 
 DAY = 86_400_000
@@ -351,6 +352,17 @@ class TestReset(Virtual):
         until(lambda: other.ask("WEIR.TIME", "RESET") != OTHERS, "the other has gone")
         self.client = other
         self.assertEqual(self.ask("WEIR.THROTTLE k 1/min")[0], 0)
+
+    def test_over_tcp(self):
+        port = free_port()
+        self.path = self.start("--resp", f"127.0.0.1:{port}", "--now", self.now)
+        with Client(port) as other:
+            other.ask("WEIR.THROTTLE", "k", "1/h")
+            self.assertEqual(other.ask("WEIR.TIME", "RESET"), [1, 0, b"2026-03-28T20:00:00.000Z"])
+            self.assertEqual(other.ask("WEIR.THROTTLE", "k", "1/h")[0], 0)
+        code, _, errors = weir("local", "--virtual-time", "--resp", "0.0.0.0:0", env={"XDG_RUNTIME_DIR": self.folder.path})
+        self.assertEqual(code, 2)
+        self.assertIn("or --insecure to serve anyone who can reach it", errors)
 
     def test_the_words(self):
         self.assertEqual(self.ask("WEIR.TIME RESET 1"), Error("ERR wrong number of arguments for 'weir.time|reset' command"))
