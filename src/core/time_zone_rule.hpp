@@ -1,5 +1,5 @@
-// How clocks shift in each year from now on, as POSIX' TZ says it: "CET-1CEST,M3.5.0,M10.5.0/3". The last line
-// of a time zone's file, for all times after the shifts that it lists (RFC 9636, section 3.3.1).
+// How clocks shift in each year from now on, as POSIX' TZ says it: "CET-1CEST,M3.5.0,M10.5.0/3". The last
+// line of a time zone's file, for all times after the shifts that it lists (RFC 9636, section 3.3.1).
 //
 // A value. Not for: TZ's other forms, as ":Europe/Berlin".
 #pragma once
