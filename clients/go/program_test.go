@@ -41,6 +41,9 @@ func TestALimiterAgainstTheProgram(t *testing.T) {
 	if far := l.ReserveN(time.Now(), 3); !far.OK() || far.Delay() < 30*time.Second {
 		t.Errorf("%s", far.Delay())
 	}
+	for i := 0; i < 200 && l.ReserveN(time.Now(), 3).OK(); i++ {
+		// Each half a minute after the one before, up to an hour.
+	}
 	if beyond := l.ReserveN(time.Now(), 3); beyond.OK() || beyond.Delay() != weir.InfDuration {
 		t.Errorf("beyond --max-wait: %s", beyond.Delay())
 	}

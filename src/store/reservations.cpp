@@ -11,7 +11,6 @@
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
 #include "store/penalty.hpp"
-#include "store/reservations_locked.hpp"
 #include "store/scheduled.hpp"
 #include "store/settlement.hpp"
 
@@ -32,6 +31,38 @@ ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
 }
 
 }  // namespace
+
+// In ascending order, so that two threads cannot wait for each other.
+class Reservations::Locked {
+ public:
+  template <class Hashes>
+  Locked(Reservations& reservations, const Hashes& hashes) : reservations_(reservations) {
+    for (const auto& each : hashes) wanted_ |= std::uint64_t{1} << (each.hash >> 58);
+    each([](Stripe& stripe) WEIR_NOT_ANALYSED { stripe.mutex.lock(); });
+  }
+  ~Locked() {
+    each([](Stripe& stripe) WEIR_NOT_ANALYSED { stripe.mutex.unlock(); });
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+  void clear_away(nanoseconds now) {
+    each([&](Stripe& stripe) {
+      stripe.mutex.assert_held();
+      reservations_.clear_away(stripe, now);
+    });
+  }
+
+ private:
+  template <class Call>
+  void each(const Call& call) {
+    for (std::uint64_t left = wanted_; left != 0; left &= left - 1)
+      call(reservations_.stripes_[static_cast<std::size_t>(std::countr_zero(left))]);
+  }
+
+  Reservations& reservations_;
+  std::uint64_t wanted_ = 0;
+};
 
 // A schedule while something is done with it, under its lock. What it then has lost or gained is counted.
 class Reservations::Used {
@@ -515,6 +546,20 @@ bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) 
     asked.made.push_back(schedule_key(hash));
   }
   return true;
+}
+
+// Of one of a snapshot. Without it, it ends as it does when its time is over: what it was charged stays.
+bool Reservations::take_memory(Record& record) {
+  using Kind = ReservationMemory::Kind;
+  std::size_t bytes = kRecordBytes;
+  for (const Part& part : record.parts) bytes += bytes_of(part.is_slot, record.held);
+  record.share = memory_.take(0, bytes, record.held ? Kind::hold : Kind::wait);
+  if (record.share) return true;
+  not_restored_.fetch_add(1, std::memory_order_relaxed);
+  const Locked locked(*this, record.parts);
+  for (const Part& part : record.parts)
+    if (Schedule* const schedule = find_schedule(part)) schedule->end_hold(part.own);
+  return false;
 }
 
 void Reservations::refuse_full(Request& request, ReservationMemory::Full full, ReservationMemory::Kind kind) {

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "store/reservations.hpp"
-#include "store/reservations_locked.hpp"
 #include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
@@ -392,20 +391,6 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
   }
   for (const ReservationId id : bound) end(id, now);
   return in.good() && in.at_end();
-}
-
-// Without it, it ends as it does when its time is over: what it was charged stays.
-bool Reservations::take_memory(Record& record) {
-  using Kind = ReservationMemory::Kind;
-  std::size_t bytes = kRecordBytes;
-  for (const Part& part : record.parts) bytes += bytes_of(part.is_slot, record.held);
-  record.share = memory_.take(0, bytes, record.held ? Kind::hold : Kind::wait);
-  if (record.share) return true;
-  not_restored_.fetch_add(1, std::memory_order_relaxed);
-  const Locked locked(*this, record.parts);
-  for (const Part& part : record.parts)
-    if (Schedule* const schedule = find_schedule(part)) schedule->end_hold(part.own);
-  return false;
 }
 
 // As its connection's end does: before its moment a cancel, after it a settlement at the estimate.
