@@ -37,11 +37,15 @@ async def hello():
     return "hello"
 """
 TASKS = """
+import os
+
 import celery
 import weir
 
+queue = os.environ["QUEUE"]
+
 app = celery.Celery("jobs", broker="filesystem://", broker_transport_options={
-    "data_folder_in": "queue", "data_folder_out": "queue", "processed_folder": "done"})
+    "data_folder_in": queue, "data_folder_out": queue, "processed_folder": "done"})
 limited = weir.limit("20/h", name="calls", on_denied=lambda decision: "denied\\n")(lambda: "passed\\n")
 
 @app.task
@@ -55,7 +59,6 @@ class Served(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(Folder())
         os.mkdir(self.folder.file("run"), 0o700)
-        os.mkdir(self.folder.file("queue"))
         for name, text in (("shop", SHOP), ("awaited", AWAITED), ("tasks", TASKS)):
             self.folder.file(f"{name}.py", text)
         self.log = self.enterContext(open(self.folder.file("log"), "w+b"))
@@ -100,7 +103,7 @@ class Gunicorn(Served):
             for preload in ((), ("--preload",)):
                 with self.subTest((kind, preload)):
                     self.environment["WEIR_APP"] = f"{kind} {preload}"
-                    words = ("gunicorn", *preload, "-w", "2", "-k", *kind.split(), "shop:app", "-b")
+                    words = ("gunicorn", *preload, "--graceful-timeout", "2", "-w", "2", "-k", *kind.split(), "shop:app", "-b")
                     self.assert_twenty_pass(*words, "127.0.0.1:{}")
 
 
@@ -114,6 +117,9 @@ class Celery(Served):
         for pool in "prefork", "threads":
             with self.subTest(pool):
                 self.environment["WEIR_APP"] = pool
+                # A worker that ends puts back what it has not said to be done.
+                self.environment["QUEUE"] = f"queue-{pool}"
+                os.mkdir(self.folder.file(self.environment["QUEUE"]))
                 self.folder.file("calls", "")
                 flags = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--pool", pool, "--concurrency", "4")
                 worker = self.start("-m", "celery", "-A", "tasks", "worker", *flags)
