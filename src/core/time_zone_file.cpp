@@ -20,7 +20,7 @@ constexpr std::string_view kMagic = "TZif";
 // Shifts this far away are of nobody's clock; sums with them stay in 64 bits.
 constexpr std::int64_t kMostTime = std::int64_t{1} << 61U;
 // What RFC 9636 lets a clock be ahead of UTC is less.
-constexpr std::int64_t kMostEast = 26 * 3600;
+constexpr std::int64_t kMostEast = std::int64_t{26} * 3600;
 
 struct Shift {
   seconds at;

@@ -137,7 +137,7 @@ TimeZone::Span TimeZoneRule::at(seconds utc) const {
     seconds east;
   };
   constexpr int kYears = 2;  // before and after
-  std::array<Shift, 2 * (2 * kYears + 1)> shifts{};
+  std::array<Shift, std::size_t{4} * kYears + 2> shifts{};
   const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::floor<std::chrono::days>(utc)}};
   auto* next = shifts.begin();
   for (int i = -kYears; i <= kYears; ++i) {

@@ -34,7 +34,7 @@ std::optional<Zone> Zone::of(std::string_view text) {
 // two of them, one that is left out in none.
 std::int32_t Zone::look_up(std::int64_t local_s, std::int64_t last_s) {
   constexpr std::int64_t kWellBefore = 300;
-  constexpr std::int64_t kMostEast = kDay + 2 * 3600;  // no clock is that far from Greenwich
+  constexpr std::int64_t kMostEast = kDay + std::int64_t{2} * 3600;  // no clock is that far from Greenwich
   const auto east_of = [](const TimeZone::Span& span) {
     return static_cast<std::int32_t>(span.east.count());
   };

@@ -151,7 +151,7 @@ class Server::Impl {
                                    : core::random_key(),
                   settings_.reservation_memory, core::random_key, settings_.penalty_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>(settings_.denial_memory) : nullptr),
-        service_(options_from(settings_, taker_), embedded_->table()) {
+        service_(options_from(settings_, taker_), embedded().table()) {
     give_memory_back(settings_.threads);
     service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
       audit_.record(std::move(change), std::move(done));
@@ -180,7 +180,7 @@ class Server::Impl {
     settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, *embedded_, memory_.get(),
+      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded(), memory_.get(),
                                                   store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
@@ -205,13 +205,13 @@ class Server::Impl {
     listeners_ = std::make_unique<Listeners>(
         main_context(), settings_, [this](auto most) { return resp(most); },
         [this](auto most) { return http(most); }, [this](auto) { return rls(); }, service_.notices);
-    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, *embedded_, service_.now());
+    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded(), service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), settings_.drain_grace, shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
-    watch_ = std::make_unique<Watch>(main_timers(), embedded_->table(), service_.notices);
+    watch_ = std::make_unique<Watch>(main_timers(), embedded().table(), service_.notices);
     if (settings_.local)
       local_watch_ = std::make_unique<LocalWatch>(main_timers(), settings_.unix_socket, *settings_.local,
                                                   connections_, [this](const std::string& why) {
@@ -256,7 +256,7 @@ class Server::Impl {
       descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     }
     if (service_.users) users_watch_ = std::make_unique<LimitsWatch>(*service_.users);
-    SnapshotWriter snapshots(settings_, *embedded_, service_.counters);
+    SnapshotWriter snapshots(settings_, embedded(), service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
@@ -356,7 +356,7 @@ class Server::Impl {
       giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
       return;
     }
-    taker_->take_over({*embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
+    taker_->take_over({embedded(), service_.options().clock, handed_parts(), *listeners_, all_listeners(),
                        *dispatcher_, settings_.threads});
     go_on_with_audit();
     try {
@@ -380,7 +380,7 @@ class Server::Impl {
                  .patience = kOverdueAnswers + (settings_.store ? 2 * settings_.store_options.deadline
                                                                 : std::chrono::nanoseconds{0}),
                  .snapshot_lock = snapshot_.lock ? snapshot_.lock->descriptor() : -1,
-                 .embedded = &*embedded_,
+                 .embedded = &embedded(),
                  .parts = handed_parts(),
                  .leave_files = [this, &snapshots](bool yes) { leave_files(snapshots, yes); },
                  .end = [this] { service_.shut_down(false); }};
@@ -473,9 +473,12 @@ class Server::Impl {
     for (const auto& worker : workers_) worker->look_for_bans();
   }
 
+  store::EmbeddedStore& embedded() {
+    return *embedded_;  // NOLINT(bugprone-unchecked-optional-access): there always is one
+  }
   void watch_embedded() {
-    embedded_->reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded_->reservations().when_moved_up(
+    embedded().reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
+    embedded().reservations().when_moved_up(
         [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
   }
 
@@ -498,7 +501,7 @@ class Server::Impl {
   }
   // Under the same seed: connections have hashes of keys.
   void forget() {
-    embedded_.emplace(table_bytes(settings_.memory), settings_.when_full, embedded_->table().seed(),
+    embedded_.emplace(table_bytes(settings_.memory), settings_.when_full, embedded().table().seed(),
                       settings_.reservation_memory, core::random_key, settings_.penalty_memory);
     watch_embedded();
     service_.counting.forget();
@@ -526,8 +529,8 @@ class Server::Impl {
     events_.add_rows(service_.metrics);
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
-    add_reservation_rows(service_.metrics, embedded_->reservations());
-    add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded_->reservations());
+    add_reservation_rows(service_.metrics, embedded().reservations());
+    add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded().reservations());
     if (!settings_.rls.empty()) {
       rls::add_rows(service_.metrics, rls_counts_);
       service_.metrics.add([this](service::Exposition& to) {
@@ -575,7 +578,7 @@ class Server::Impl {
     if (set) service::write_slot_waiters(to, *set, house_.queues.slot_waiters());
     // With a store they are its own.
     if (set && !settings_.store)
-      service::write_in_flight(to, *set, embedded_->reservations().in_flight(service_.now()));
+      service::write_in_flight(to, *set, embedded().reservations().in_flight(service_.now()));
   }
   void write_connections(service::Exposition& to) const {
     to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");
@@ -741,7 +744,7 @@ class Server::Impl {
   std::optional<TakeoverTaker> taker_;  // of the process before this one, if there is one
   Settings settings_;
   Snapshot snapshot_;
-  std::optional<store::EmbeddedStore> embedded_;  // always one; a new one where virtual time starts again
+  std::optional<store::EmbeddedStore> embedded_;  // a new one where virtual time starts again
   std::unique_ptr<redis::ProcessMemory> memory_;  // with a store
   // Of virtual time: WEIR.CONFIG SET's, and what Overrides::pack() makes of none.
   const std::unique_ptr<LimitsText> limits_text_ =
