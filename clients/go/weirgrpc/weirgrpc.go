@@ -23,48 +23,53 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/limited"
 )
 
 // An Option is a setting of the interceptors.
 type Option func(*settings)
 
 type settings struct {
-	client     *weir.Client
-	gate       *weir.Gate
-	rules      []string
-	name       string
-	attributes func(ctx context.Context, method string) map[string]string
-	key        func(ctx context.Context, method string) string
-	exempt     func(ctx context.Context, method string) bool
-	cost       func(ctx context.Context, method string) int64
-	denied     func(ctx context.Context, method string, d weir.Decision) error
+	limited.Limit[call]
+	denied func(ctx context.Context, method string, d weir.Decision) error
+}
+
+// call is what a call is asked about by.
+type call struct {
+	ctx    context.Context
+	method string
+}
+
+// of is a function of a call.
+func of[T any](said func(ctx context.Context, method string) T) func(call) T {
+	return func(c call) T { return said(c.ctx, c.method) }
 }
 
 // WithRules limits by rules instead of the server's limits file, as in "10/min" or "10/min;100/h": each client's address
 // has a count for each, and a call needs all.
 func WithRules(rules ...string) Option {
-	return func(s *settings) { s.rules = append(s.rules, rules...) }
+	return func(s *settings) { s.Rules = append(s.Rules, rules...) }
 }
 
 // WithKey says what WithRules counts by in the place of the client's address. Calls of one key, an empty one too, share a
 // count.
-func WithKey(of func(ctx context.Context, method string) string) Option {
-	return func(s *settings) { s.key = of }
+func WithKey(said func(ctx context.Context, method string) string) Option {
+	return func(s *settings) { s.Key = of(said) }
 }
 
 // WithName names what WithRules makes; its rules are the name unless it is given. A second limit of the same rules needs
 // one. Two of one name and the same rules share their counts: the interceptors for one message and for streams, for example.
-func WithName(name string) Option { return func(s *settings) { s.name = name } }
+func WithName(name string) Option { return func(s *settings) { s.Name = name } }
 
 // WithAttributes says by which attributes a call is asked about; Attributes unless given. A call of which it says none
 // passes without being asked about.
-func WithAttributes(of func(ctx context.Context, method string) map[string]string) Option {
-	return func(s *settings) { s.attributes = of }
+func WithAttributes(said func(ctx context.Context, method string) map[string]string) Option {
+	return func(s *settings) { s.Attributes = of(said) }
 }
 
 // WithExempt lets the calls pass of which it says true.
 func WithExempt(is func(ctx context.Context, method string) bool) Option {
-	return func(s *settings) { s.exempt = is }
+	return func(s *settings) { s.Exempt = of(is) }
 }
 
 // WithCost is what a call costs: 1, or what the limits file says, unless it is given. WithCostOf says it of each.
@@ -73,8 +78,8 @@ func WithCost(units int64) Option {
 }
 
 // WithCostOf says what a call costs. One that costs 0 passes without being asked about.
-func WithCostOf(of func(ctx context.Context, method string) int64) Option {
-	return func(s *settings) { s.cost = of }
+func WithCostOf(said func(ctx context.Context, method string) int64) Option {
+	return func(s *settings) { s.Cost = of(said) }
 }
 
 // WithOnDenied is the error of a call that is denied, in the place of ResourceExhausted with RetryInfo.
@@ -142,34 +147,25 @@ type asked struct {
 func (a asked) Context() context.Context { return a.ctx }
 
 func made(client *weir.Client, options []Option) *settings {
-	set := &settings{client: client, denied: exhausted}
+	set := &settings{limited.Limit[call]{Client: client, Peer: from}, exhausted}
 	for _, each := range options {
 		each(set)
 	}
-	if err := set.complete(); err != nil {
+	if err := set.Complete(of(Attributes)); err != nil {
 		panic(err)
 	}
 	return set
 }
 
-func (s *settings) complete() (err error) {
-	switch {
-	case s.rules != nil && s.attributes != nil:
-		return &weir.Refused{Text: "limit by WithRules or by WithAttributes, never by both"}
-	case s.rules == nil && s.key != nil:
-		return &weir.Refused{Text: "WithKey is of WithRules"}
-	case s.rules == nil && s.attributes == nil:
-		s.attributes = Attributes
-	}
-	s.gate, err = s.client.NewGate(s.name, s.rules...)
-	return err
+func from(c call) (string, []string) {
+	return address(c.ctx), metadata.ValueFromIncomingContext(c.ctx, "x-forwarded-for")
 }
 
 // pass is the context that a call goes on with, or the error that ends it.
 func (s *settings) pass(ctx context.Context, method string, tell func(metadata.MD)) (context.Context, error) {
-	ctx, d, err := s.ask(ctx, method)
+	ctx, d, err := s.Ask(ctx, call{ctx, method})
 	if err != nil {
-		return ctx, cannotAsk(s.client, err)
+		return ctx, cannotAsk(s.Client, err)
 	}
 	if len(d.Fields) > 0 {
 		fields := metadata.MD{}
@@ -185,35 +181,6 @@ func (s *settings) pass(ctx context.Context, method string, tell func(metadata.M
 		return ctx, err
 	}
 	return ctx, exhausted(ctx, method, d) // nil lets nobody pass
-}
-
-var passes = weir.Decision{Allowed: true}
-
-func (s *settings) ask(ctx context.Context, method string) (context.Context, weir.Decision, error) {
-	cost := int64(0)
-	if s.exempt != nil && s.exempt(ctx, method) {
-		return ctx, passes, nil
-	}
-	if s.cost != nil {
-		if cost = s.cost(ctx, method); cost == 0 {
-			return ctx, passes, nil
-		}
-	}
-	if s.attributes != nil {
-		return s.gate.CheckAttributes(ctx, s.attributes(ctx, method), cost)
-	}
-	who, err := s.who(ctx, method)
-	if err != nil {
-		return ctx, weir.Decision{}, err
-	}
-	return s.gate.Check(ctx, who, cost)
-}
-
-func (s *settings) who(ctx context.Context, method string) (string, error) {
-	if s.key != nil {
-		return s.key(ctx, method), nil
-	}
-	return s.gate.Who(address(ctx), metadata.ValueFromIncomingContext(ctx, "x-forwarded-for")...)
 }
 
 func exhausted(_ context.Context, _ string, d weir.Decision) error {

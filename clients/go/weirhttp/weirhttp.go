@@ -8,52 +8,45 @@
 package weirhttp
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
 	"strings"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/limited"
 )
 
 // An Option is a setting of Middleware.
 type Option func(*settings)
 
 type settings struct {
-	client     *weir.Client
-	gate       *weir.Gate
-	rules      []string
-	name       string
-	attributes func(*http.Request) map[string]string
-	key        func(*http.Request) string
-	exempt     func(*http.Request) bool
-	cost       func(*http.Request) int64
-	denied     func(http.ResponseWriter, *http.Request, weir.Decision)
+	limited.Limit[*http.Request]
+	denied func(http.ResponseWriter, *http.Request, weir.Decision)
 }
 
 // WithRules limits by rules instead of the server's limits file, as in "10/min" or "10/min;100/h": each client's address
 // has a count for each, and a request needs all.
 func WithRules(rules ...string) Option {
-	return func(s *settings) { s.rules = append(s.rules, rules...) }
+	return func(s *settings) { s.Rules = append(s.Rules, rules...) }
 }
 
 // WithKey says what WithRules counts by in the place of the client's address. Requests of one key, an empty one too,
 // share a count.
-func WithKey(of func(*http.Request) string) Option { return func(s *settings) { s.key = of } }
+func WithKey(of func(*http.Request) string) Option { return func(s *settings) { s.Key = of } }
 
 // WithName names what WithRules makes; its rules are the name unless it is given. A second limit of the same rules needs
 // one. Two of one name and the same rules share their counts.
-func WithName(name string) Option { return func(s *settings) { s.name = name } }
+func WithName(name string) Option { return func(s *settings) { s.Name = name } }
 
 // WithAttributes says by which attributes a request is asked about; Attributes unless given. A request of which it
 // says none passes without being asked about.
 func WithAttributes(of func(*http.Request) map[string]string) Option {
-	return func(s *settings) { s.attributes = of }
+	return func(s *settings) { s.Attributes = of }
 }
 
 // WithExempt lets the requests pass of which it says true.
-func WithExempt(is func(*http.Request) bool) Option { return func(s *settings) { s.exempt = is } }
+func WithExempt(is func(*http.Request) bool) Option { return func(s *settings) { s.Exempt = is } }
 
 // WithCost is what a request costs: 1, or what the limits file says, unless it is given. WithCostOf says it of each.
 func WithCost(units int64) Option {
@@ -61,7 +54,7 @@ func WithCost(units int64) Option {
 }
 
 // WithCostOf says what a request costs. One that costs 0 passes without being asked about.
-func WithCostOf(of func(*http.Request) int64) Option { return func(s *settings) { s.cost = of } }
+func WithCostOf(of func(*http.Request) int64) Option { return func(s *settings) { s.Cost = of } }
 
 // WithOnDenied writes the answer to a request that is denied, in the place of a 429 of one line. The fields are set.
 func WithOnDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)) Option {
@@ -76,16 +69,16 @@ func WithOnDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)
 // As http.ServeMux does, it panics on what only the programmer can mend: a rule that is none (see weir.ParseRules), and
 // a second limit of the same name.
 func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.Handler {
-	set := &settings{client: client, denied: tooMany}
+	set := &settings{limited.Limit[*http.Request]{Client: client, Peer: peer}, tooMany}
 	for _, each := range options {
 		each(set)
 	}
-	if err := set.complete(); err != nil {
+	if err := set.Complete(Attributes); err != nil {
 		panic(err)
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, d, err := set.ask(r)
+			ctx, d, err := set.Ask(r.Context(), r)
 			switch {
 			case err != nil:
 				cannotAsk(client, w, r, err)
@@ -100,48 +93,10 @@ func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.
 	}
 }
 
-func (s *settings) complete() (err error) {
-	switch {
-	case s.rules != nil && s.attributes != nil:
-		return &weir.Refused{Text: "limit by WithRules or by WithAttributes, never by both"}
-	case s.rules == nil && s.key != nil:
-		return &weir.Refused{Text: "WithKey is of WithRules"}
-	case s.rules == nil && s.attributes == nil:
-		s.attributes = Attributes
-	}
-	s.gate, err = s.client.NewGate(s.name, s.rules...)
-	return err
+func peer(r *http.Request) (string, []string) {
+	return r.RemoteAddr, r.Header.Values("X-Forwarded-For")
 }
 
-var passes = weir.Decision{Allowed: true}
-
-// ask is the decision about a request, and the context that it goes on with.
-func (s *settings) ask(r *http.Request) (context.Context, weir.Decision, error) {
-	ctx, cost := r.Context(), int64(0)
-	if s.exempt != nil && s.exempt(r) {
-		return ctx, passes, nil
-	}
-	if s.cost != nil {
-		if cost = s.cost(r); cost == 0 {
-			return ctx, passes, nil
-		}
-	}
-	if s.attributes != nil {
-		return s.gate.CheckAttributes(ctx, s.attributes(r), cost)
-	}
-	who, err := s.who(r)
-	if err != nil {
-		return ctx, weir.Decision{}, err
-	}
-	return s.gate.Check(ctx, who, cost)
-}
-
-func (s *settings) who(r *http.Request) (string, error) {
-	if s.key != nil {
-		return s.key(r), nil
-	}
-	return s.gate.Who(r.RemoteAddr, r.Header.Values("X-Forwarded-For")...)
-}
 func setFields(header http.Header, d weir.Decision) {
 	for _, each := range d.Fields {
 		header.Set(each.Name, each.Value)
