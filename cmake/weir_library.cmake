@@ -24,7 +24,7 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 file(GLOB weir_headers ${weir_watched} ${weir_SOURCE_DIR}/include/weir/*.hpp)
 set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/redis.hpp)
-set(weir_limits_headers ${weir_SOURCE_DIR}/include/weir/limits.hpp ${weir_SOURCE_DIR}/include/weir/time_zones.hpp)
+set(weir_limits_headers ${weir_SOURCE_DIR}/include/weir/limits.hpp)
 list(REMOVE_ITEM weir_headers ${weir_redis_headers} ${weir_limits_headers})
 
 # weir_public_headers(TARGET HEADERS...): for users, and each of them compiles alone

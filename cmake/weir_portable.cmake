@@ -1,21 +1,19 @@
 # weir_portable: the program as one static file that needs nothing of the machine (packaging/portable packs it). It is
 # linked from the objects of weir_program and of its folders, so that it costs a link beside the program itself.
 #
-# WEIR_PORTABLE is a folder of sources, of what Debian has only as shared libraries: fmtlib, spdlog, simdjson and
-# howardhinnant-date, as packaging/sources unpacks them.
-foreach(name fmtlib spdlog simdjson howardhinnant-date)
+# WEIR_PORTABLE is a folder of sources, of what Debian has only as shared libraries: fmtlib, spdlog and simdjson, as
+# packaging/sources unpacks them.
+foreach(name fmtlib spdlog simdjson)
   if(NOT IS_DIRECTORY ${WEIR_PORTABLE}/${name})
     message(FATAL_ERROR "WEIR_PORTABLE: '${WEIR_PORTABLE}' has no folder '${name}'; packaging/sources makes it")
   endif()
 endforeach()
 file(GLOB spdlog_sources ${WEIR_PORTABLE}/spdlog/src/*.cpp)
 add_library(weir_portable_sources STATIC ${WEIR_PORTABLE}/fmtlib/src/format.cc ${spdlog_sources}
-                                         ${WEIR_PORTABLE}/simdjson/src/simdjson.cpp
-                                         ${WEIR_PORTABLE}/howardhinnant-date/src/tz.cpp)
+                                         ${WEIR_PORTABLE}/simdjson/src/simdjson.cpp)
 # Headers are those of the packages, except where a source includes one that no package has.
 target_include_directories(weir_portable_sources PRIVATE ${WEIR_PORTABLE}/simdjson/src ${WEIR_PORTABLE}/simdjson/include)
-target_compile_definitions(weir_portable_sources PRIVATE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL SIMDJSON_THREADS_ENABLED=1
-                                                         USE_OS_TZDB=1 ONLY_C_LOCALE=1 HAS_STRING_VIEW=1)
+target_compile_definitions(weir_portable_sources PRIVATE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL SIMDJSON_THREADS_ENABLED=1)
 target_compile_options(weir_portable_sources PRIVATE -ffunction-sections -fdata-sections)
 target_compile_features(weir_portable_sources PRIVATE cxx_std_20)
 set_target_properties(weir_portable_sources PROPERTIES POSITION_INDEPENDENT_CODE ON)

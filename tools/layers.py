@@ -52,7 +52,7 @@ ROOMS = {room.name: room for room in [
     Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}),
     Room("engine", "whether weir's scripts hold on a Redis, or what claims to be one; no sockets", {"core", "store", "resp", "redis"}),
     Room("logs", "reading access logs: formats, times, merging by time",
-         {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
+         {"core"}, {"RE2", "simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
          {"core", "net", "resp", "server", "steering", "logs", "limits", "trial", "sim", "engine"}, {"CLI11", "Asio", "fmt", "simdjson", "POSIX"}),
@@ -72,7 +72,6 @@ LIBRARIES = {
     "POSIX": Library(("arpa/", "dirent.h", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "termios.h", "time.h",
                       "unistd.h")),
     "RE2": Library(("re2/",), {"${WEIR_RE2}"}),
-    "date": Library(("date/",), {"date::date-tz"}),
     "fmt": Library(("fmt/",), {"fmt::fmt"}),
     "libyaml": Library(("yaml.h",), {"${WEIR_YAML}"}),
     "nghttp2": Library(("nghttp2/",), {"${WEIR_NGHTTP2}"}),
@@ -83,7 +82,7 @@ LIBRARIES = {
     "zlib": Library(("zlib.h",), {"ZLIB::ZLIB"}),
     "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
 }
-PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "date", "tl"})
+PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "tl"})
 # Of include/weir, what a user asks by. Below them nothing needs to know it.
 FACADES = {f"weir/{name}.hpp" for name in ("acquire", "asio", "asio_acquire", "limiter", "limits", "redis")}
 OF_TESTS = {"gtest/", "gmock/"}

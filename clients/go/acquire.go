@@ -24,25 +24,36 @@ func newLanes(c *Client, most int) *lanes {
 	return &lanes{client: c, places: make(chan struct{}, most), used: map[*conn]struct{}{}}
 }
 
-// Acquire returns when the moment has come, within MaxWait. Denied is an error, *Denied. If ctx ends, the moment is
-// given back.
+// usualWait is the MaxWait of an Acquire and of a Slot that say none.
+const usualWait = time.Minute
+
+// Acquire returns when the moment has come, within MaxWait: 60 s unless given, cut to what the limit and the server
+// allow. Denied is an error, *Denied. If ctx ends, the moment is given back.
 func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
 	if err := q.checkWaiting(w); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	r, err := c.acquire(ctx, &q, w)
+	var r *Reservation
+	ask := func(most time.Duration) (err error) {
+		w.MaxWait = most
+		r, err = c.acquire(ctx, &q, w)
+		return err
+	}
+	var err error
+	if w.MaxWait == 0 {
+		err = c.withinMaxWait(&q, usualWait, ask)
+	} else {
+		err = ask(max(0, w.MaxWait))
+	}
 	c.toldReservation(ctx, "acquire", &q, r, began, err)
-	if err != nil {
-		return nil, err
-	}
-	if !r.Decision.Allowed {
-		return nil, &Denied{r.Decision}
-	}
-	return r, nil
+	return r.orDenied(err)
 }
 
 func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
+	if err := c.ready(ctx); err != nil {
+		return c.granted(nil, q, c.without(err))
+	}
 	waited, entered, err := c.lanes.enter(ctx, w.MaxWait)
 	if err != nil {
 		return c.granted(nil, q, c.without(err))
@@ -84,7 +95,7 @@ func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting) (*Reserv
 			c.lanes.drop(made)
 			continue
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := made.await(ctx, p); err != nil {
 			c.lanes.drop(made)
 			return nil, nil, err
 		}

@@ -2,7 +2,9 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -61,7 +63,7 @@ func TestAURLThatIsNoneSaysTheForm(t *testing.T) {
 	}
 	t.Setenv("WEIR_URL", "")
 	t.Setenv("WEIR_LOCAL", "never")
-	if _, err := Connect(context.Background(), ""); err == nil || !strings.HasPrefix(err.Error(), "weir: no URL: WEIR_LOCAL=never") {
+	if _, err := connected(t, "").Check(background, rule("a")); err == nil || !strings.HasPrefix(err.Error(), "weir: no URL: WEIR_LOCAL=never") {
 		t.Errorf("no URL and no local: %v", err)
 	}
 }
@@ -76,7 +78,6 @@ func TestOptionsThatAreNoneAreErrors(t *testing.T) {
 		{WithOnError(nil), "weir: WithOnError(nil): Allow, Deny, Fail or a function is expected"},
 		{WithMaxConnections(1), "weir: WithMaxConnections(1): at least 2 are expected, one of them shared"},
 		{WithMaxInFlight(0), "weir: WithMaxInFlight(0): at least 1 is expected"},
-		{WithLimits("x"), "weir: WithLimits is for a weir of this machine (weir+local:); elsewhere `weir serve --limits` has the file"},
 	} {
 		if _, err := Connect(context.Background(), "unix:/none", each.option); err == nil || err.Error() != each.wrong {
 			t.Errorf("%v, expected %s", err, each.wrong)
@@ -86,9 +87,54 @@ func TestOptionsThatAreNoneAreErrors(t *testing.T) {
 
 func TestTheSameLineHasAURLInProduction(t *testing.T) {
 	f := newFake(t, always(yes))
+	var log logged
 	t.Setenv("WEIR_URL", f.url())
-	c := connected(t, "", WithLimits("limits.yaml"))
-	if d, err := c.Check(background, rule("a")); err != nil || !d.Decided {
-		t.Errorf("%+v, %v", d, err)
+	for _, url := range []string{"", f.url()} {
+		c := connected(t, url, WithLimits("limits.yaml"), log.option())
+		for i := 0; i < 2; i++ {
+			if d, err := c.Check(background, rule("a")); err != nil || !d.Decided {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
+	}
+	own := `level=WARN msg="weir: the limits file limits.yaml is for a weir of this machine; the one at ` + f.url() + ` has its own"`
+	sameLines(t, log.lines(), own, own)
+}
+
+// A client that a package makes starts nothing, and knows nothing yet.
+func TestTheFirstQuestionLooksWhereTheWeirIs(t *testing.T) {
+	t.Setenv("WEIR_URL", "")
+	t.Setenv("WEIR_LOCAL", "")
+	t.Setenv("WEIR_PROGRAM", "/none")
+	early, late := connected(t, ""), connected(t, "")
+	var refused *Refused
+	for i := 0; i < 2; i++ {
+		if _, err := early.Check(background, rule("a")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "the weir program is missing") {
+			t.Error(err)
+		}
+		if _, err := early.Acquire(background, rule("a"), Waiting{}); !errors.As(err, &refused) {
+			t.Error(err)
+		}
+	}
+	f := newFake(t, always(yes))
+	t.Setenv("WEIR_URL", f.url())
+	var group sync.WaitGroup
+	for i := 0; i < 8; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if d, err := late.Check(background, rule("a")); err != nil || !d.Decided {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}()
+	}
+	group.Wait()
+	if _, ever := f.connections(); ever != 1 {
+		t.Errorf("%d connections", ever)
+	}
+	never := connected(t, "", WithOnError(Fail))
+	never.Close()
+	if _, err := never.Check(background, rule("a")); err == nil || err.Error() != "weir: the client is closed" {
+		t.Error(err)
 	}
 }

@@ -270,14 +270,14 @@ func TestOnErrorDecides(t *testing.T) {
 		if got := fmt.Sprint(d.Allowed, d.RetryAfter, err); got != each.want || d.Decided || d.Err == nil {
 			t.Errorf("%s: %s, expected %s; %+v", name, got, each.want, d)
 		}
-		r, err := c.Reserve(background, rule("a"), Waiting{MaxWait: time.Second})
+		r, err := c.TryReserve(background, rule("a"), Waiting{MaxWait: time.Second})
 		if name == "its own" {
 			if err == nil || r != nil {
 				t.Errorf("%s: %+v, %v", name, r, err)
 			}
 			continue
 		}
-		if err != nil || r.Decision.Allowed != d.Allowed || r.Wait != 0 || r.ID != "" {
+		if err != nil || r.Decision.Allowed != d.Allowed || r.wait != 0 || r.ID != "" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		if units, err := r.Cancel(background); units != 0 || err != nil {
@@ -392,7 +392,7 @@ func TestACertificateIsVerified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := &fake{t: t, answer: always(yes), open: map[net.Conn]bool{}}
+			f := deafFake(t, always(yes))
 			f.listenOn(tls.NewListener(plain, &tls.Config{Certificates: []tls.Certificate{each.server}}))
 			options := []Option{WithConnectTimeout(patient), WithTimeout(patient), new(logged).option()}
 			if each.client != nil {
@@ -423,7 +423,7 @@ func TestAServerThatWantsAClientCertificateAndGetsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{t: t, answer: always(yes), open: map[net.Conn]bool{}}
+	f := deafFake(t, always(yes))
 	f.listenOn(tls.NewListener(plain, &tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAnyClientCert}))
 	_, err = Connect(background, "weirs://"+plain.Addr().String(), WithTLS(&tls.Config{RootCAs: trusted}), WithConnectTimeout(patient), new(logged).option())
 	var unauthorized *Unauthorized

@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -15,13 +16,20 @@ import (
 // connection, and what is asked at one moment is one write.
 type Client struct {
 	set     settings
-	dialer  *dialer
+	url     string
+	dialer  *dialer // nil until it is known where the weir is
 	outage  outage
 	memory  *memory // nil unless denials are remembered
 	lanes   *lanes
 	counted atomic.Int64 // calls that are unanswered
-	maxWait atomic.Int64 // the server's --max-wait, where it is not the usual one; 0: not known
+	maxWait atomic.Int64 // the server's --max-wait; 0: not known
 	shared  atomic.Pointer[conn]
+	named   sync.Once // sets app
+	app     string
+
+	assumed   bool // nobody has said where
+	begun     atomic.Bool
+	beginning chan struct{} // of one: the goroutine that has it begins
 
 	life context.Context
 	end  context.CancelFunc
@@ -41,9 +49,10 @@ type Client struct {
 //	unix:/path                                        by a Unix socket
 //	weir+local:                                       one on this machine, which is started where none runs
 //
-// Where url is empty it is WEIR_URL, or else weir+local. A weir that does not answer is not an error, since OnError
-// decides while it does not; what only a person can mend is an error: a wrong password, a certificate, a Redis in its
-// place, a limits file with errors.
+// Where url is empty it is WEIR_URL, or else weir+local: the first question looks, so that a client which a package makes
+// starts nothing. A weir that does not answer is not an error, since OnError decides while it does not; what only a person
+// can mend is an error, here or of the first question: a wrong password, a certificate, a Redis in its place, a limits file
+// with errors.
 func Connect(ctx context.Context, url string, options ...Option) (*Client, error) {
 	set := defaults()
 	for _, each := range options {
@@ -52,33 +61,70 @@ func Connect(ctx context.Context, url string, options ...Option) (*Client, error
 	if err := set.check(); err != nil {
 		return nil, err
 	}
-	where, assumed, err := findPlace(url)
-	if err != nil {
-		return nil, err
-	}
-	if err := set.complete(where, url); err != nil {
-		return nil, err
-	}
-	c := &Client{set: set, changed: make(chan struct{}), held: map[*Reservation]struct{}{}}
-	c.outage.log, c.outage.where = set.log, where.String()
+	c := &Client{set: set, url: url, changed: make(chan struct{}), held: map[*Reservation]struct{}{}, beginning: make(chan struct{}, 1)}
+	c.outage.log = set.log
 	c.life, c.end = context.WithCancel(context.Background())
-	c.dialer = newDialer(&c.set, where, &c.outage, &c.counted)
 	c.lanes = newLanes(c, set.maxConnections-1)
 	if set.remember {
 		c.memory = &memory{}
 	}
-	if err := c.begin(ctx); err != nil {
+	if url == "" {
+		return c, nil
+	}
+	if err := c.ready(ctx); err != nil {
 		c.Close()
 		return nil, err
-	}
-	if made := c.shared.Load(); assumed && made != nil {
-		c.outage.logger().Warn(fmt.Sprintf("no URL and no WEIR_URL: counting in a local weir at %s, for this machine alone", made.server))
 	}
 	return c, nil
 }
 
+// ready finds out where the weir is, and waits for the first attempt to connect, once.
+func (c *Client) ready(ctx context.Context) error {
+	if c.begun.Load() {
+		return nil
+	}
+	select {
+	case c.beginning <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.beginning }()
+	if c.begun.Load() {
+		return nil
+	}
+	if err := c.find(); err != nil {
+		return err
+	}
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	c.begun.Store(true)
+	if made := c.shared.Load(); c.assumed && made != nil {
+		c.outage.logger().Warn(fmt.Sprintf("no URL and no WEIR_URL: counting in a local weir at %s, for this machine alone", made.server))
+	}
+	return nil
+}
+
+// find looks where the weir is, unless that is known.
+func (c *Client) find() error {
+	if c.dialer != nil {
+		return nil
+	}
+	where, assumed, err := findPlace(c.url)
+	if err != nil {
+		return err
+	}
+	if err := c.set.complete(where, &c.outage); err != nil {
+		return err
+	}
+	c.assumed = assumed
+	c.outage.place(where)
+	c.dialer = newDialer(&c.set, where, &c.outage, &c.counted)
+	return nil
+}
+
 // complete is what the URL and the environment say, where the options do not.
-func (s *settings) complete(where place, url string) error {
+func (s *settings) complete(where place, o *outage) error {
 	if where.user != "" {
 		s.user = where.user
 	}
@@ -89,10 +135,13 @@ func (s *settings) complete(where place, url string) error {
 		s.password = os.Getenv("WEIR_PASSWORD")
 	}
 	switch {
-	case s.limits != "" && !where.local && url != "": // by WEIR_URL it is another server's business
-		return refuse("WithLimits is for a weir of this machine (weir+local:); elsewhere `weir serve --limits` has the file")
 	case s.tls != nil && !where.tls:
 		return refuse("WithTLS is for weirs://")
+	case s.limits != "" && !where.local:
+		o.logger().Warn(fmt.Sprintf("weir: the limits file %s is for a weir of this machine; the one at %s has its own", s.limits, where))
+		s.limits = ""
+	case s.limits == "" && where.local:
+		s.limits = os.Getenv("WEIR_LIMITS")
 	}
 	return nil
 }
@@ -101,8 +150,13 @@ func (s *settings) complete(where place, url string) error {
 func (c *Client) begin(ctx context.Context) error {
 	c.mu.Lock()
 	c.reconnect()
-	changed := c.changed
+	changed, closed := c.changed, c.closed
 	c.mu.Unlock()
+	if c.shared.Load() != nil {
+		return nil
+	} else if closed {
+		return errClosed
+	}
 	select {
 	case <-changed:
 	case <-ctx.Done():
@@ -131,7 +185,7 @@ func (c *Client) dialUntilConnected() {
 		made, err := c.dialer.dial(c.life)
 		c.mu.Lock()
 		c.first = err
-		over := err == nil || c.closed
+		over := err == nil || c.closed || c.dialer.place.local // which a call tries again
 		if over {
 			c.dialing = false
 		}
@@ -140,6 +194,7 @@ func (c *Client) dialUntilConnected() {
 		} else if err == nil {
 			made.lost = c.dropped
 			made.start()
+			c.maxWait.Store(int64(made.greeting.maxWait))
 			c.shared.Store(made)
 		}
 		close(c.changed)
@@ -204,6 +259,9 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := c.ready(ctx); err != nil {
+		return c.without(err)
+	}
 	if n := c.counted.Add(1); n > int64(c.set.inFlight) {
 		c.counted.Add(-1)
 		return c.without(&Unavailable{Reason: fmt.Sprintf("%d calls are unanswered", c.set.inFlight)})
@@ -220,7 +278,7 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 			c.dropped(made)
 			continue
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := made.await(ctx, p); err != nil {
 			return err
 		}
 		if p.state.Load() != unsent {
@@ -291,8 +349,12 @@ func (c *Client) Close() error {
 		last.fail(errClosed)
 	}
 	c.lanes.close()
+	c.releaseNames()
 	return nil
 }
+
+// Logger is where the client says what it has to say: for middleware.
+func (c *Client) Logger() *slog.Logger { return c.outage.logger() }
 
 // Misconfigured logs an error that OnError does not decide about, at once and then once a minute: for middleware, which
 // answers it to somebody who cannot mend it.

@@ -82,7 +82,7 @@ func (p *pending) wait(ctx context.Context) error {
 	return nil
 }
 
-// A conn is one connection to a weir, pipelined: any goroutine sends, one reads. A caller that finds no other writing
+// A conn is one connection to a weir, pipelined: any goroutine sends, one at a time reads. A caller that finds no other writing
 // writes for all that come meanwhile, so what is asked at one moment is one write.
 type conn struct {
 	net      net.Conn
@@ -106,7 +106,17 @@ type conn struct {
 	used    time.Duration // when it was asked last
 	wake    time.Duration // when it fires; 0: not
 	err     error
+
+	reading     bool     // somebody reads: a caller, or a goroutine
+	forWhom     *pending // the caller's that reads
+	peeking     bool     // it waits for a reply to begin
+	begun       time.Duration
+	interrupted bool
 }
+
+// lookTime is after how long without a call a goroutine waits for the connection's end, and the longest that half a reply
+// holds up the caller that reads it when its own time is over.
+const lookTime = 20 * time.Millisecond
 
 // idleTime is after how long without a question it is looked whether the other side has closed the connection: a word
 // that is written to it then would be lost, and could not be sent again.
@@ -118,8 +128,9 @@ type placed struct {
 }
 
 func (c *conn) start() {
-	c.timer = time.AfterFunc(time.Hour, c.watch)
-	go c.read()
+	c.mu.Lock()
+	c.timer = time.AfterFunc(lookTime, c.watch)
+	c.mu.Unlock()
 }
 
 // send takes p, or says that the connection is broken: then nothing of it was written.
@@ -129,7 +140,7 @@ func (c *conn) send(p *pending) bool {
 		c.mu.Unlock()
 		return false
 	}
-	if c.queue.peek() == nil && p.asked-c.used > idleTime && endOf(c.net) {
+	if c.queue.peek() == nil && p.asked-c.used > idleTime && (!c.reading && c.reader.Buffered() > 0 || endOf(c.net)) {
 		c.breakOff(io.EOF)
 		if !c.writing {
 			c.endAll()
@@ -244,39 +255,113 @@ func (c *conn) broken() bool {
 	return c.err != nil
 }
 
-// read gives each reply to the call that is first in line, also to one whose caller has gone.
-func (c *conn) read() {
-	var head *pending
-	for {
-		if _, err := c.reader.Peek(1); err != nil {
-			c.fail(err)
-			return
-		}
-		if head == nil {
-			c.mu.Lock()
-			head = c.queue.peek()
-			c.mu.Unlock()
-		}
-		if head == nil {
-			c.fail(c.unasked())
-			return
-		}
-		if err := head.reply.read(c.reader); err != nil {
-			c.fail(err)
-			return
-		}
-		c.mu.Lock()
-		if c.err != nil {
-			c.mu.Unlock()
-			return
-		}
-		c.queue.pop()
-		next := c.queue.peek()
-		c.mu.Unlock()
-		c.counted.Add(-1)
-		head.finish(answered, nil)
-		head = next
+// await returns when p has ended, or its caller gives up: then with the error of ctx. Whoever waits first reads, for
+// all until its own reply has come: so that a call which is alone wakes nobody. (A goroutine that reads for it costs as much
+// as the call.) Then a goroutine reads for those who still wait.
+func (c *conn) await(ctx context.Context, p *pending) error {
+	c.mu.Lock()
+	mine := !c.reading && c.err == nil
+	if mine {
+		c.reading, c.forWhom = true, p
 	}
+	c.mu.Unlock()
+	if !mine {
+		return p.wait(ctx)
+	}
+	stop := func() bool { return true }
+	if ctx.Done() != nil {
+		stop = context.AfterFunc(ctx, func() {
+			c.mu.Lock()
+			c.interrupt(p)
+			c.mu.Unlock()
+		})
+	}
+	for p.state.Load() == waiting && ctx.Err() == nil && c.readOne() {
+	}
+	stop()
+	c.mu.Lock()
+	c.forWhom = nil
+	if c.err == nil && c.queue.peek() != nil {
+		go c.read()
+	} else {
+		c.rest()
+	}
+	c.mu.Unlock()
+	return p.wait(ctx)
+}
+
+// rest is for when nobody has to read: soon the connection's end is waited for. Called with mu held.
+func (c *conn) rest() {
+	c.reading = false
+	if now := clock(); c.err == nil && (c.wake == 0 || c.wake > now+lookTime) {
+		c.wake = now + lookTime
+		c.timer.Reset(lookTime)
+	}
+}
+
+// interrupt has the caller that reads look at its call again, if it waits for a reply to begin. Called with mu held.
+func (c *conn) interrupt(p *pending) {
+	if c.forWhom == p && c.peeking {
+		c.interrupted = true
+		c.net.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// read gives replies to those who wait, until nobody does.
+func (c *conn) read() {
+	for c.readOne() {
+		c.mu.Lock()
+		if c.queue.peek() == nil {
+			c.rest()
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+// readOne gives one reply to the call that is first in line, also to one whose caller has gone. It is false when the
+// connection is over.
+func (c *conn) readOne() bool {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.peeking = true
+	c.mu.Unlock()
+	_, err := c.reader.Peek(1)
+	c.mu.Lock()
+	c.peeking, c.begun = false, clock()
+	interrupted := c.interrupted
+	if interrupted {
+		c.interrupted = false
+		c.net.SetReadDeadline(time.Time{})
+	}
+	head := c.queue.peek()
+	c.mu.Unlock()
+	switch {
+	case err != nil && interrupted && isTimeout(err):
+		return true
+	case err == nil && head == nil:
+		err = c.unasked()
+	case err == nil:
+		err = head.reply.read(c.reader)
+	}
+	if err != nil {
+		c.fail(err)
+		return false
+	}
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.queue.pop()
+	c.mu.Unlock()
+	c.counted.Add(-1)
+	head.finish(answered, nil)
+	return true
 }
 
 // unasked is what comes where nobody has asked: the server's reason for closing, or no RESP.
@@ -303,6 +388,7 @@ func (c *conn) watch() {
 	now := clock()
 	next := time.Duration(1<<63 - 1)
 	var late error
+	stuck := false
 	c.queue.each(func(p *pending) {
 		due := p.deadline
 		if due <= now {
@@ -310,6 +396,10 @@ func (c *conn) watch() {
 				late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: os.ErrDeadlineExceeded}
 			}
 			p.finish(failed, late)
+			if c.interrupt(p); c.forWhom == p && !c.peeking { // in the middle of a reply
+				stuck = now > c.begun+lookTime
+				next = min(next, now+lookTime)
+			}
 			due += c.silence
 		}
 		if due < next {
@@ -319,7 +409,7 @@ func (c *conn) watch() {
 	if c.writing && late != nil {
 		next = min(next, c.since+c.patience) // by then the writer is late itself
 	}
-	if next <= now {
+	if next <= now || stuck {
 		c.breakOff(&Unavailable{Server: c.server, Reason: "it answers nothing", cause: os.ErrDeadlineExceeded})
 		if !c.writing {
 			c.endAll()
@@ -329,6 +419,9 @@ func (c *conn) watch() {
 	if c.queue.peek() != nil {
 		c.wake = next
 		c.timer.Reset(next - now)
+	} else if !c.reading {
+		c.reading = true
+		go c.read()
 	}
 }
 

@@ -237,6 +237,7 @@ func (d *dialer) secure(ctx context.Context, c *conn, host string) error {
 type greeting struct {
 	version       string // weir's
 	storeDeadline time.Duration
+	maxWait       time.Duration // 0: an older one does not say it
 }
 
 // greet says HELLO, with the password if there is one, and finds out whether this is a weir.
@@ -268,6 +269,8 @@ func (d *dialer) greet(c *conn) error {
 			c.greeting.version = value.text
 		case "store_deadline_ms":
 			c.greeting.storeDeadline = fromMilliseconds(value.number)
+		case "max_wait_ms":
+			c.greeting.maxWait = fromMilliseconds(value.number)
 		}
 	}
 	if c.greeting.version == "" {

@@ -8,9 +8,11 @@ import (
 	"syscall"
 )
 
-// endOf says whether the other side has closed the connection, although nobody has read its end yet.
+// endOf says whether the other side has closed the connection of which nobody has read the end yet, or has said what
+// nobody asked for, which is why it closes.
 func endOf(connection net.Conn) bool {
-	if secured, ok := connection.(*tls.Conn); ok {
+	secured, encrypted := connection.(*tls.Conn)
+	if encrypted {
 		connection = secured.NetConn()
 	}
 	raw, ok := connection.(syscall.Conn)
@@ -25,7 +27,7 @@ func endOf(connection net.Conn) bool {
 	err = socket.Control(func(descriptor uintptr) {
 		var one [1]byte
 		n, _, err := syscall.Recvfrom(int(descriptor), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		ended = n == 0 && err == nil || err == syscall.ECONNRESET
+		ended = err == nil && (n == 0 || !encrypted) || err == syscall.ECONNRESET
 	})
 	return ended || err != nil
 }

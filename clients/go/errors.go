@@ -42,7 +42,7 @@ func (e *Unauthorized) Error() string { return "weir: " + e.Server + ": " + e.Te
 // Unwrap is the error of TLS, if there was one.
 func (e *Unauthorized) Unwrap() error { return e.cause }
 
-// Denied is the error of Acquire, Slot and Limiter.Wait when the request is denied.
+// Denied is the error of Reserve, Acquire, Slot and Limiter.Wait when the request is denied.
 type Denied struct{ Decision Decision }
 
 func (e *Denied) Error() string {
@@ -52,7 +52,7 @@ func (e *Denied) Error() string {
 	}
 	switch {
 	case !e.Decision.Decided:
-		return "weir: denied, for no weir decided: " + e.Decision.Err.Error()
+		return "weir: denied, because weir does not answer: " + strings.TrimPrefix(e.Decision.Err.Error(), "weir: ")
 	case e.Decision.Never:
 		return "weir: denied" + by + "; waiting does not help"
 	}

@@ -150,7 +150,7 @@ func Example_middleware() {
 	defer client.Close()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello") })
-	server := httptest.NewServer(weirhttp.Middleware(client, weirhttp.WithRule("2/h", weirhttp.ClientIP))(mux))
+	server := httptest.NewServer(weirhttp.Middleware(client, weirhttp.WithRules("2/h"))(mux))
 	defer server.Close()
 	for i := 0; i < 3; i++ {
 		answer, err := http.Get(server.URL)
@@ -165,4 +165,59 @@ func Example_middleware() {
 	// 200, Retry-After ""
 	// 200, Retry-After ""
 	// 429, Retry-After "1800"
+}
+
+// Who is denied is told by an error, so that nobody acts on a moment that does not exist.
+func ExampleClient_Reserve() {
+	client, _ := weir.Connect(ctx, "weir+local:")
+	defer client.Close()
+	mail := weir.Question{Key: "mails to reserve", Rule: "1/h"}
+	for i := 0; i < 3; i++ {
+		r, err := client.Reserve(ctx, mail, weir.Waiting{MaxWait: time.Minute})
+		if err != nil {
+			fmt.Println(errors.As(err, new(*weir.Denied)))
+			continue
+		}
+		wait, _ := r.Wait()
+		fmt.Println("act after", wait)
+	}
+	// Output:
+	// act after 0s
+	// true
+	// true
+}
+
+// Of guesses at a password the wrong ones count. Each is reserved before the password is looked at, so that of forty at
+// once five find room; a right one costs nothing.
+func ExampleClient_Reserve_logIn() {
+	client, _ := weir.Connect(ctx, "weir+local:", weir.WithOnError(weir.Fail)) // nobody guesses while weir is away
+	defer client.Close()
+	logIn := func(account, password string) error {
+		guess := weir.Question{Key: "guesses:" + account, Rule: "5/15min"}
+		r, err := client.Reserve(ctx, guess, weir.Waiting{Hold: 30 * time.Second})
+		if err != nil {
+			return err // of *weir.Denied the answer is 429, and the password is not looked at
+		}
+		if password != "right" {
+			return errors.New("wrong password")
+		}
+		_, err = r.Settle(ctx, weir.Used(0))
+		return err
+	}
+	for i := 0; i < 9; i++ {
+		if err := logIn("ann", "right"); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for i := 0; i < 6; i++ {
+		err := logIn("ann", "guessed")
+		fmt.Println(errors.As(err, new(*weir.Denied)))
+	}
+	// Output:
+	// false
+	// false
+	// false
+	// false
+	// false
+	// true
 }

@@ -28,6 +28,7 @@ type fake struct {
 	t        *testing.T
 	listener net.Listener
 	answer   func(words []string) string
+	greeting string // of HELLO
 
 	mu     sync.Mutex
 	asked  []string
@@ -37,13 +38,18 @@ type fake struct {
 
 // newFake listens on a Unix socket; HELLO is answered as a weir does, unless answer is told of it by sayHello.
 func newFake(t *testing.T, answer func(words []string) string) *fake {
-	f := &fake{t: t, answer: answer, open: map[net.Conn]bool{}}
+	f := deafFake(t, answer)
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.listenOn(listener)
 	return f
+}
+
+// deafFake does not listen yet.
+func deafFake(t *testing.T, answer func(words []string) string) *fake {
+	return &fake{t: t, answer: answer, greeting: greetingText, open: map[net.Conn]bool{}}
 }
 
 func (f *fake) listenOn(listener net.Listener) {
@@ -101,7 +107,7 @@ func (f *fake) serve(client net.Conn) {
 		for i, each := range r.array {
 			words[i] = each.text
 		}
-		answer := greetingText
+		answer := f.greeting
 		if words[0] != "HELLO" {
 			f.mu.Lock()
 			f.asked = append(f.asked, strings.Join(words, " "))

@@ -46,8 +46,10 @@ func (c *Client) NewLimiter(key string, r Limit, b int) *Limiter {
 	return l
 }
 
-// longestWait is the longest MAXWAIT that a server takes unless its --max-wait says otherwise.
-const longestWait = time.Minute
+const (
+	longestWait     = time.Duration(math.MaxInt64) // as long as the server takes
+	shortestMaxWait = time.Minute                  // the --max-wait of a server whose HELLO does not say it
+)
 
 func (l *Limiter) set(r Limit, b int) {
 	l.mu.Lock()
@@ -181,21 +183,27 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	if known {
 		return nil
 	}
-	return l.client.withinMaxWait(func(most time.Duration) error {
-		if end, ok := ctx.Deadline(); ok && time.Until(end) < most {
-			most = time.Until(end)
+	most := longestWait
+	if end, ok := ctx.Deadline(); ok {
+		most = time.Until(end)
+	}
+	return l.client.withinMaxWait(&q, most, func(most time.Duration) error {
+		if most <= 0 {
+			most = -1 // 0 is the usual one
 		}
 		_, err := l.client.Acquire(ctx, q, Waiting{MaxWait: most})
 		return err
 	})
 }
 
-// withinMaxWait tries with the longest wait that is known to be taken, and again when the server says what it is.
-func (c *Client) withinMaxWait(try func(most time.Duration) error) error {
-	most := time.Duration(c.maxWait.Load())
-	if most == 0 {
-		most = longestWait
+// withinMaxWait tries with most, cut to what the server is known to take, and again when the answer says that it is less.
+// What is so refused was not charged.
+func (c *Client) withinMaxWait(q *Question, most time.Duration, try func(most time.Duration) error) error {
+	known := time.Duration(c.maxWait.Load())
+	if known == 0 {
+		known = shortestMaxWait
 	}
+	most = min(most, known)
 	err := try(most)
 	refused, ok := err.(*Refused)
 	if !ok || !strings.HasPrefix(refused.Text, "MAXWAIT: ") {
@@ -206,7 +214,9 @@ func (c *Client) withinMaxWait(try func(most time.Duration) error) error {
 	if _, scanned := fmt.Sscan(after, &ms); scanned != nil || ms < 1 || fromMilliseconds(ms) >= most {
 		return err
 	}
-	c.maxWait.Store(int64(fromMilliseconds(ms)))
+	if q.byRules() { // else it may be a limit's own
+		c.maxWait.Store(int64(fromMilliseconds(ms)))
+	}
 	return try(fromMilliseconds(ms))
 }
 
@@ -226,8 +236,8 @@ func (l *Limiter) ReserveN(_ time.Time, n int) *Booking {
 		return &Booking{ok: passes, r: &Reservation{client: l.client}}
 	}
 	var r *Reservation
-	err := l.client.withinMaxWait(func(most time.Duration) (err error) {
-		r, err = l.client.Reserve(context.Background(), q, Waiting{MaxWait: most})
+	err := l.client.withinMaxWait(&q, longestWait, func(most time.Duration) (err error) {
+		r, err = l.client.TryReserve(context.Background(), q, Waiting{MaxWait: most})
 		return err
 	})
 	if err != nil {

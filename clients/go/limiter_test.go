@@ -124,3 +124,19 @@ func TestWaitOfWhatIsDeniedIsAnErrorAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWaitGoesAsFarAsHelloSays(t *testing.T) {
+	f := newFake(t, always(granted))
+	f.greeting = "*6\r\n$12\r\nweir_version\r\n$5\r\n" + Version + "\r\n$17\r\nstore_deadline_ms\r\n:0\r\n$11\r\nmax_wait_ms\r\n:3600000\r\n"
+	c := connected(t, f.url())
+	l := c.NewLimiter("k", 1, 2)
+	if err := l.Wait(background); err != nil {
+		t.Fatal(err)
+	}
+	l.Reserve()
+	if _, err := c.Acquire(background, rule("a"), Waiting{}); err != nil {
+		t.Fatal(err)
+	}
+	sameLines(t, f.questions(), "WEIR.ACQUIRE MAXWAIT 3600000 COST 1 KEYS k 1/s burst 2", "WEIR.RESERVE MAXWAIT 3600000 COST 1 KEYS k 1/s burst 2",
+		"WEIR.ACQUIRE MAXWAIT 60000 KEYS a 5/min")
+}

@@ -14,6 +14,7 @@ type settings struct {
 	timeout, connectTimeout  time.Duration
 	onError                  func(*Unavailable, Question) (bool, error)
 	user, password, limits   string
+	app                      string
 	tls                      *tls.Config
 	remember                 bool
 	onCall                   func(context.Context, Call)
@@ -58,9 +59,12 @@ func WithPassword(word string) Option { return func(s *settings) { s.password = 
 // WithTLS is for weirs://: RootCAs, Certificates for a server that asks its clients for one, and so on.
 func WithTLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
 
-// WithLimits is the limits file of a weir that Connect starts or joins on this machine. A server that WEIR_URL names has
-// its own.
+// WithLimits is the limits file of a weir that is started or joined on this machine; WEIR_LIMITS is it where none is given.
+// A server that a URL names has its own: then this one is told in the log and left alone.
 func WithLimits(file string) Option { return func(s *settings) { s.limits = file } }
+
+// WithApp is the name of the application, under which limits without a key of their own are counted: see Client.App.
+func WithApp(name string) Option { return func(s *settings) { s.app = name } }
 
 // WithRememberedDenials answers the words of a check that was denied here, without asking, until its RetryAfter: for
 // at most 10 s, and at most 10,000 of them.

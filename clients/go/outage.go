@@ -31,6 +31,12 @@ func (o *outage) logger() *slog.Logger {
 	return slog.Default().With("logger", "weir")
 }
 
+func (o *outage) place(where place) {
+	o.mu.Lock()
+	o.where = where.String()
+	o.mu.Unlock()
+}
+
 // missed is told of each call that no weir has decided.
 func (o *outage) missed(away *Unavailable) {
 	o.mu.Lock()

@@ -26,7 +26,7 @@ type KeyRule struct{ Key, Rule string }
 
 // Waiting is how long a reservation may wait for its moment, and for how long it is held after that.
 type Waiting struct {
-	MaxWait time.Duration
+	MaxWait time.Duration // 0: 60 s in Acquire and Slot, which wait, and none in Reserve; below 0: none
 	Hold    time.Duration // 0: without one, or by the limits file what it says
 	Bound   bool          // the hold ends with the client, which keeps a connection for each that it has acquired
 }

@@ -8,15 +8,19 @@ import (
 
 // A Reservation is charged, and acts when its moment has come.
 type Reservation struct {
-	ID       string        // empty where there is nothing to cancel or to settle
-	Wait     time.Duration // from when it was answered
-	At       time.Time     // the moment, by this machine's clock
+	ID       string    // empty where there is nothing to cancel or to settle
+	At       time.Time // the moment, by this machine's clock; zero where it was denied
 	Decision Decision
 
+	wait   time.Duration
 	client *Client
 	over   atomic.Bool // it was cancelled or settled
 	lane   *conn       // of a Bound hold that was acquired
 }
+
+// Wait is how long it was, when it was answered, until the moment at which to act. It is false where the request was
+// denied, as TryReserve's may be: there is no such moment.
+func (r *Reservation) Wait() (time.Duration, bool) { return r.wait, r.Decision.Allowed }
 
 // Cancel gives the moment back before it has come, and says how many units went back.
 func (r *Reservation) Cancel(ctx context.Context) (int64, error) {
@@ -82,9 +86,15 @@ func (q *Question) waitingTo(p *command, w Waiting, needsWait bool) {
 	q.subjectTo(p, "AS")
 }
 
-// Reserve asks for a moment within MaxWait, and returns at once. A denial is not an error:
-// the reservation's Decision says it.
+// Reserve asks for a moment within MaxWait, and returns at once: act when Wait is over. Without a MaxWait the moment is
+// now. Denied is an error, *Denied.
 func (c *Client) Reserve(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
+	r, err := c.TryReserve(ctx, q, w)
+	return r.orDenied(err)
+}
+
+// TryReserve is Reserve where a denial is no error: look at Wait's second result before you act.
+func (c *Client) TryReserve(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
 	if err := q.checkWaiting(w); err != nil {
 		return nil, err
 	}
@@ -97,12 +107,23 @@ func (c *Client) Reserve(ctx context.Context, q Question, w Waiting) (*Reservati
 	return r, err
 }
 
+// orDenied makes a denial the error that it is.
+func (r *Reservation) orDenied(err error) (*Reservation, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.Decision.Allowed:
+		return nil, &Denied{r.Decision}
+	}
+	return r, nil
+}
+
 func (q *Question) checkWaiting(w Waiting) error {
 	switch {
 	case q.AtLeast != 0:
 		return refuse("AtLeast is for Check and Look; a reservation has its whole cost or none of it")
-	case w.MaxWait < 0 || w.Hold < 0:
-		return refuse("MaxWait and Hold are 0 or longer")
+	case w.Hold < 0:
+		return refuse("Hold: %s is below 0", w.Hold)
 	}
 	return q.check()
 }
@@ -111,7 +132,7 @@ func (q *Question) checkWaiting(w Waiting) error {
 func (c *Client) granted(p *pending, q *Question, err error) (*Reservation, error) {
 	r := &Reservation{client: c}
 	if err == nil {
-		r.Decision, r.Wait, r.ID, err = grantOf(&p.reply, q, max1(q.Cost))
+		r.Decision, r.wait, r.ID, err = grantOf(&p.reply, q, max1(q.Cost))
 	}
 	if err != nil {
 		r.Decision, err = c.decideWithout(err, q)
@@ -119,7 +140,9 @@ func (c *Client) granted(p *pending, q *Question, err error) (*Reservation, erro
 			return nil, err
 		}
 	}
-	r.At = time.Now().Add(r.Wait)
+	if r.Decision.Allowed {
+		r.At = time.Now().Add(r.wait)
+	}
 	return r, nil
 }
 

@@ -7,19 +7,13 @@ import (
 
 // Slot takes one of the slots of an API, whose limits meet the attribute api: it waits for the moment, runs body, and
 // gives the slot back when body returns. While body runs the hold is extended by w.Hold (30 s unless given), so the slot
-// of a program that dies is free after that. w.MaxWait is 60 s unless given; below 0 it does not
-// wait.
+// of a program that dies is free after that. MaxWait is Acquire's.
 func (c *Client) Slot(ctx context.Context, api string, w Waiting, body func(context.Context, *Reservation) error) error {
 	return c.SlotFor(ctx, Question{Attributes: map[string]string{"api": api}}, w, body)
 }
 
 // SlotFor is Slot for any question: by other attributes, or by rules such as in_flight=5.
 func (c *Client) SlotFor(ctx context.Context, q Question, w Waiting, body func(context.Context, *Reservation) error) error {
-	if w.MaxWait == 0 {
-		w.MaxWait = time.Minute
-	} else if w.MaxWait < 0 {
-		w.MaxWait = 0
-	}
 	hold := w.Hold
 	if hold == 0 {
 		hold = 30 * time.Second

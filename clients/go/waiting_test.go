@@ -341,3 +341,49 @@ func TestACancelThatComesTooLateLeavesTheSlotToBeSettled(t *testing.T) {
 		t.Errorf("%v, %q", err, asked)
 	}
 }
+
+const deniedGrant = "*7\r\n:1\r\n:5\r\n:0\r\n:90000\r\n:90000\r\n$-1\r\n$1\r\nk\r\n"
+
+// A program that looks at the error alone does not act on a denial.
+func TestReserveOfWhatIsDeniedIsAnError(t *testing.T) {
+	f := newFake(t, always(deniedGrant))
+	c := connected(t, f.url())
+	var denied *Denied
+	if r, err := c.Reserve(background, rule("a"), Waiting{}); r != nil || !errors.As(err, &denied) || denied.Decision.RetryAfter != 90*time.Second {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err := c.TryReserve(background, rule("a"), Waiting{MaxWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wait, granted := r.Wait(); granted || wait != 0 || !r.At.IsZero() || r.Decision.Allowed {
+		t.Errorf("%s, %v: %+v", wait, granted, r)
+	}
+	sameLines(t, f.questions(), "WEIR.RESERVE KEYS a 5/min", "WEIR.RESERVE KEYS a 5/min")
+}
+
+func TestAWaitThatIsNotSaidIsCutToWhatIsAllowed(t *testing.T) {
+	f := newFake(t, func(words []string) string {
+		if words[2] == "60000" && words[len(words)-1] == "api=short" {
+			return "-ERR MAXWAIT: '60000' is not an integer from 0 to 2000\r\n"
+		}
+		return granted
+	})
+	c := connected(t, f.url())
+	short := Question{Attributes: map[string]string{"api": "short"}}
+	for _, each := range []Question{short, rule("a")} {
+		if _, err := c.Acquire(background, each, Waiting{}); err != nil {
+			t.Error(err)
+		}
+	}
+	var refused *Refused
+	if _, err := c.Acquire(background, short, Waiting{MaxWait: time.Minute}); !errors.As(err, &refused) {
+		t.Errorf("one that is said is as it is: %v", err)
+	}
+	if _, err := c.Acquire(background, rule("a"), Waiting{MaxWait: -1}); err != nil {
+		t.Error(err)
+	}
+	sameLines(t, f.questions(), "WEIR.ACQUIRE MAXWAIT 60000 AS api=short", "WEIR.ACQUIRE MAXWAIT 2000 AS api=short",
+		"WEIR.ACQUIRE MAXWAIT 60000 KEYS a 5/min", // what is a limit's own is not the server's
+		"WEIR.ACQUIRE MAXWAIT 60000 AS api=short", "WEIR.ACQUIRE MAXWAIT 0 KEYS a 5/min")
+}

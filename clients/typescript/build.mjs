@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const tsc = createRequire(import.meta.url).resolve('typescript/package.json').replace('package.json', 'bin/tsc');
-const HERE = `import { fileURLToPath } from 'node:url';\nexport const here = fileURLToPath(import.meta.url);\n`;
+const HERE = `import { fileURLToPath } from 'node:url';\nexport const here = () => import.meta.url && fileURLToPath(import.meta.url);\n`;
 
 process.chdir(folder);
 rmSync('dist', { recursive: true, force: true });

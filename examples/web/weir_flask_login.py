@@ -20,11 +20,11 @@ def guess(account, is_right):
     """Whether `is_right()`. One that raises is as wrong. `account` is spelled as your database compares names."""
     try:
         reserved = client.reserve(account=account)
+    except weir.Denied as denied:
+        abort(Response("Too many wrong passwords\n", 429, {"Retry-After": str(math.ceil(denied.decision.retry_after))}))
     except weir.Error as error:
         tell(error)
         abort(503)
-    if not reserved.decision.allowed:
-        abort(Response("Too many wrong passwords\n", 429, {"Retry-After": str(math.ceil(reserved.decision.retry_after))}))
     right = is_right()
     if right:
         try:

@@ -141,8 +141,9 @@ class WEIR_API Limits {
     const Clock* wall_clock = nullptr;
   };
 
-  // From which the windows by the calendar of all files that are read from then on have their zones; without
-  // it they know UTC alone. weir/time_zones.hpp has the system's. It must live as long as the program.
+  // From which the windows by the calendar of all files that are read from then on have their zones, instead
+  // of the system's: the files in the folder that the environment variable TZDIR names, else in
+  // /usr/share/zoneinfo. It must live as long as the program.
   static void use_time_zones(const TimeZones& zones);
 
   // Reads the file at `path`. Throws LimitsFileError.

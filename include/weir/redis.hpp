@@ -95,7 +95,7 @@ struct SharedCheck {
 class WEIR_API RedisStore {
  public:
   struct Options {
-    std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
+    std::chrono::nanoseconds deadline = kStoreDeadline;
     OnStoreError on_store_error = OnStoreError::local;
     bool remember_denials = true;
     std::string tls_ca{};    // of rediss://, a file in PEM; empty: the authorities that the system trusts

@@ -1,9 +1,13 @@
 // Who decided, and why nobody could: what every limiter tells beside its decision.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace weir::inline v0_1 {
+
+// How long a shared store may take to answer, unless something else is said.
+inline constexpr std::chrono::milliseconds kStoreDeadline{50};
 
 // Who made a decision.
 enum class Source : std::uint8_t {

@@ -1,7 +1,6 @@
 // Time zones, as windows by the calendar need them: when the clocks of a place are how far from UTC.
 //
-// What asks is given a database by weir::use_time_zones(): weir itself reads none, so that a program without
-// such windows links no library for it. The system's is in weir/time_zones.hpp. Without one, UTC is known.
+// The system's are there by themselves; a program with others gives them to weir::Limits::use_time_zones().
 #pragma once
 
 #include <chrono>

@@ -29,7 +29,7 @@ struct LintFlags {
   bool rls_merge_domains = false;
   std::string now;
   bool store = false;
-  std::string max_wait = "60s";
+  std::string max_wait = "1h";
   bool strict = false;
   bool json = false;
 };

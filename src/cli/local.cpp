@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/detached.hpp"
@@ -34,6 +35,8 @@ struct LocalFlags {
   std::string limits;
   std::string idle = "60s";
   std::string socket;
+  std::vector<std::string> resp;
+  bool insecure = false;
   bool virtual_time = false;
   std::string now;
   bool foreground = false;
@@ -90,6 +93,8 @@ server::Settings settings_of(const LocalFlags& flags, const LocalPlace& place) {
   settings.local = {.idle = parse_time("idle", flags.idle, std::chrono::milliseconds{100})};
   if (!flags.limits.empty()) settings.limits = std::filesystem::absolute(flags.limits).string();
   if (flags.virtual_time) settings.virtual_now = virtual_now_of(flags.now);
+  for (const std::string& each : flags.resp) settings.resp.push_back(parse_capped_address("resp", each));
+  settings.insecure = flags.insecure;
   return settings;
 }
 
@@ -112,6 +117,7 @@ struct Traces {
 
 void run(const LocalFlags& flags, int& result) {
   if (!flags.virtual_time && !flags.now.empty()) throw std::runtime_error("now needs --virtual-time");
+  if (!flags.virtual_time && !flags.resp.empty()) throw std::runtime_error("resp needs --virtual-time");
   const LocalPlace place = place_of(flags);
   const server::Settings settings = settings_of(flags, place);
   const std::string line = place.socket + "\n";
@@ -147,6 +153,9 @@ void add_local(CLI::App& app, int& result) {
       ->type_name("PATH");
   local_app->add_flag("--virtual-time", flags->virtual_time,
                       "a new server whose time goes on by WEIR.TIME ADVANCE alone");
+  local_app->add_option("--resp", flags->resp, "with --virtual-time: listen here, too; may be repeated")
+      ->type_name("HOST:PORT");
+  local_app->add_flag("--insecure", flags->insecure, "listen beyond loopback");
   local_app->add_option("--now", flags->now, "its wall clock at the start [the machine's]")
       ->type_name("TIME");
   local_app->add_flag("--foreground", flags->foreground, "serve in this process, and log to standard error");

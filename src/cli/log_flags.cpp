@@ -16,9 +16,10 @@
 
 #include "cli/attribute_flags.hpp"
 #include "cli/growing_file.hpp"
+#include "core/calendar.hpp"
 #include "core/duration.hpp"
-#include "core/nearest.hpp"
 #include "core/printable.hpp"
+#include "core/system_time_zones.hpp"
 #include "limits/findings.hpp"
 #include "logs/shell_word.hpp"
 #include "sim/event_spool.hpp"
@@ -36,22 +37,15 @@ void stop_reading(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// "Berlin" is nearest to Europe/Berlin.
-std::string place_near(const std::string& text) {
-  const std::vector<std::string> places = logs::Zone::places();
-  for (const std::string& each : places) {
-    if (!text.empty() && each.ends_with("/" + text)) return each;
-  }
-  return core::nearest(text, places);
-}
-
-logs::Zone zone_called(const std::string& text) {
+logs::Zone zone_called(const std::string& text) try {
   if (const auto zone = logs::Zone::of(text)) return *zone;
-  const std::string near = place_near(text);
-  throw std::runtime_error(
-      "zone: '" + text +
-      "' is neither an offset such as +0000, -05:30 or Z nor a place such as Europe/Berlin" +
-      (near.empty() ? "" : "; did you mean " + near + "?"));
+  const TimeZones& zones = core::system_time_zones();
+  const std::string near = core::nearest_zone(zones, text);
+  throw std::runtime_error("'" + text + "' is neither an offset such as +0000, -05:30 or Z nor a place in " +
+                           zones.folder() + ", such as Europe/Berlin" +
+                           (near.empty() ? "" : "; did you mean " + near + "?"));
+} catch (const std::runtime_error& error) {
+  throw std::runtime_error(std::string("zone: ") + error.what());
 }
 
 }  // namespace

@@ -21,7 +21,6 @@
 #include "cli/version.hpp"
 #include "core/calendar.hpp"
 #include "core/printable.hpp"
-#include "weir/time_zones.hpp"
 
 namespace {
 
@@ -88,7 +87,6 @@ int main(int argc, char** argv) {
   const std::span<char* const> words(given);
   // Until there is something to read again.
   if (is_server(words)) std::signal(SIGHUP, SIG_IGN);
-  weir::core::use_time_zones(weir::system_time_zones());
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);

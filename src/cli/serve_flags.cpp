@@ -122,7 +122,7 @@ void judge_rls(const ServeFlags& flags, const CLI::App& app, Settings& settings)
         "' is neither answers nor three names, as in RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset");
 }
 
-void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
+void judge_store(const ServeFlags& flags, Settings& settings) {
   redis::SharedStore::Options& options = settings.store_options;
   options.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
   options.local_share = parse_share("local-share", flags.local_share);
@@ -136,10 +136,6 @@ void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& setting
   if (flags.store.empty()) return;
   auto endpoint = redis::Endpoint::parse(flags.store);
   if (!endpoint) throw std::runtime_error(endpoint.error());
-  for (const char* name : {"store-tls-ca", "store-tls-cert", "store-tls-key", "store-tls-name"}) {
-    if (!endpoint->tls && app.count(std::string("--") + name) > 0)
-      throw std::runtime_error(std::string(name) + " needs a store with TLS: a URL that begins with rediss");
-  }
   settings.store_text = endpoint->text();
   settings.store = std::move(*endpoint);
 }
@@ -359,7 +355,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
     throw std::runtime_error("rls-merge-domains and rls-algorithm need rls-config or rls-xds");
   if (settings.audit_required && settings.audit.empty())
     throw std::runtime_error("audit-required needs audit");
-  judge_store(flags, app, settings);
+  judge_store(flags, settings);
   if (!settings.store) need_a_store(app);
   return settings;
 }

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/duration.hpp"
 #include "server/settings.hpp"
+#include "weir/source.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
@@ -28,7 +30,7 @@ struct ServeFlags {
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
   std::string drain_grace = "0s";
-  std::string max_wait = "60s";
+  std::string max_wait = "1h";
   std::string max_overdraft = "24h";
   std::string track_memory = "16MiB";
   std::string rls_headers;
@@ -40,7 +42,7 @@ struct ServeFlags {
   std::string config;
   std::string store;
   std::string on_store_error = "local";
-  std::string store_deadline = "50ms";
+  std::string store_deadline = core::to_text(kStoreDeadline);
   std::string local_share = "100%";
   bool no_remember_denials = false;
   std::string denial_memory = "2MiB";

@@ -17,6 +17,7 @@
 #include "cli/print.hpp"
 #include "cli/server_connection.hpp"
 #include "cli/values.hpp"
+#include "core/duration.hpp"
 #include "core/json_writer.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -29,7 +30,7 @@ struct StoreCheckFlags {
   net::TlsFiles files;
   std::string tls_name;
   std::string timeout = "5s";
-  std::string deadline = "50ms";
+  std::string deadline = core::to_text(kStoreDeadline);
   bool json = false;
   bool speed = false;
 };

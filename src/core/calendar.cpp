@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/nearest.hpp"
+#include "core/system_time_zones.hpp"
 #include "weir/lock.hpp"
 
 namespace weir::inline v0_1::core {
@@ -40,7 +41,12 @@ class Utc final : public TimeZone {
   Span at(seconds /*utc*/) const override { return {seconds::min() / 2, seconds::max() / 2, seconds{0}}; }
 };
 
-std::atomic<const TimeZones*> the_zones{nullptr};
+std::atomic<const TimeZones*> the_zones{nullptr};  // null: the system's
+
+const TimeZones& zones_in_use() {
+  const TimeZones* const given = the_zones.load(std::memory_order_acquire);
+  return given == nullptr ? system_time_zones() : *given;
+}
 
 days floor_days(seconds local) { return std::chrono::floor<days>(local); }
 
@@ -70,24 +76,17 @@ std::pair<days, days> dates_of(Calendar::Unit unit, days date) {
 
 std::string unknown_zone(const TimeZones& zones, std::string_view zone) {
   const std::string text = "no time zone '" + std::string(zone) + "' in " + zones.folder();
-  const std::vector<std::string> names = zones.names();
-  std::string closest = nearest(zone, names);
-  for (auto name = names.begin(); closest.empty() && name != names.end(); ++name) {
-    if (name->ends_with("/" + std::string(zone))) closest = *name;  // a place without its area
-  }
+  const std::string closest = nearest_zone(zones, zone);
   return closest.empty() ? text : text + "; did you mean " + closest + "?";
 }
 
 tl::expected<const TimeZone*, std::string> clocks_of(std::string_view zone) {
   static const Utc kUtc;
   if (zone == "UTC") return &kUtc;
-  const TimeZones* const zones = the_zones.load(std::memory_order_acquire);
-  if (zones == nullptr)
-    return tl::unexpected("time zone '" + std::string(zone) +
-                          "': this program was given no time zones, only UTC (weir/time_zones.hpp)");
+  const TimeZones& zones = zones_in_use();
   try {
-    if (const TimeZone* const found = zones->find(zone)) return found;
-    return tl::unexpected(unknown_zone(*zones, zone));
+    if (const TimeZone* const found = zones.find(zone)) return found;
+    return tl::unexpected(unknown_zone(zones, zone));
   } catch (const std::runtime_error& error) {
     return tl::unexpected("time zone '" + std::string(zone) + "': " + error.what());
   }
@@ -96,6 +95,14 @@ tl::expected<const TimeZone*, std::string> clocks_of(std::string_view zone) {
 }  // namespace
 
 void use_time_zones(const TimeZones& zones) { the_zones.store(&zones, std::memory_order_release); }
+
+std::string nearest_zone(const TimeZones& zones, std::string_view name) {
+  const std::vector<std::string> names = zones.names();
+  for (const std::string& each : names) {
+    if (!name.empty() && each.ends_with("/" + std::string(name))) return each;  // a place without its area
+  }
+  return nearest(name, names);
+}
 
 std::optional<Calendar::Unit> Calendar::unit_named(std::string_view text) {
   const auto* const found = std::find_if(kUnitNames.begin(), kUnitNames.end(),

@@ -88,7 +88,11 @@ class Calendar {
   mutable Last last_;
 };
 
-// The database that Calendar::find() asks from now on; it must live as long as the program.
+// The database that Calendar::find() asks from now on, not the system's; it must live as long as the program.
 void use_time_zones(const TimeZones& zones);
+
+// The zone that was meant, for a message: "Europe/Berlin" by "Berlin" or "Europe/Berln". Empty: none is near.
+// Throws as TimeZones does.
+std::string nearest_zone(const TimeZones& zones, std::string_view name);
 
 }  // namespace weir::core

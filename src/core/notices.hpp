@@ -36,6 +36,7 @@ enum class Notice : std::uint8_t {
   gate_untrusted_proxy,  // what it sends ends at an address that may be a proxy's
   gate_refused,          // what it sends, or lacks, leaves nothing to count
   rls_refused,           // what it sends cannot be asked about
+  two_rules,             // a key is asked about by two in turn
   kCount,
 };
 

@@ -94,10 +94,13 @@ Quota::Made Quota::made(Rate rate, std::int64_t burst) {
                  std::to_string(std::numeric_limits<std::int64_t>::max() / checked.interval));
 }
 
-Quota::Made Quota::read(std::string_view text) {
-  const auto refused = [text](std::string_view what) {
-    return Made{.why = "quota '" + std::string(text) + "': " + std::string(what) +
-                       "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20"};
+Quota::Made Quota::read(std::string_view said) {
+  const std::string text = core::with_slash(said);
+  const auto wrong = [&text](std::string_view what) {
+    return Made{.why = "quota '" + text + "': " + std::string(what)};
+  };
+  const auto refused = [&wrong](std::string_view what) {
+    return wrong(std::string(what) + "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20");
   };
   if (const std::string meant = core::rate_with_blanks(text); !meant.empty())
     return refused("write '" + meant + "', without a space");
@@ -112,12 +115,16 @@ Quota::Made Quota::read(std::string_view text) {
                                                      !core::next_word(rest).text.empty());
     return refused("the count is not a whole number below 2^63" + (meant.empty() ? "" : "; " + meant));
   }
+  if (period_text == "m")
+    return wrong("'m' may be minutes or months: write '" + std::to_string(*count) + "/min', or '" +
+                 std::to_string(*count) + "/month align=calendar'");
   if (!period_text.empty() && period_text.find_first_not_of("0123456789.") == std::string_view::npos)
     return refused("the period has no unit, such as the s of 10s");
   if (period.fault == core::NumberFault::not_a_number)
     return refused("the period is not a time such as s, 10s, 250ms, min, h or 1.5d");
   if (period.fault == core::NumberFault::out_of_range) return refused(too_long("the period"));
 
+  if (*count == 0) return wrong(core::kAdmitsNothing);
   std::int64_t burst = *count;
   if (const auto [word, after] = core::next_word(rest); !word.empty()) {
     if (word != "burst") return refused("unexpected '" + std::string(word) + "'");
@@ -128,7 +135,7 @@ Quota::Made Quota::read(std::string_view text) {
     burst = *units;
   }
   Made result = made({*count, period.value}, burst);
-  if (!result.quota) result.why = "quota '" + std::string(text) + "': " + result.why;
+  if (!result.quota) return wrong(result.why);
   return result;
 }
 

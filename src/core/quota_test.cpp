@@ -228,11 +228,11 @@ TEST(Quota, what_text_is_refused_and_what_it_says) {
       {"100", "quota '100': missing '/' between count and period" + form},
       {"/s", "quota '/s': the count is not a whole number below 2^63" + form},
       {"1.5/s",
-       "quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '90/min burst 2'" +
+       "quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '3/2s burst 2'" +
            form},
       {"0.0055/s burst 3",
        "quota '0.0055/s burst 3': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write "
-       "'99/5h'" +
+       "'11/2000s'" +
            form},
       {"1e3/s", "quota '1e3/s': the count is not a whole number below 2^63" + form},
       {"+1/s", "quota '+1/s': the count is not a whole number below 2^63" + form},
@@ -255,7 +255,15 @@ TEST(Quota, what_text_is_refused_and_what_it_says) {
       {"1/s burst", "quota '1/s burst': the burst is not a whole number below 2^63" + form},
       {"1/s burst x", "quota '1/s burst x': the burst is not a whole number below 2^63" + form},
       {"1/s burst 3 4", "quota '1/s burst 3 4': unexpected text after the burst" + form},
-      {"0/s", "quota '0/s': count: 0 is below the minimum (1)"},
+      {"0/s",
+       "quota '0/s': to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out"},
+      {"0 per minute burst 3",
+       "quota '0/minute burst 3': to refuse everybody: deny, in the limits file; to limit nobody: leave the "
+       "limit out"},
+      {"10/m", "quota '10/m': 'm' may be minutes or months: write '10/min', or '10/month align=calendar'"},
+      {"10 per m",
+       "quota '10/m': 'm' may be minutes or months: write '10/min', or '10/month align=calendar'"},
+      {"10 per", "quota '10 per': missing '/' between count and period" + form},
       {"-1/s", "quota '-1/s': count: -1 is below the minimum (1)"},
       {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"},
       {"1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"},

@@ -34,6 +34,9 @@ constexpr std::array kNames = {
 };
 
 constexpr std::string_view kInFlight = "in_flight";
+constexpr std::string_view kForm =
+    "the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h "
+    "algorithm=fixed_window";
 
 std::optional<Algorithm> algorithm_named(std::string_view text) {
   for (const Name& name : kNames) {
@@ -109,6 +112,7 @@ tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorit
 }
 
 tl::expected<Rule, std::string> Rule::slots(std::string_view number) {
+  if (number == "0") return tl::unexpected(std::string(kInFlight) + ": " + std::string(kAdmitsNothing));
   const std::int64_t count = parse_integer(number).value_or(0);
   if (count < 1 || count > kMostSlots)
     return tl::unexpected(std::string(kInFlight) + ": '" + std::string(number) +
@@ -163,9 +167,7 @@ tl::expected<Words, std::string> read_words(std::string_view rest) {
       words.zone = word.substr(kZone.size());
       if (words.zone.empty()) return tl::unexpected(std::string("tz= names no zone; write tz=Area/City"));
     } else {
-      return tl::unexpected("unexpected '" + std::string(word) +
-                            "'; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in "
-                            "10/s burst 50 or 1000/h algorithm=fixed_window");
+      return tl::unexpected("unexpected '" + std::string(word) + "'; " + std::string(kForm));
     }
   }
 }
@@ -188,6 +190,7 @@ tl::expected<Rule, std::string> by_calendar(std::string_view rate, const Words& 
     return refused("'" + std::string(period) +
                    "' is not one of hour, day, week, month and year, which align=calendar counts by");
   const nanoseconds nominal = Calendar::nominal(*unit);
+  if (parse_integer(rate.substr(0, slash)) == 0) return refused(std::string(kAdmitsNothing));
   auto quota =
       Quota::parse(std::string(rate.substr(0, slash)) + "/" + std::to_string(nominal.count()) + "ns");
   if (!quota)
@@ -206,9 +209,10 @@ tl::expected<Rule, std::string> by_calendar(std::string_view rate, const Words& 
 
 }  // namespace
 
-tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
-  const std::string shown = "limit '" + std::string(text) + "': ";
+tl::expected<Rule, std::string> Rule::parse(std::string_view said) {
+  const std::string shown = "limit '" + std::string(said) + "': ";
   const auto refused = [&shown](const std::string& what) { return tl::unexpected(shown + what); };
+  const std::string text = with_slash(said);
   if (const auto [first, after] = next_word(text);
       first.starts_with(kInFlight) && first.substr(kInFlight.size()).starts_with('=')) {
     if (const std::string_view second = next_word(after).text; !second.empty())
@@ -221,6 +225,7 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
   if (const std::string meant = rate_with_blanks(text); !meant.empty())
     return refused("write '" + meant + "', without a space");
   const auto [rate, rest] = next_word(text);
+  if (rate.empty()) return refused("there is no rule; " + std::string(kForm));
   const auto words = read_words(rest);
   if (!words) return refused(words.error());
   if (words->align == "calendar") {

@@ -97,17 +97,20 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
       "; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h "
       "algorithm=fixed_window";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"",
-       "quota '': missing '/' between count and period; the form is COUNT/PERIOD [burst N], as in "
-       "100/min or "
-       "5/10s burst 20"},
-      {"0/s algorithm=fixed_window", "quota '0/s': count: 0 is below the minimum (1)"},
+      {"", "limit '': there is no rule" + form},
+      {"0/s algorithm=fixed_window",
+       "quota '0/s': to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out"},
+      {"0/day align=calendar",
+       "limit '0/day align=calendar': to refuse everybody: deny, in the limits file; to limit nobody: leave "
+       "the limit out"},
       {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"},
       {"1/s burst algorithm=gcra",
        "quota '1/s burst algorithm=gcra': the burst is not a whole number below 2^63; the form is "
        "COUNT/PERIOD [burst "
        "N], as in 100/min or 5/10s burst 20"},
-      {"in_flight=0", "limit 'in_flight=0': in_flight: '0' is not an integer from 1 to 1000000000"},
+      {"in_flight=0",
+       "limit 'in_flight=0': in_flight: to refuse everybody: deny, in the limits file; to limit nobody: "
+       "leave the limit out"},
       {"in_flight=", "limit 'in_flight=': in_flight: '' is not an integer from 1 to 1000000000"},
       {"in_flight=5 burst 2",
        "limit 'in_flight=5 burst 2': unexpected 'burst'; the form is in_flight=N, and a rate is another "
@@ -163,7 +166,6 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
       {"9/day align=calendar algorithm=gcra",
        "limit '9/day align=calendar algorithm=gcra': align=calendar requires algorithm=fixed_window; this is "
        "gcra"},
-      {"0/day align=calendar", "limit '0/day align=calendar': '0' is not a count that a day can have"},
       {"x/day align=calendar", "limit 'x/day align=calendar': 'x' is not a count that a day can have"},
       {"68719476736/day align=calendar",
        "limit '68719476736/day align=calendar': count: 68719476736 is above the maximum for calendar "

@@ -27,6 +27,8 @@ class VirtualTime {
   void go_to(nanoseconds moment) {
     passed_.store(std::clamp(moment - kStart, passed(), kMost), std::memory_order_relaxed);
   }
+  // To the start: whatever has a later time is to be forgotten.
+  void start_again() { passed_.store(nanoseconds{0}, std::memory_order_relaxed); }
 
  private:
   static constexpr nanoseconds kStart = std::chrono::hours{1};

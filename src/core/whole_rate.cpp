@@ -16,15 +16,23 @@ using std::chrono::nanoseconds;
 
 struct WrittenPeriod {
   std::string_view name;
-  std::chrono::minutes length;
+  nanoseconds length;
 };
-constexpr std::array<WrittenPeriod, 4> kWrittenPeriods = {{{"min", std::chrono::minutes{1}},
+// In which people say a rate, and write one.
+constexpr std::array<WrittenPeriod, 4> kSaidPeriods = {{{"min", std::chrono::minutes{1}},
+                                                        {"h", std::chrono::hours{1}},
+                                                        {"d", std::chrono::days{1}},
+                                                        {"w", std::chrono::weeks{1}}}};
+constexpr std::array<WrittenPeriod, 7> kWrittenPeriods = {{{"d", std::chrono::days{1}},
                                                            {"h", std::chrono::hours{1}},
-                                                           {"d", std::chrono::days{1}},
-                                                           {"w", std::chrono::weeks{1}}}};
+                                                           {"m", std::chrono::minutes{1}},
+                                                           {"s", std::chrono::seconds{1}},
+                                                           {"ms", std::chrono::milliseconds{1}},
+                                                           {"us", std::chrono::microseconds{1}},
+                                                           {"ns", nanoseconds{1}}}};
 
-// What a reader takes in; beyond it "99/5h" says less than the number.
-constexpr std::uint64_t kMostPeriods = 1000;
+// What a reader takes in; beyond it "11/2000s" says less than the number.
+constexpr std::uint64_t kMostPeriods = 100'000;
 
 // units / 10^decimals: "0.0055" is 55 / 10^4.
 struct Decimal {
@@ -67,6 +75,14 @@ Wide common(Wide a, Wide b) {
   return a;
 }
 
+// "2000s": in the longest unit that it is whole in.
+std::string written(nanoseconds period) {
+  const auto* const unit =
+      std::find_if(kWrittenPeriods.begin(), kWrittenPeriods.end(),
+                   [&](const WrittenPeriod& each) { return period % each.length == nanoseconds{0}; });
+  return std::to_string(period / unit->length) + std::string(unit->name);
+}
+
 }  // namespace
 
 std::string in_whole_numbers(std::string_view count, std::string_view period_text, nanoseconds period,
@@ -75,25 +91,25 @@ std::string in_whole_numbers(std::string_view count, std::string_view period_tex
   if (!read || period.count() <= 0) return "";
   const Wide each = Wide{read->scale} * static_cast<std::uint64_t>(period.count());
   const auto of_unit = [&](const WrittenPeriod& unit) {
-    return Wide{read->units} * static_cast<std::uint64_t>(nanoseconds{unit.length}.count());
+    return Wide{read->units} * static_cast<std::uint64_t>(unit.length.count());
   };
-  const auto whole = std::find_if(kWrittenPeriods.begin(), kWrittenPeriods.end(),
+  const auto whole = std::find_if(kSaidPeriods.begin(), kSaidPeriods.end(),
                                   [&](const WrittenPeriod& unit) { return of_unit(unit) % each == 0; });
-  const auto near = std::find_if(kWrittenPeriods.begin(), kWrittenPeriods.end(),
+  const auto near = std::find_if(kSaidPeriods.begin(), kSaidPeriods.end(),
                                  [&](const WrittenPeriod& unit) { return of_unit(unit) >= each; });
-  const WrittenPeriod& unit = whole != kWrittenPeriods.end()  ? *whole
-                              : near != kWrittenPeriods.end() ? *near
-                                                              : kWrittenPeriods.back();
+  const WrittenPeriod& unit = whole != kSaidPeriods.end()  ? *whole
+                              : near != kSaidPeriods.end() ? *near
+                                                           : kSaidPeriods.back();
   const Wide number = of_unit(unit);
-  const Wide shared = common(number, each);
-  const Wide periods = each / shared;
   const bool exact = number * 100 % each == 0;
   std::string text = std::string(count) + "/" + std::string(period_text) + " is " + (exact ? "" : "about ") +
                      about(number, each) + "/" + std::string(unit.name);
-  if (periods > kMostPeriods) return text;
+  const auto shared = static_cast<std::uint64_t>(common(read->units, read->scale));
+  const std::uint64_t periods = read->scale / shared;
+  if (periods > kMostPeriods || period > nanoseconds::max() / periods) return text;
+  text += ": write '" + std::to_string(read->units / shared) + "/" +
+          written(period * static_cast<std::int64_t>(periods));
   const std::uint64_t burst = (read->units + read->scale - 1) / read->scale;
-  text += ": write '" + std::to_string(static_cast<std::uint64_t>(number / shared)) + "/" +
-          (periods == 1 ? "" : std::to_string(static_cast<std::uint64_t>(periods))) + std::string(unit.name);
   return text + (has_burst ? "'" : " burst " + std::to_string(burst) + "'");
 }
 

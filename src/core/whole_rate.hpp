@@ -10,8 +10,9 @@
 
 namespace weir::inline v0_1::core {
 
-// "0.0055/s is 19.8/h: write '99/5h burst 1'" of "0.0055", "s" and what that is; empty where the count is not
-// such a number. The burst is what the count would have been, rounded up; with `has_burst` it is left out.
+// "0.0055/s is 19.8/h: write '11/2000s burst 1'" of "0.0055", "s" and what that is; empty where the count is
+// not such a number. The burst is what the count would have been, rounded up; with `has_burst` it is left
+// out.
 std::string in_whole_numbers(std::string_view count, std::string_view period_text,
                              std::chrono::nanoseconds period, bool has_burst);
 

@@ -23,6 +23,23 @@ constexpr Word next_word(std::string_view text) {
   return {text.substr(first, last - first), text.substr(last)};
 }
 
+// "10/15min burst 5" of "10 per 15 min burst 5"; a text that does not begin so as it is.
+inline std::string with_slash(std::string_view text) {
+  const auto [count, after_count] = next_word(text);
+  const auto [per, after_per] = next_word(after_count);
+  const auto [first, after_first] = next_word(after_per);
+  if (per != "per" || first.empty() || count.find('/') != std::string_view::npos) return std::string(text);
+  const std::string rate = std::string(count) + "/" + std::string(first);
+  const auto [second, rest] = next_word(after_first);
+  const bool is_number = first.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (!is_number || second.empty()) return rate + std::string(after_first);
+  return rate + std::string(second) + std::string(rest);
+}
+
+// Of a rule that admits nothing.
+inline constexpr std::string_view kAdmitsNothing =
+    "to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out";
+
 // What is meant by a rate with blanks beside its '/': "1/s" for "1 /s", "1/ s" and "1 / s". Empty for a text
 // that does not begin with such a rate.
 inline std::string rate_with_blanks(std::string_view text) {

@@ -22,6 +22,7 @@
 #include "engine/wire.hpp"
 #include "redis/endpoint.hpp"
 #include "redis/greeting.hpp"
+#include "weir/source.hpp"
 
 namespace weir::inline v0_1::engine {
 
@@ -81,7 +82,7 @@ class Bench {
 
   bool can_expire_lists = true;  // PEXPIREAT is not refused
   // How long the servers will wait for an answer.
-  std::chrono::nanoseconds deadline{std::chrono::milliseconds{50}};
+  std::chrono::nanoseconds deadline = kStoreDeadline;
 
  private:
   std::string greet(Wire& wire, const std::string& user, const std::string& password) const;

@@ -13,6 +13,7 @@
 
 #include "engine/outcome.hpp"
 #include "engine/wire.hpp"
+#include "weir/source.hpp"
 
 namespace weir::inline v0_1::engine {
 
@@ -33,7 +34,7 @@ struct StoreCheck {
   std::function<bool()> stopped;                 // whether somebody wants it to end
   std::function<void(const ToldCase&)> on_told;  // after each case
   bool with_speed = false;
-  std::chrono::nanoseconds deadline{std::chrono::milliseconds{50}};  // --store-deadline of the servers
+  std::chrono::nanoseconds deadline = kStoreDeadline;  // --store-deadline of the servers
 
   // Filled by run().
   std::string shown_url;

@@ -78,9 +78,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     auto endpoint = redis::Endpoint::parse(url);
     if (!endpoint) throw std::invalid_argument(endpoint.error());
     format_ = endpoint->format;
-    tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key});
-    if (!tls_ && !options.tls_name.empty())
-      throw std::invalid_argument("tls_name needs a store with TLS: a URL that begins with rediss");
+    tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key}, options.tls_name);
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
                                              .local_share = options.local_share};

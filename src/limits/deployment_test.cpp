@@ -27,19 +27,18 @@ TEST(Deployment, a_sliding_window_log_needs_a_store) {
 }
 
 TEST(Deployment, nobody_waits_longer_than_the_server_lets_them) {
-  const std::string file = "version: 1\nlimits:\n  a: { rate: 9/s, max_wait: 10min }\n";
-  EXPECT_EQ(
-      lint(file),
-      "limits.yaml:3:29: warning: limits.a.max_wait: '10m' is above --max-wait 1m, the longest that the "
-      "server lets anybody wait; it does not start with such a file\n");
-  EXPECT_EQ(lint(file, {.max_wait = 10min}), "");
+  const std::string file = "version: 1\nlimits:\n  a: { rate: 9/s, max_wait: 2h }\n";
+  EXPECT_EQ(lint(file),
+            "limits.yaml:3:29: warning: limits.a.max_wait: '2h' is above --max-wait 1h, the longest that the "
+            "server lets anybody wait; it does not start with such a file\n");
+  EXPECT_EQ(lint(file, {.max_wait = 2h}), "");
   const ReadResult reading = read(file, test_options());
-  const auto made = Set::make(reading.file, {.max_wait = 60s});
+  const auto made = Set::make(reading.file, {.max_wait = 1h});
   ASSERT_FALSE(made);
   EXPECT_EQ(to_text(made.error().front()),
-            "limits.yaml:3:29: limits.a.max_wait: '10m' is above --max-wait 1m, the longest that the server "
+            "limits.yaml:3:29: limits.a.max_wait: '2h' is above --max-wait 1h, the longest that the server "
             "lets anybody wait; it does not start with such a file");
-  EXPECT_TRUE(Set::make(reading.file, {.max_wait = 10min}));
+  EXPECT_TRUE(Set::make(reading.file, {.max_wait = 2h}));
 }
 
 TEST(Deployment, a_list_of_bans_may_be_empty) {

@@ -128,7 +128,7 @@ inline constexpr std::array kFileRules = {
                  "does not count"},
     FileRuleText{FileRule::server_wait,
                  "`max_wait` above `--max-wait`: a server does not start; a warning of `weir lint`, which "
-                 "has the flag too (60s)"},
+                 "has the flag too (1h)"},
     FileRuleText{FileRule::penalty,
                  "a `penalty` above 24h, or beside a `reserve`; `most` shorter than `for`, or with nothing "
                  "that is `growing`. Noted only: on a limit whose key many share, as one of them makes all "

@@ -311,17 +311,21 @@ const SteeredOverride* find_steered(const Steered& steered, AttributeValues valu
   return ban;
 }
 
-// A ban beats everything; of several the one with the latest end says when to come back.
-void refuse(const SteeredOverride& ban, Time now, Work& work, Meeting& meeting, Matched& into) {
-  meeting.what = TraceStep::What::banned;
-  meeting.shadow_steered = &ban;
-  if (into.ban != nullptr && into.ban->until >= ban.until) return;
+void refuse(Work& work, Meeting& meeting, Matched& into) {
   append_key(*meeting.limit, work, into, meeting);
-  into.banned_at = meeting.key_at;
-  into.banned_size = meeting.key_size;
-  into.ban = &ban;
+  into.refused_at = meeting.key_at;
+  into.refused_size = meeting.key_size;
   into.refused_by = meeting.number;
-  into.banned_for = ban.until - now;
+}
+
+// A ban beats everything; of several the one with the latest end says when to come back.
+void ban(const SteeredOverride& its, Time now, Work& work, Meeting& meeting, Matched& into) {
+  meeting.what = TraceStep::What::banned;
+  meeting.shadow_steered = &its;
+  if (into.ban != nullptr && into.ban->until >= its.until) return;
+  refuse(work, meeting, into);
+  into.ban = &its;
+  into.banned_for = its.until - now;
 }
 
 // The limits that the request meets, with what the request makes of their numbers.
@@ -342,8 +346,8 @@ bool meet(const Set& set, const Steered* steered, const Description& asked, cons
       continue;
     }
     if (steered != nullptr && steered->steers(number)) [[unlikely]] {
-      if (const SteeredOverride* ban = find_steered(*steered, work.values, now, meeting)) {
-        refuse(*ban, now, work, meeting, into);
+      if (const SteeredOverride* its = find_steered(*steered, work.values, now, meeting)) {
+        ban(*its, now, work, meeting, into);
         continue;
       }
     }
@@ -354,8 +358,7 @@ bool meet(const Set& set, const Steered* steered, const Description& asked, cons
     }
     if (!limit.deny.empty() && limit.deny.hold(work.values)) {
       meeting.what = TraceStep::What::denied;
-      if (meeting.shadow || into.refused_by != kNone) continue;
-      into.refused_by = number;
+      if (!meeting.shadow && into.refused_by == kNone) refuse(work, meeting, into);
       continue;
     }
     if (!limit.allow.empty() && limit.allow.hold(work.values)) {

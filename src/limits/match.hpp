@@ -65,8 +65,8 @@ struct Matched {
   Matched& operator=(const Matched&) = delete;
 
   std::span<store::Check> all() { return {checks.data(), count}; }
-  // With a ban: the key of the limit that it is of.
-  std::string_view banned_key() const { return {keys.data() + banned_at, banned_size}; }
+  // Of refused: its key at the limit that refuses it.
+  std::string_view refused_key() const { return {keys.data() + refused_at, refused_size}; }
 
   Outcome outcome = Outcome::free;
   Index route = kNone;                     // File::routes
@@ -74,8 +74,8 @@ struct Matched {
   Index refused_by = kNone;                // File::limits
   const SteeredOverride* ban = nullptr;    // of refused, when it is one
   std::chrono::nanoseconds banned_for{0};  // until its end
-  std::size_t banned_at = 0;               // where in `keys` that limit has its key
-  std::size_t banned_size = 0;
+  std::size_t refused_at = 0;              // where in `keys` that limit has its key
+  std::size_t refused_size = 0;
   std::vector<Index> skipped_of;  // File::limits that do not apply, as an attribute is missing
   std::size_t count = 0;
   std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set

@@ -29,8 +29,8 @@ tl::expected<std::string, std::string> read_named(const std::string& path, std::
 
 // How a file is to be served, as far as lint is told.
 struct Deployment {
-  bool has_store = false;                                        // it is counted in a shared store
-  std::chrono::nanoseconds max_wait = std::chrono::seconds{60};  // the server's --max-wait
+  bool has_store = false;                                     // it is counted in a shared store
+  std::chrono::nanoseconds max_wait = std::chrono::hours{1};  // the server's --max-wait
 };
 
 struct ReadOptions {

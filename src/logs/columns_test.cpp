@@ -16,6 +16,10 @@ TEST(Columns, by_the_header) {
     const char* answer;
   } const rows[] = {
       {"time,ip", "ip", "", "1795240187,192.0.2.1", "192.0.2.1 at +0 ms costs 1"},
+      {"time,client,client_ip", "ip", "", "1795240187,shop,192.0.2.1", "192.0.2.1 at +0 ms costs 1"},
+      {"client_ip,time,client", "ip", "", "192.0.2.1,1795240187,192.0.2.2:80", "192.0.2.2 at +0 ms costs 1"},
+      {"client_ip,time,client", "client", "", "192.0.2.1,1795240187,shop", "shop at +0 ms costs 1"},
+      {"time,client,user", "ip", "", "1795240187,shop,ann", "shop at +0 ms costs 1"},
       {"ip,n,time", "ip", "n", "192.0.2.1,7,1795240187", "192.0.2.1 at +0 ms costs 7"},
       {"\"time\",\"a \"\"b\"\"\"", "a \"b\"", "", "1795240187,\"x,\"\"y\"\"\"", "x,\"y\" at +0 ms costs 1"},
       {"time,user,ip", "user", "", "1795240187,,192.0.2.1", " at +0 ms costs 1"},

@@ -46,7 +46,8 @@ void escape_bytes(std::string_view line, std::string& out) {
 
 class JsonLines final : public Splitter {
  public:
-  explicit JsonLines(const std::vector<Slot>& slots) : request_slot_(slots.size()), found_(slots.size() + 1) {
+  explicit JsonLines(const std::vector<Slot>& slots)
+      : slots_(slots), request_slot_(slots.size()), found_(slots.size() + 1) {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       for (std::size_t rank = 0; rank < slots[slot].names.size(); ++rank)
         wanted_.add(slots[slot].names[rank], {slot, rank});
@@ -150,8 +151,10 @@ class JsonLines final : public Splitter {
 
   void take_text(std::string_view text, const MemberTree& wanted) {
     for (const MemberTree::Target& target : wanted.targets()) {
-      if (found_[target.slot] != kNone && found_[target.slot] <= target.rank) continue;
-      found_[target.slot] = target.rank;
+      const std::size_t rank =
+          target.slot == request_slot_ ? 0 : slots_[target.slot].rank_of(target.rank, text);
+      if (found_[target.slot] != kNone && found_[target.slot] <= rank) continue;
+      found_[target.slot] = rank;
       // Not a null view, which would be no value.
       (target.slot == request_slot_ ? request_ : values_[target.slot]) =
           text.data() == nullptr ? std::string_view("") : text;
@@ -205,6 +208,7 @@ class JsonLines final : public Splitter {
     return true;
   }
 
+  const std::vector<Slot> slots_;
   std::size_t request_slot_;  // our own, of the member from which
   std::vector<std::pair<std::size_t, std::string_view RequestLine::*>> parts_;  // these slots are taken
   std::string_view request_;

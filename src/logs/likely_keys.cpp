@@ -65,8 +65,6 @@ bool has_versions(const std::string& name, const std::vector<std::string>& value
 
 }  // namespace
 
-bool is_an_address(std::string_view text) { return core::is_address(without_port(text)); }
-
 int rank_of(std::string_view name, const std::vector<std::string>& addresses) {
   constexpr std::array kServers{"server", "upstream", "backend", "target", "dest", "dst",
                                 "local",  "origin",   "node",    "listen", "s-ip", "resp",

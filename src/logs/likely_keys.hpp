@@ -10,9 +10,6 @@
 
 namespace weir::inline v0_1::logs {
 
-// An address, with or without a port.
-bool is_an_address(std::string_view text);
-
 // How likely the addresses of a field called so are those of clients, the least the likeliest: first those
 // that anyone may have, then those of one's own networks (10.0.0.0/8 and the like: a proxy's, mostly), and
 // last those whose name says that they are a server's.

@@ -4,10 +4,14 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "core/address.hpp"
 #include "logs/known_names.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
+
+// The name of a client's field that may be an application's.
+constexpr std::string_view kApplication = "client";
 
 bool digits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -87,6 +91,8 @@ std::string_view without_port(std::string_view address) {
   return digits(address.substr(colon + 1)) ? address.substr(0, colon) : address;
 }
 
+bool is_an_address(std::string_view text) { return core::is_address(without_port(text)); }
+
 RequestLine request_of(std::string_view line) {
   RequestLine request;
   request.method = take_word(line);
@@ -122,26 +128,42 @@ void add_request_parts(std::vector<LineField>& fields) {
   }
 }
 
-Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& names) {
+std::size_t Slot::rank_of(std::size_t n, std::string_view value) const {
+  return names[n] == kApplication && !is_an_address(value) ? names.size() : n;
+}
+
+Places::Place Places::place_of(const Slot& slot, const std::vector<std::string>& names) {
   const auto find = [&names](std::string_view name) -> std::optional<std::size_t> {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) return std::nullopt;
     return static_cast<std::size_t>(found - names.begin());
   };
-  for (const Slot& slot : slots) {
-    Place place;
-    for (const std::string& name : slot.names) {
-      place.field = find(name);
-      if (!place.field) {
-        const auto [list, element] = element_name(name);
-        if (element) place = {find(list), element, nullptr};
-      }
-      if (place.field) break;
+  Place place;
+  bool may_give_way = false;
+  for (const std::string& name : slot.names) {
+    if (may_give_way) {
+      place.instead = find(name);
+    } else if ((place.field = find(name))) {
+      may_give_way = name == kApplication;
+      if (!may_give_way) return place;
+    } else if (const auto [list, element] = element_name(name); element) {
+      place = {find(list), element, nullptr, {}};
+      if (place.field) return place;
     }
-    if (!place.field && request_part(slot) != nullptr) place = {find("request"), {}, request_part(slot)};
+    if (place.instead) return place;
+  }
+  if (!place.field && request_part(slot) != nullptr) return {find("request"), {}, request_part(slot), {}};
+  return place;
+}
+
+Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& names) {
+  for (const Slot& slot : slots) {
+    const Place place = place_of(slot, names);
     if (!place.field && slot.required) throw std::runtime_error(no_such_field(slot, names));
-    if (place.field && *place.field >= wanted_.size()) wanted_.resize(*place.field + 1);
-    if (place.field) wanted_[*place.field] = true;
+    for (const auto& field : {place.field, place.instead}) {
+      if (field && *field >= wanted_.size()) wanted_.resize(*field + 1);
+      if (field) wanted_[*field] = true;
+    }
     places_.push_back(place);
   }
 }
@@ -150,6 +172,7 @@ void Places::fill(std::span<const std::string_view> fields, std::span<std::strin
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     std::string_view value = place.field ? fields[*place.field] : std::string_view{};
+    if (place.instead && !is_an_address(value)) value = fields[*place.instead];
     if (place.part != nullptr && value.data() != nullptr) value = request_of(value).*place.part;
     values[i] = place.element && value.data() != nullptr ? element_of(value, *place.element) : value;
   }

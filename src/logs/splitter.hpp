@@ -20,6 +20,10 @@ struct Slot {
   std::vector<std::string> names;
   const char* flag = "--key";  // which chooses another field
   bool required = true;
+
+  // How good a value under the n-th name is, less being better: a `client` that is not an address is an
+  // application, which gives way to every other name.
+  std::size_t rank_of(std::size_t n, std::string_view value) const;
 };
 
 struct LineField {
@@ -71,6 +75,8 @@ std::pair<std::string_view, std::optional<int>> element_name(std::string_view na
 
 // "192.0.2.1:5" and "[2001:db8::1]:5" without the port; a bare IPv6 address, and anything else, as it is.
 std::string_view without_port(std::string_view address);
+// Without its port, if any.
+bool is_an_address(std::string_view text);
 
 // "GET /a HTTP/1.1".
 struct RequestLine {
@@ -100,7 +106,10 @@ class Places {
     std::optional<std::size_t> field;
     std::optional<int> element;
     std::string_view RequestLine::* part = nullptr;  // of the field, which is a request
+    std::optional<std::size_t> instead;              // of a field that is not an address
   };
+  static Place place_of(const Slot& slot, const std::vector<std::string>& names);
+
   std::vector<Place> places_;
   std::vector<bool> wanted_;
 };

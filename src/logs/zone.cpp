@@ -1,29 +1,11 @@
 #include "logs/zone.hpp"
 
-#include <date/tz.h>
-
-#include <stdexcept>
+#include <chrono>
 
 #include "core/digits.hpp"
+#include "core/system_time_zones.hpp"
 
 namespace weir::inline v0_1::logs {
-namespace {
-
-const date::tzdb& database() {
-  std::string why = "it is empty";
-  try {
-    const date::tzdb& found = date::get_tzdb();
-    if (!found.zones.empty()) return found;
-  } catch (const std::exception& error) {
-    why = error.what();
-    while (why.ends_with('\n')) why.pop_back();
-  }
-  throw std::runtime_error(
-      "zone: places need the system's time zone database in /usr/share/zoneinfo, Debian's package tzdata: " +
-      why);
-}
-
-}  // namespace
 
 bool parse_zone(std::string_view text, std::int32_t& seconds) {
   if (text == "Z" || text == "z" || text == "UTC" || text == "GMT") {
@@ -42,36 +24,37 @@ bool parse_zone(std::string_view text, std::int32_t& seconds) {
 std::optional<Zone> Zone::of(std::string_view text) {
   std::int32_t seconds = 0;
   if (parse_zone(text, seconds)) return Zone(seconds);
-  for (const date::time_zone& each : database().zones) {
-    if (each.name() != text) continue;
-    Zone zone;
-    zone.place_ = &each;
-    return zone;
-  }
-  return std::nullopt;
+  Zone zone;
+  zone.place_ = core::system_time_zones().find(text);
+  if (zone.place_ == nullptr) return std::nullopt;
+  return zone;
 }
 
-std::vector<std::string> Zone::places() {
-  std::vector<std::string> names;
-  for (const date::time_zone& each : database().zones) names.push_back(each.name());
-  return names;
-}
-
+// The spans in which the clocks show that time are sought around it, in order: an hour that comes twice is in
+// two of them, one that is left out in none.
 std::int32_t Zone::look_up(std::int64_t local_s, std::int64_t last_s) {
-  using std::chrono::seconds;
-  const date::local_info info = place_->get_info(date::local_seconds(seconds(local_s)));
-  const auto first = static_cast<std::int32_t>(info.first.offset.count());
-  if (info.result == date::local_info::ambiguous) {
-    constexpr std::int64_t kWellBefore = 300;
-    const bool earlier = local_s - first + kWellBefore >= last_s;
-    return earlier ? first : static_cast<std::int32_t>(info.second.offset.count());
+  constexpr std::int64_t kWellBefore = 300;
+  constexpr std::int64_t kMostEast = kDay + std::int64_t{2} * 3600;  // no clock is that far from Greenwich
+  const auto east_of = [](const TimeZone::Span& span) {
+    return static_cast<std::int32_t>(span.east.count());
+  };
+  std::optional<TimeZone::Span> first;
+  std::int32_t before = 0;  // of the last span that had ended by then
+  for (std::int64_t utc_s = local_s - kMostEast; utc_s <= local_s + kMostEast;) {
+    const TimeZone::Span span = place_->at(std::chrono::seconds{utc_s});
+    const std::int64_t then_s = local_s - east_of(span);
+    utc_s = span.to.count();
+    if (then_s >= utc_s) before = east_of(span);
+    if (then_s < span.from.count() || then_s >= utc_s) continue;
+    if (first) return local_s - east_of(*first) + kWellBefore >= last_s ? east_of(*first) : east_of(span);
+    first = span;
   }
-  if (info.result == date::local_info::nonexistent) return first;
+  if (!first) return before;
   // Within a day of a change an hour may come twice, or not at all.
-  same_from_ = info.first.begin.time_since_epoch().count() + first + kDay;
-  same_to_ = info.first.end.time_since_epoch().count() + first - kDay;
-  offset_ = first;
-  return first;
+  same_from_ = first->from.count() + east_of(*first) + kDay;
+  same_to_ = first->to.count() + east_of(*first) - kDay;
+  offset_ = east_of(*first);
+  return offset_;
 }
 
 }  // namespace weir::logs

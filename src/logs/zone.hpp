@@ -4,15 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-namespace date {
-class time_zone;  // NOLINT(readability-identifier-naming): another library's
-}
+#include "weir/time_zone.hpp"
 
 namespace weir::inline v0_1::logs {
 
@@ -26,8 +21,6 @@ class Zone {
   // "+0100", "-05:30", "Z", or "Europe/Berlin" of the system's time zone database. Nothing for anything else.
   // Throws std::runtime_error when the system has no database.
   static std::optional<Zone> of(std::string_view text);
-  // The places of that database, for a message.
-  static std::vector<std::string> places();
 
   bool is_place() const { return place_ != nullptr; }
 
@@ -42,7 +35,7 @@ class Zone {
  private:
   std::int32_t look_up(std::int64_t local_s, std::int64_t last_s);
 
-  const date::time_zone* place_ = nullptr;  // the database's, which is never freed
+  const TimeZone* place_ = nullptr;  // the database's, which is never freed
   std::int32_t offset_;
   // Where a place has had this offset for a day, and will have it for another: local seconds since 1970.
   std::int64_t same_from_ = 0;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "logs/log_time.hpp"
 
 namespace weir::inline v0_1::logs {
@@ -52,8 +50,6 @@ TEST(Zone, anything_else_is_not_a_zone) {
     EXPECT_FALSE(Zone::of(text)) << text;
   EXPECT_FALSE(Zone::of("-05:30")->is_place());
   EXPECT_TRUE(Zone::of("Asia/Tokyo")->is_place());
-  const auto places = Zone::places();
-  EXPECT_NE(std::find(places.begin(), places.end(), "Europe/Berlin"), places.end());
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 TEST(StoreTls, files_that_are_refused) {
   struct Row {
     std::string url, ca, cert, key, error;
+    std::string name{};
   };
   const std::string together = "store-tls-cert and store-tls-key must be given together";
   const std::string plain = "store-tls-cert needs a store with TLS: a URL that begins with rediss";
@@ -34,6 +35,8 @@ TEST(StoreTls, files_that_are_refused) {
       {"redis://h", "", "", "k", together},
       {"redis://h", "", "c", "k", plain},
       {"redis+unix:///s", "", "c", "k", plain},
+      {"redis://h", "c", "", "", "store-tls-ca needs a store with TLS: a URL that begins with rediss"},
+      {"redis://h", "", "", "", "store-tls-name needs a store with TLS: a URL that begins with rediss", "n"},
       {"redis+cluster://h", "", "c", "k", plain},
       {"redis+sentinel://h/m", "", "c", "k", plain},
       {"rediss://h", "/no/ca", "/no/cert", "/no/key", "store-tls-ca: '/no/ca': No such file or directory"},
@@ -44,7 +47,7 @@ TEST(StoreTls, files_that_are_refused) {
   for (const Row& row : rows) {
     std::string said;
     try {
-      const auto tls = tls_for(Endpoint::parse(row.url).value(), {row.ca, row.cert, row.key});
+      const auto tls = tls_for(Endpoint::parse(row.url).value(), {row.ca, row.cert, row.key}, row.name);
       EXPECT_EQ(tls.has_value(), row.url.starts_with("rediss")) << row.url;
     } catch (const std::exception& error) {
       said = error.what();
@@ -52,7 +55,8 @@ TEST(StoreTls, files_that_are_refused) {
     EXPECT_EQ(said, row.error) << row.url;
     said.clear();
     try {
-      const RedisStore store(row.url, {.tls_ca = row.ca, .tls_cert = row.cert, .tls_key = row.key});
+      const RedisStore store(
+          row.url, {.tls_ca = row.ca, .tls_cert = row.cert, .tls_key = row.key, .tls_name = row.name});
     } catch (const std::exception& error) {
       said = error.what();
     }

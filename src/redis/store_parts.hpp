@@ -21,12 +21,13 @@
 #include "redis/store_tally.hpp"
 #include "store/reservation_id.hpp"
 #include "store/store.hpp"
+#include "weir/source.hpp"
 
 namespace weir::inline v0_1::redis {
 
 struct StoreOptions {
   using nanoseconds = std::chrono::nanoseconds;
-  nanoseconds deadline = std::chrono::milliseconds{50};  // of a request without a patience of its own
+  nanoseconds deadline = kStoreDeadline;  // of a request without a patience of its own
   bool remember_denials = true;
   double local_share = 1;  // of each limit, when the embedded store decides
   // The stores of this process that lease apart from each other: what a limit leases is divided among them.

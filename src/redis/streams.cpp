@@ -160,12 +160,16 @@ std::shared_ptr<Sockets::Connection> open(const NodeAddress& address, const std:
 
 }  // namespace
 
-std::optional<asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files) {
+std::optional<asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files,
+                                          const std::string& certified) {
   const std::string flag = "store-tls";
-  const bool shows = net::has_certificate(flag, files);
+  (void)net::has_certificate(flag, files);
   if (endpoint.tls) return net::client_tls(flag, files);
-  if (shows)
-    throw std::invalid_argument(flag + "-cert needs a store with TLS: a URL that begins with rediss");
+  for (const auto& [part, said] :
+       {std::pair("-ca", &files.ca), std::pair("-cert", &files.cert), std::pair("-name", &certified)}) {
+    if (!said->empty())
+      throw std::invalid_argument(flag + part + " needs a store with TLS: a URL that begins with rediss");
+  }
   return std::nullopt;
 }
 

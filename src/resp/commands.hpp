@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,7 @@ struct Caller {
   Replies replies = Replies::on;
   bool closing = false;  // after the replies so far have been written
   bool guessed = false;  // a wrong password just now: nothing more is run before its answer is sent
+  std::shared_ptr<const void> testing{};  // Service::tester, once this connection is that
 
   bool silent() const { return replies != Replies::on; }
   bool authenticated() const { return actor.role != steering::Role::none; }
@@ -63,6 +65,9 @@ struct RunningCommand {
   void fail(std::string_view text) const { reply().error(text); }
   void fail_arity(std::string_view name) const;
   void fail_subcommand(std::string_view name) const;
+  // Under virtual time: whether this connection may begin tests again. False: another may, and the reply says
+  // so.
+  bool may_begin_tests() const;
 };
 
 enum class Flags : std::uint8_t {

@@ -71,6 +71,7 @@ struct HelloTerms {
   int protocol;
   std::string name;
   std::chrono::milliseconds store_deadline;
+  std::chrono::milliseconds max_wait;
 };
 
 void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
@@ -83,7 +84,7 @@ void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
   caller.protocol = greeting.protocol;
   caller.name = greeting.name;
   to.use(greeting.protocol);
-  to.map(9);
+  to.map(10);
   to.bulk("server");
   to.bulk("redis");
   to.bulk("version");
@@ -102,6 +103,8 @@ void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
   to.bulk(WEIR_VERSION);
   to.bulk("store_deadline_ms");
   to.integer(greeting.store_deadline.count());
+  to.bulk("max_wait_ms");
+  to.integer(greeting.max_wait.count());
 }
 
 }  // namespace
@@ -170,7 +173,8 @@ void run_hello(RunningCommand& call) {
       return call.fail("ERR Syntax error in HELLO option '" + option.substr(0, 32) + "'");
     }
   }
-  const HelloTerms greeting{protocol, std::string(name), call.service.options().store_deadline};
+  const HelloTerms greeting{protocol, std::string(name), call.service.options().store_deadline,
+                            call.service.options().max_wait};
   if (shown && call.service.logins.takes_passwords())
     return log_in(call, shown->first, shown->second,
                   [greeting](Caller& who, Writer& to) { greet(greeting, who, to); });

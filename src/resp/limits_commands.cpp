@@ -100,11 +100,26 @@ void run_reset(RunningCommand& call) {
   if (!pipeline.add(ask, ReplyForm::forgotten, call.silent())) fail();
 }
 
+namespace {
+
+void set_limits(RunningCommand& call) {
+  if (call.words.size() != 3) return call.fail_arity("weir.config|set");
+  if (!call.service.set_limits)
+    return call.fail("ERR limits can be set only under weir local --virtual-time; elsewhere: RELOAD");
+  if (!call.may_begin_tests()) return;
+  const std::vector<std::string> errors = call.service.set_limits(std::string(call.words[2]));
+  errors.empty() ? call.reply().simple("OK") : call.reply().error("ERR " + errors.front());
+}
+
+}  // namespace
+
 void run_limits_config(RunningCommand& call) {
   service::LimitsInForce* file = call.service.limits.get();
   const std::string what = lower(call.words[1]);
+  if (what == "set") return set_limits(call);
   if (what != "get" && what != "check" && what != "reload") return call.fail_subcommand(what);
-  if (file == nullptr || !call.deferred.possible())
+  if (call.words.size() != 2) return call.fail_arity("weir.config|" + what);
+  if (!call.pipeline.has_limits() || !call.deferred.possible())
     return call.fail("ERR " + std::string(service::kNoLimitsFile));
   if (what == "get") return call.reply().bulk(file->current()->file().text);
   const bool checks = what == "check";

@@ -63,7 +63,8 @@ class Pipeline {
     error_ = std::move(text);
     return false;
   }
-  bool has_file() { return loop_.asker.has_file() || fail("ERR " + std::string(service::kNoLimitsFile)); }
+  bool has_limits() const { return loop_.asker.has_file(); }
+  bool has_file() { return has_limits() || fail("ERR " + std::string(service::kNoLimitsFile)); }
   void answer(Writer to) const { to.error(error_); }
 
   // Asks what was gathered and writes what is answered; false while some is open.

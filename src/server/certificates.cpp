@@ -40,7 +40,8 @@ void warn(const std::string& flag, const std::string& file, const Certificate& e
 std::optional<boost::asio::ssl::context> store_tls(const Settings& settings) {
   if (!settings.store) return std::nullopt;
   return redis::tls_for(*settings.store,
-                        {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key});
+                        {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key},
+                        settings.store_tls_name);
 }
 
 std::string stamps_of_certificates(const Settings& settings) {

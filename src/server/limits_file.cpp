@@ -47,6 +47,17 @@ void write_line(bool warns, const std::string& line) {
   log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));
 }
 
+// In the place of the file at `path`.
+limits::OpenFile reads_text(const LimitsText& text, const std::string& path, bool has_file) {
+  return [&text, path, has_file](const std::string& asked,
+                                 std::size_t most) -> tl::expected<std::string, std::string> {
+    if (asked != path) return limits::read_from_disk(asked, most);
+    if (auto brought = text.get()) return *std::move(brought);
+    if (has_file) return limits::read_from_disk(asked, most);
+    return tl::unexpected(std::string("nobody has set a text"));
+  };
+}
+
 service::DescriptorsInForce::Options descriptor_options(const Settings& settings,
                                                         const service::Service& service,
                                                         const std::string& path) {
@@ -77,9 +88,9 @@ void read_first(service::FilesInForce& files, const std::string& what, const std
 
 }  // namespace
 
-std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
-                                                    const service::Service& service) {
-  if (settings.limits.empty()) return nullptr;
+std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings, const service::Service& service,
+                                                    const LimitsText* text) {
+  if (settings.limits.empty() && text == nullptr) return nullptr;
   if (settings.limits == "-")
     throw std::runtime_error(
         "limits: '-' is the standard input; a server needs a file that it can read again");
@@ -99,13 +110,15 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
   setting.gate_exposed = reaches_the_gate(settings);
-  auto limits = std::make_unique<service::LimitsInForce>(
-      service::LimitsInForce::Options{.path = settings.limits,
-                                      .setting = std::move(setting),
-                                      .shared = settings.store.has_value(),
-                                      .wall_clock = service.options().wall_clock,
-                                      .log = write_line});
-  read_first(*limits, "limits", settings.limits, false);
+  const bool has_file = !settings.limits.empty();
+  service::LimitsInForce::Options options{.path = has_file ? settings.limits : "limits.yaml",
+                                          .setting = std::move(setting),
+                                          .shared = settings.store.has_value(),
+                                          .wall_clock = service.options().wall_clock,
+                                          .log = write_line};
+  if (text != nullptr) options.open = reads_text(*text, options.path, has_file);
+  auto limits = std::make_unique<service::LimitsInForce>(std::move(options));
+  if (has_file) read_first(*limits, "limits", settings.limits, false);
   return limits;
 }
 

@@ -35,6 +35,8 @@ constexpr std::array<NoticeText, static_cast<std::size_t>(core::Notice::kCount)>
      "left; if it is a proxy, put it into the gateway's 'trusted'; gateway"},
     {"gate_refused", "the gate denied a request that no limit decided; gateway"},
     {"rls_refused", "a message of Envoy's could not be asked about"},
+    {"two_rules",
+     "a key is asked about by two rules in turn, under which it has one debt; each needs its own key"},
 }};
 
 }  // namespace

@@ -36,7 +36,7 @@ steering::OverrideBook empty_book() {
 
 std::unique_ptr<service::Overrides> open_overrides(const Settings& settings, service::Service& service,
                                                    steering::SharedKeeper::Ask ask) {
-  if (!service.limits) return nullptr;
+  if (!service.limits || !service.limits->current()) return nullptr;
   if (settings.store)
     return std::make_unique<service::Overrides>(
         *service.limits,

@@ -145,13 +145,13 @@ class Server::Impl {
       : taker_(TakeoverTaker::begin(settings, names_of(handed_parts()))),
         settings_(taker_ ? taker_->settings(settings) : settings),
         snapshot_(taker_ ? take_over_snapshot(settings_, taker_->lock()) : open_snapshot(settings_)),
-        embedded_(table_bytes(settings_.memory), settings_.when_full,
+        embedded_(std::in_place, table_bytes(settings_.memory), settings_.when_full,
                   taker_           ? taker_->seed()
                   : snapshot_.file ? snapshot_.file->seed()
                                    : core::random_key(),
                   settings_.reservation_memory, core::random_key, settings_.penalty_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>(settings_.denial_memory) : nullptr),
-        service_(options_from(settings_, taker_), embedded_.table()) {
+        service_(options_from(settings_, taker_), embedded().table()) {
     give_memory_back(settings_.threads);
     service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
       audit_.record(std::move(change), std::move(done));
@@ -167,7 +167,7 @@ class Server::Impl {
     };
     service_.series = std::make_unique<service::DecisionSeries>();
     service_.status = [this] { return status(); };
-    service_.limits = open_limits(settings_, service_);
+    service_.limits = open_limits(settings_, service_, limits_text_.get());
     service_.users = open_users(settings_, service_);
     if (service_.users) service_.logins.use(*service_.users);
     service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
@@ -180,14 +180,12 @@ class Server::Impl {
     settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
+      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded(), memory_.get(),
                                                   store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     if (service_.limits) service_.limits->ruling.changed = [this] { look_for_bans(); };
-    embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded_.reservations().when_given_back(
-        [this](std::uint64_t place) { house_.queues.given_back(place); });
+    watch_embedded();
     connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;
@@ -197,13 +195,7 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
-    if (settings_.virtual_now)
-      service_.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
-        boost::asio::post(main_context(), [this, by, done = std::move(done)] {
-          workers_.front()->pass_time(by);
-          done();
-        });
-      };
+    if (settings_.virtual_now) serve_tests();
     await_limits();
     if (!settings_.admin.empty() || settings_.ratelimit)
       admin_ = std::make_unique<Admin>(settings_, service_, admin_links());
@@ -213,13 +205,13 @@ class Server::Impl {
     listeners_ = std::make_unique<Listeners>(
         main_context(), settings_, [this](auto most) { return resp(most); },
         [this](auto most) { return http(most); }, [this](auto) { return rls(); }, service_.notices);
-    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_, service_.now());
+    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded(), service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), settings_.drain_grace, shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
-    watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
+    watch_ = std::make_unique<Watch>(main_timers(), embedded().table(), service_.notices);
     if (settings_.local)
       local_watch_ = std::make_unique<LocalWatch>(main_timers(), settings_.unix_socket, *settings_.local,
                                                   connections_, [this](const std::string& why) {
@@ -264,7 +256,7 @@ class Server::Impl {
       descriptors_watch_ = std::make_unique<LimitsWatch>(*service_.descriptors);
     }
     if (service_.users) users_watch_ = std::make_unique<LimitsWatch>(*service_.users);
-    SnapshotWriter snapshots(settings_, embedded_, service_.counters);
+    SnapshotWriter snapshots(settings_, embedded(), service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
@@ -364,7 +356,7 @@ class Server::Impl {
       giver_ = std::make_unique<TakeoverGiver>(settings_.takeover);
       return;
     }
-    taker_->take_over({embedded_, service_.options().clock, handed_parts(), *listeners_, all_listeners(),
+    taker_->take_over({embedded(), service_.options().clock, handed_parts(), *listeners_, all_listeners(),
                        *dispatcher_, settings_.threads});
     go_on_with_audit();
     try {
@@ -388,7 +380,7 @@ class Server::Impl {
                  .patience = kOverdueAnswers + (settings_.store ? 2 * settings_.store_options.deadline
                                                                 : std::chrono::nanoseconds{0}),
                  .snapshot_lock = snapshot_.lock ? snapshot_.lock->descriptor() : -1,
-                 .embedded = &embedded_,
+                 .embedded = &embedded(),
                  .parts = handed_parts(),
                  .leave_files = [this, &snapshots](bool yes) { leave_files(snapshots, yes); },
                  .end = [this] { service_.shut_down(false); }};
@@ -481,6 +473,54 @@ class Server::Impl {
     for (const auto& worker : workers_) worker->look_for_bans();
   }
 
+  store::EmbeddedStore& embedded() {
+    return *embedded_;  // NOLINT(bugprone-unchecked-optional-access): there always is one
+  }
+  void watch_embedded() {
+    embedded().reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
+    embedded().reservations().when_given_back(
+        [this](std::uint64_t place) { house_.queues.given_back(place); });
+  }
+
+  // What virtual time has beside the other: one thread serves it.
+  void serve_tests() {
+    if (service_.overrides) no_overrides_ = service_.overrides->pack();
+    service_.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
+      boost::asio::post(main_context(), [this, by, done = std::move(done)] {
+        workers_.front()->pass_time(by);
+        done();
+      });
+    };
+    service_.start_again = [this](std::function<void()> done) {
+      boost::asio::post(main_context(), [this, done = std::move(done)] {
+        workers_.front()->start_again([this] { forget(); });
+        done();
+      });
+    };
+    service_.set_limits = [this](std::string text) { return set_limits(std::move(text)); };
+  }
+  // Under the same seed: connections have hashes of keys.
+  void forget() {
+    embedded_.emplace(table_bytes(settings_.memory), settings_.when_full, embedded().table().seed(),
+                      settings_.reservation_memory, core::random_key, settings_.penalty_memory);
+    watch_embedded();
+    service_.counting.forget();
+    if (service_.overrides) service_.overrides->take_over(no_overrides_);
+  }
+  // What is in force stays where the text cannot be used.
+  std::vector<std::string> set_limits(std::string text) {
+    const std::optional<std::string> before = limits_text_->exchange(std::move(text));
+    std::vector<std::string> errors = service_.limits->reload();
+    if (!errors.empty()) {
+      limits_text_->exchange(before);
+    } else if (!service_.overrides) {
+      service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
+      no_overrides_ = service_.overrides->pack();
+      overrides_ = std::make_unique<OverridesThread>(service_, main_timers());
+    }
+    return errors;
+  }
+
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
   net::Timers& main_timers() { return *workers_.front()->loop().timers; }
 
@@ -489,8 +529,8 @@ class Server::Impl {
     events_.add_rows(service_.metrics);
     add_connection_rows(service_.metrics, connections_);
     add_waiting_rows(service_.metrics, house_);
-    add_reservation_rows(service_.metrics, embedded_.reservations());
-    add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded_.reservations());
+    add_reservation_rows(service_.metrics, embedded().reservations());
+    add_slot_rows(service_.metrics, service_, house_, settings_.store ? nullptr : &embedded().reservations());
     if (!settings_.rls.empty()) {
       rls::add_rows(service_.metrics, rls_counts_);
       service_.metrics.add([this](service::Exposition& to) {
@@ -538,7 +578,7 @@ class Server::Impl {
     if (set) service::write_slot_waiters(to, *set, house_.queues.slot_waiters());
     // With a store they are its own.
     if (set && !settings_.store)
-      service::write_in_flight(to, *set, embedded_.reservations().in_flight(service_.now()));
+      service::write_in_flight(to, *set, embedded().reservations().in_flight(service_.now()));
   }
   void write_connections(service::Exposition& to) const {
     to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");
@@ -704,8 +744,12 @@ class Server::Impl {
   std::optional<TakeoverTaker> taker_;  // of the process before this one, if there is one
   Settings settings_;
   Snapshot snapshot_;
-  store::EmbeddedStore embedded_;
+  std::optional<store::EmbeddedStore> embedded_;  // a new one where virtual time starts again
   std::unique_ptr<redis::ProcessMemory> memory_;  // with a store
+  // Of virtual time: WEIR.CONFIG SET's, and what Overrides::pack() makes of none.
+  const std::unique_ptr<LimitsText> limits_text_ =
+      settings_.virtual_now ? std::make_unique<LimitsText>() : nullptr;
+  std::string no_overrides_;
   service::Service service_;
   AuditLog audit_{{.path = settings_.audit,
                    .required = settings_.audit_required,

@@ -92,7 +92,7 @@ struct Settings {
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
   std::chrono::milliseconds drain_grace{0};  // from when it says that it leaves until it stops accepting
-  std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
+  std::chrono::milliseconds max_wait = std::chrono::hours{1};  // that a reservation may ask for
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
   bool allow_refunds = false;   // of limits that do not say so, too
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket

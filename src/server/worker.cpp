@@ -125,6 +125,15 @@ void Worker::pass_time(std::chrono::nanoseconds by) {
   act();
 }
 
+void Worker::start_again(const std::function<void()>& forget) {
+  loop_.turn([this] { acquiring_.end_all_after(service_.now()); });
+  advance();
+  counting_.forget();
+  forget();
+  service_.options().virtual_time->start_again();
+  acquiring_.end_all_after(std::chrono::nanoseconds::max());
+}
+
 void Worker::wake_for_holds() {
   if (const auto next = rls_.holds.next()) next_end_->set(*next - service_.now());
 }

@@ -73,6 +73,8 @@ class Worker {
   void start();  // what run() does first; then the loop's context is to be run
   // Of virtual time: goes from one moment at which something falls due to the next.
   void pass_time(std::chrono::nanoseconds by);
+  // The same: ends all waits, forgets what it has counted, and lets `forget` forget the rest.
+  void start_again(const std::function<void()>& forget);
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
   // Somebody who waits for a moment may have been banned since.

@@ -86,7 +86,7 @@ class Asker {
 
   // Room for what a front end parses, until it asks.
   std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
-  bool has_file() const { return service_.limits != nullptr; }
+  bool has_file() const { return service_.limits != nullptr && service_.limits->ruling.version() != 0; }
 
   // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
   // then it is asked; or drop_rules(). It can be explained: its rules are kept.
@@ -166,6 +166,7 @@ class Asker {
   }
   // One about limits that the request brought.
   void count(const Question& question, bool allowed) {
+    if (counting_ != nullptr && question.fault == Fault::none) counting_->see_rules(question, now_);
     if (!is_passed_over(question, allowed)) [[unlikely]]
       count_keys(question, nullptr, allowed);
     denied_ += allowed ? 0 : 1;

@@ -56,6 +56,11 @@ void Counting::share_usage(SharedUsage* shared) {
   if (shared != nullptr && options_.hashes) secret_.reset();
 }
 
+void Counting::forget() {
+  const detail::Held lock(usage_mutex_);
+  book_ = steering::UsageBook(options_.track_memory);
+}
+
 bool Counting::needs_secret() const {
   const detail::Held lock(mutex_);
   return options_.hashes && !secret_;

@@ -117,6 +117,9 @@ class Counting {
   };
   UsageCounts usage_counts() const;
 
+  // All usage, once the loops have forgotten theirs.
+  void forget();
+
  private:
   const CountingOptions options_;
   const core::ClockFunction clock_;

@@ -61,6 +61,11 @@ LoopCounting::LoopCounting(Service& service, bool has_hashes)
 
 LoopCounting::~LoopCounting() { all_.leave(top_ ? &*top_ : nullptr, usage_); }
 
+void LoopCounting::forget() {
+  (void)usage_.take(all_.utc());
+  if (top_) top_.emplace(all_.options().top, all_.start());  // where it was: others have its address
+}
+
 steering::UnitSample LoopCounting::sample() const {
   return top_ ? steering::UnitSample(all_.options().top.sample, core::random_key().k0 | 1)
               : steering::UnitSample();
@@ -94,7 +99,8 @@ void LoopCounting::count_inline(steering::TopKeys& top, const Question& question
 
 void LoopCounting::count_file(const Question& question, const limits::Set& set, bool allowed,
                               steering::UnitSample& sample, std::chrono::nanoseconds now) {
-  if (top_ && question.more->matched.ban != nullptr) count_ban(*top_, question.more->matched, set, now);
+  if (top_ && question.more->matched.outcome == limits::Matched::Outcome::refused)
+    count_refused(*top_, question.more->matched, set, now);
   for_each_limit(question.more->matched, question.checks, [&](const LimitGroup& group) {
     if (top_) count_top(*top_, question, set, group, allowed, sample, now);
     const limits::Set::CompiledLimit& limit = set.limits()[group.limit];
@@ -161,13 +167,15 @@ void LoopCounting::count_top(steering::TopKeys& top, const Question& question, c
   }
 }
 
-void LoopCounting::count_ban(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
-                             std::chrono::nanoseconds now) {
+void LoopCounting::count_refused(steering::TopKeys& top, const limits::Matched& matched,
+                                 const limits::Set& set, std::chrono::nanoseconds now) {
   const limits::Set::CompiledLimit& limit = set.limits()[matched.refused_by];
-  top.ban(all_.hash_of(limit.shown_as, matched.banned_key()), now, [&](steering::SpaceSaving::Entry& entry) {
+  const auto name = [&](steering::SpaceSaving::Entry& entry) {
     if (entry.limit != limit.said->name) entry.limit = limit.said->name;
-    steering::shorten_key(limits::key_text(*limit.said, matched.banned_key(), matched), entry.key);
-  });
+    steering::shorten_key(limits::key_text(*limit.said, matched.refused_key(), matched), entry.key);
+  };
+  const std::uint64_t hash = all_.hash_of(limit.shown_as, matched.refused_key());
+  matched.ban != nullptr ? top.ban(hash, now, name) : top.deny(hash, now, name);
 }
 
 steering::UsagePlace LoopCounting::place_of(const store::Check& check) const {

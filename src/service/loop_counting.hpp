@@ -40,8 +40,19 @@ class LoopCounting {
   // is allowed and has one. `set` as told_of() has it.
   void count(const Question& question, const limits::Set* set, bool allowed, steering::UnitSample& sample,
              std::chrono::nanoseconds now);
+  // Of any question by rules that it brought and that has its answer.
+  void see_rules(const Question& question, std::chrono::nanoseconds now) {
+    for (const store::Check& check : question.checks) {
+      const core::Rule& rule = check.limit->rule;
+      const std::uint64_t hash =
+          has_hashes_ ? check.hash : all_.hash_of(static_cast<std::uint64_t>(rule.algorithm), check.key);
+      service_.key_rules.see(hash, rule, now, ++seen_ % kReplaceEvery == 0);
+    }
+  }
   // Of one that cancels, settles, charges or gives back: it has changed what was used.
   void count_change(const store::Request& request, const limits::Set& set, const limits::Matched* matched);
+  // What was counted so far.
+  void forget();
 
  private:
   struct LimitGroup;
@@ -56,8 +67,9 @@ class LoopCounting {
   void count_top(steering::TopKeys& top, const Question& question, const limits::Set& set,
                  const LimitGroup& group, bool allowed, steering::UnitSample& sample,
                  std::chrono::nanoseconds now);
-  void count_ban(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
-                 std::chrono::nanoseconds now);
+  // By a ban or a `deny` list.
+  void count_refused(steering::TopKeys& top, const limits::Matched& matched, const limits::Set& set,
+                     std::chrono::nanoseconds now);
   void use(const limits::Set::CompiledLimit& limit, std::string_view key, steering::UsagePlace place,
            std::int64_t units);
   steering::UsagePlace place_of(const store::Check& check) const;
@@ -70,6 +82,8 @@ class LoopCounting {
   Service& service_;
   Counting& all_;
   const bool has_hashes_;
+  static constexpr std::uint32_t kReplaceEvery = 8;
+  std::uint32_t seen_ = 0;
   steering::UsageBuffer usage_;
   std::optional<steering::TopKeys> top_;
 };

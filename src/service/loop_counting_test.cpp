@@ -139,13 +139,16 @@ TEST(LoopCounting, says_keys_as_explain_does_and_each_limit_that_denies) {
   EXPECT_EQ(world.top(TopKeys::By::cost), "tenant tenant=acme 3, user tenant=acme user=4 2 3");
 }
 
-TEST(LoopCounting, a_network_is_one_key_and_a_list_denies_nobody_here) {
+TEST(LoopCounting, a_network_is_one_key_and_whom_a_list_denies_has_the_key_of_its_limit) {
   CountingWorld world;
   EXPECT_FALSE(world.by_file({{"ip", "192.0.2.1"}}));
   EXPECT_TRUE(world.by_file({{"ip", "198.51.100.7"}}));
   EXPECT_FALSE(world.by_file({{"ip", "198.51.100.8"}}));
   EXPECT_FALSE(world.by_file({{"ip", "198.51.100.9"}}));
-  EXPECT_EQ(world.top(), "ip ip=198.51.100.0/24 2");
+  EXPECT_EQ(world.top(), "ip ip=198.51.100.0/24 2, ip ip=192.0.2.0/24 1");
+  world.by_file({{"ip", "192.0.2.1"}}, 1, store::Verb::look);
+  EXPECT_FALSE(world.by_file({{"ip", "192.0.2.1"}}));
+  EXPECT_EQ(world.top(), "ip ip=192.0.2.0/24 2, ip ip=198.51.100.0/24 2");
 }
 
 TEST(LoopCounting, whom_a_ban_denies_is_counted_apart_by_the_key_of_its_limit) {

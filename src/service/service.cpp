@@ -35,6 +35,9 @@ Service::Service(ServiceOptions from, const store::Table& table)
              counters, notices),
       options_(std::move(from)),
       table_(table) {
+  key_rules.tell = [this](const std::string& which, std::uint64_t times) {
+    notices.tell(core::Notice::two_rules, {}, which, times);
+  };
   describe();
 }
 
@@ -124,6 +127,9 @@ void Service::describe() {
   counted(Section::stats, Type::counter, "overdraft_dropped_units", &Counters::dropped,
           "Units charged afterwards beyond max-overdraft, or for which there was no room",
           "weir_overdraft_dropped_units_total");
+  metrics.add({Section::stats, Type::counter, "keys_under_two_rules",
+               "Requests that brought another rule for their key than the one before",
+               number([this] { return key_rules.changes(); }), false, "weir_keys_under_two_rules_total"});
   metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",
                "Requests of new keys that the full table could not take",
                number([this] { return table_.refused(); }), false, "weir_table_full_total"});

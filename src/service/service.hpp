@@ -25,6 +25,7 @@
 #include "service/counting.hpp"
 #include "service/decision_series.hpp"
 #include "service/descriptors_in_force.hpp"
+#include "service/key_rules.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/logins.hpp"
 #include "service/metrics.hpp"
@@ -53,7 +54,7 @@ struct ServiceOptions {
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
 
-  std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
+  std::chrono::milliseconds max_wait = std::chrono::hours{1};  // that a reservation may ask for
 
   // How long what is charged afterwards may lock a limit beyond its burst.
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
@@ -114,6 +115,7 @@ class Service {
 
   Counters counters;
   Counting counting;
+  KeyRules key_rules;  // of those that ask with rules of their own
   core::Notices notices{[this] { return now(); }};
   std::unique_ptr<UsersInForce> users;  // null: there is no users file
   Logins logins;
@@ -140,6 +142,13 @@ class Service {
   // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
   // Any thread; `done` is called by the loop's, later.
   std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
+  // Of virtual time, too: forgets every state, and time is again what it was at the start; then calls `done`.
+  std::function<void(std::function<void()> done)> start_again;
+  // The same: makes the text the limits file that is in force, or says what is wrong with it, in lines. The
+  // loop's thread.
+  std::function<std::vector<std::string>(std::string text)> set_limits;
+  // Which connection last asked for one of these two: others may not, while it is open.
+  std::weak_ptr<const void> tester;
   std::function<ServerStatus()> status = [] { return ServerStatus(); };
   // Null: nobody samples them.
   std::unique_ptr<DecisionSeries> series;

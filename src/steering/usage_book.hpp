@@ -67,7 +67,7 @@ class UsageBook {
   static std::size_t bytes_of(const Record& record);
   void clear_away(std::chrono::nanoseconds utc);
 
-  const std::size_t memory_;
+  std::size_t memory_;
   std::size_t bytes_ = 0;
   std::unordered_map<std::uint64_t, Record> keys_;
   std::unordered_map<UsagePlace, std::uint64_t, UsagePlaceHash> places_;

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/calendar.hpp"
-#include "weir/time_zones.hpp"
 
 namespace {
 
@@ -41,7 +40,6 @@ void print(const Calendar& calendar, std::chrono::nanoseconds from, std::chrono:
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  weir::core::use_time_zones(weir::system_time_zones());
   const auto begin_of = [](int year) {
     return std::chrono::sys_days{std::chrono::year{year} / 1 / 1}.time_since_epoch();
   };

@@ -5,14 +5,17 @@ itself: some zones in a few years; with WEIR_LONG all zones from 1970 to 2037.
 test_boundaries.py, with WEIR_BOUNDARIES in the environment: what tests/calendar/boundaries.cpp is built as.
 """
 import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 import unittest
 import zoneinfo
 
 from places import DAY, HOUR, Place, day_of
 
 SOME = """UTC Europe/Berlin Europe/London America/New_York America/St_Johns America/Sao_Paulo America/Asuncion
-America/Havana Asia/Kolkata Asia/Kathmandu Asia/Tehran Asia/Beirut Asia/Amman Africa/Cairo Africa/Casablanca
+America/Havana Europe/Dublin Asia/Kolkata Asia/Kathmandu Asia/Tehran Asia/Beirut Asia/Amman Africa/Cairo Africa/Casablanca
 Australia/Lord_Howe Australia/Adelaide Pacific/Apia Pacific/Chatham Pacific/Kiritimati Antarctica/Troll
 Asia/Pyongyang Africa/Monrovia America/Caracas""".split()
 
@@ -30,16 +33,16 @@ def runs(begins, first, last):
     return " ".join([str(inside[0][0]), *(f"{length}x{count}" for length, count in lengths)])
 
 
-def told(questions, first, last):
+def told(questions, first, last, folder=""):
     done = subprocess.run([os.environ["WEIR_BOUNDARIES"], str(first), str(last)], text=True, capture_output=True, check=True,
-                          input="".join(f"{unit} {zone}\n" for unit, zone in questions))
+                          input="".join(f"{unit} {zone}\n" for unit, zone in questions), env={**os.environ, "TZDIR": folder})
     return done.stdout.splitlines()
 
 
 class Boundaries(unittest.TestCase):
-    def compare(self, zones, units, first, last):
+    def compare(self, zones, units, first, last, folder=""):
         questions = [(unit, zone) for zone in zones for unit in units]
-        for (unit, zone), seen in zip(questions, told(questions, first, last), strict=True):
+        for (unit, zone), seen in zip(questions, told(questions, first, last, folder), strict=True):
             with self.subTest(zone=zone, unit=unit):
                 self.assertEqual(seen, runs(Place(zone, first, last).begins(unit), first, last))
 
@@ -47,6 +50,28 @@ class Boundaries(unittest.TestCase):
         self.compare(SOME, ("hour", "day", "week", "month", "year"), 2010, 2012)
         self.compare(SOME, ("day", "month"), 2026, 2027)
         self.compare(SOME[:12], ("hour", "day", "month"), 1971, 1973)
+        self.compare(SOME, ("hour", "day", "year"), 2037, 2040)    # files list the shifts until 2037, then a rule
+        self.compare(SOME, ("day",), 2198, 2200)
+
+    @unittest.skipUnless(shutil.which("zic") and os.path.exists("/usr/share/zoneinfo/tzdata.zi"), "needs zic and tzdata.zi")
+    def test_of_files_in_each_form(self):
+        """The rule instead of a list, the list of version 1 beside it, and neither more nor less of either."""
+        for form in ("slim", "fat"):
+            with self.subTest(form), tempfile.TemporaryDirectory() as folder:
+                subprocess.run(["zic", "-b", form, "-d", folder, "/usr/share/zoneinfo/tzdata.zi"], check=True)
+                self.compare(SOME, ("hour", "day"), 2011, 2011, folder)
+                self.compare(SOME, ("hour", "day"), 2026, 2026, folder)
+
+    def test_of_files_of_version_1(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "Europe/Berlin")
+            path.parent.mkdir()
+            whole = pathlib.Path("/usr/share/zoneinfo/Europe/Berlin").read_bytes()
+            size = whole.index(b"TZif", 4)
+            if size < 500:
+                self.skipTest("the system's files have no list of version 1")
+            path.write_bytes(whole[:4] + b"\0" + whole[5:size])
+            self.compare(["Europe/Berlin"], ("hour", "day"), 2011, 2011, folder)
 
     @unittest.skipUnless("WEIR_LONG" in os.environ, "takes minutes: WEIR_LONG=1")
     def test_of_all_zones(self):

@@ -17,7 +17,7 @@ import weir.shared  # noqa: E402
 broker = redis.Redis.from_url(os.environ["BROKER"])
 partner, last = celery_tasks.partner, threading.local()
 reserve, left, pause, client = partner.reserve, partner.left, partner.pause, weir.shared.client()
-bookings = client.reserve
+bookings = client.try_reserve
 
 
 def booked(*rules, **question):
@@ -73,7 +73,7 @@ uniform = weir.celery.random.uniform
 weir.celery.random = types.SimpleNamespace(uniform=lambda least, most: uniform(least / 4, most / 4))
 weir.celery.LATE = float(os.environ.get("LATE", weir.celery.LATE))
 weir.celery.LONGEST = float(os.environ.get("LONGEST", weir.celery.LONGEST))
-partner.reserve, partner.left, partner.pause, client.reserve = reserved, came, paused, booked
+partner.reserve, partner.left, partner.pause, client.try_reserve = reserved, came, paused, booked
 celery_tasks.call = call
 celery_tasks.something_else.run = lambda number: broker.rpush("others", time.time())
 app = celery_tasks.app

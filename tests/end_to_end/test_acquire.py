@@ -189,7 +189,7 @@ class Acquire(OneServer):
                 "or ... AS attribute=value ...")
         for words, error in (("COST 1 k 1/s", "missing MAXWAIT: how many milliseconds it may wait" + form),
                              ("MAXWAIT 1 COST 1", "missing a key and its rule" + form),
-                             ("MAXWAIT 60001 k 1/s", "MAXWAIT: '60001' is not an integer from 0 to 60000"),
+                             ("MAXWAIT 3600001 k 1/s", "MAXWAIT: '3600001' is not an integer from 0 to 3600000"),
                              ("MAXWAIT 1", "wrong number of arguments for 'weir.acquire' command")):
             self.assertEqual(client.ask("WEIR.ACQUIRE", *words.split()), Error("ERR " + error), words)
 

@@ -349,11 +349,17 @@ class Health(unittest.TestCase):
         if libc.ptrace(request, pid, None, None) != 0:
             self.skipTest(f"ptrace: {os.strerror(ctypes.get_errno())}")
 
+    def sleeps(self, thread):
+        with open(f"/proc/{thread}/task/{thread}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "S"
+
     def test_an_event_loop_that_does_not_answer(self):
         seize, interrupt, detach, any_child = 0x4206, 0x4207, 17, 0x40000000
         with Server("--threads", "2", "--admin", "127.0.0.1:0") as server:
             until(lambda: get(server, "/healthz")[::2] == (200, "ok\n"), "it is alive")
             self.trace(seize, server.pid)  # the thread of the first loop
+            # Stopped while it holds a lock, it would have the others wait too.
+            until(lambda: self.sleeps(server.pid), "it has nothing to do")
             self.trace(interrupt, server.pid)
             os.waitpid(server.pid, any_child)
             ill = until(lambda: get(server, "/healthz")[0] == 503 and get(server, "/healthz"), "one loop stands still")

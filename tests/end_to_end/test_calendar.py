@@ -306,6 +306,34 @@ class TestTools(unittest.TestCase):
         self.fails("[9/day, 9/day align=calendar]", "'9/day align=calendar' has the period of '9/d'; the windows of a "
                                                     "limit differ in their periods")
 
+    def test_zones_are_those_of_tzdir(self):
+        """Where the folder lacks one, has a broken one, or does not exist, the error names it."""
+        os.makedirs(self.folder.file("zones/Europe"))
+        zones = self.folder.path + "/zones"
+        for name, whole in (("Berlin", True), ("Paris", False)):
+            with open("/usr/share/zoneinfo/Europe/Berlin", "rb") as given, open(f"{zones}/Europe/{name}", "wb") as file:
+                file.write(given.read() if whole else given.read(100))
+        os.mkfifo(zones + "/Europe/Madrid")
+        for zone, folder, error in (
+                ("Europe/Berlin", zones, None), ("Europe/Berlin", "", None),
+                ("Europe/Paris", zones, f"time zone 'Europe/Paris': {zones}/Europe/Paris: it is cut off"),
+                ("Europe/Madrid", zones, f"no time zone 'Europe/Madrid' in {zones}"),
+                ("Europe/Berln", zones, f"no time zone 'Europe/Berln' in {zones}; did you mean Europe/Berlin?"),
+                ("../zones/Europe/Berlin", zones, f"no time zone '../zones/Europe/Berlin' in {zones}"),
+                ("Europe/Berlin", zones + "/none", "time zone 'Europe/Berlin': the system has no time zone database in "
+                 f"{zones}/none, which TZDIR names: No such file or directory")):
+            with self.subTest(zone, folder=folder):
+                rate = f"9/day align=calendar tz={zone}"
+                code, out, errors = weir("lint", self.folder.file("limits.yaml", file_of(rate)), env={"TZDIR": folder})
+                self.assertEqual((code, errors), (1 if error else 0, ""), out)
+                if error:
+                    self.assertIn(f": limit '{rate}': {error}\n", out)
+                log = self.folder.file("a.log", "192.0.2.1 - - [01/Mar/2026:00:00:00] \"GET / HTTP/1.1\" 200 1\n")
+                code, _, errors = weir("replay", log, "--limit", "1/s", "--zone", zone, env={"TZDIR": folder})
+                self.assertEqual(code, 2 if error else 0, errors)
+                if error:
+                    self.assertIn(folder, errors)
+
     def test_tests_count_by_it(self):
         self.folder.file("limits.yaml", f"""version: 1
 limits:

@@ -13,11 +13,11 @@ import unittest
 from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run_at_once, until, weir
 
 VERSION = weir("--version")[1].split()[1].encode()
-HELLO_3 = (b"%%9\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
+HELLO_3 = (b"%%10\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
            b"$7\r\nmodules\r\n*0\r\n$12\r\nweir_version\r\n$%d\r\n%s\r\n"
-           b"$17\r\nstore_deadline_ms\r\n:0\r\n" % (len(VERSION), VERSION))
-HELLO_2 = HELLO_3.replace(b"%9", b"*18").replace(b"proto\r\n:3", b"proto\r\n:2")
+           b"$17\r\nstore_deadline_ms\r\n:0\r\n$11\r\nmax_wait_ms\r\n:3600000\r\n" % (len(VERSION), VERSION))
+HELLO_2 = HELLO_3.replace(b"%10", b"*20").replace(b"proto\r\n:3", b"proto\r\n:2")
 
 
 def without_id(raw):

@@ -161,9 +161,9 @@ class TestAcquire(WithServer):
     def test_prefer_is_bounded_by_the_server(self):
         wire = self.wire()
         for _ in range(2):
-            wire.send("reserve", key=self.key, limit="1/min burst 1", max_wait=60)
+            wire.send("reserve", key=self.key, limit="1/h burst 1", max_wait=3600)
             self.assertEqual(wire.answer()[0], 200)
-        wire.send(key=self.key, limit="1/min burst 1", prefer="wait=3600")
+        wire.send(key=self.key, limit="1/h burst 1", prefer="wait=86400")
         self.assertEqual(wire.answer()[0], 429)
 
     def test_what_is_sent_after_it_runs_after_it(self):
@@ -279,8 +279,8 @@ class TestAcquire(WithServer):
 
     def test_wrong_members_are_told(self):
         wire = self.wire()
-        wire.send(key="k", limit="1/s", max_wait=61)
-        self.assertEqual(wire.answer()[2]["errors"], [{"pointer": "/max_wait", "detail": "must be a number of seconds from 0 to 60"}])
+        wire.send(key="k", limit="1/s", max_wait=3601)
+        self.assertEqual(wire.answer()[2]["errors"], [{"pointer": "/max_wait", "detail": "must be a number of seconds from 0 to 3600"}])
         wire.send(key="k", limit="1/s algorithm=sliding_window_counter", max_wait=1)
         self.assertEqual(wire.answer()[::2][1]["detail"],
                          "sliding_window_counter cannot be reserved: gcra and fixed windows can")

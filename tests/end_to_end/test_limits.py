@@ -202,7 +202,9 @@ class TestVerbs(OneServerWithLimits):
             ("WEIR.RESET AS LIMIT nosuch user=1", "ERR unknown limit 'nosuch'; known: edge, ip, tenant, user, search"),
             ("WEIR.RESET AS LIMIT user user=1", "ERR limits.user: the request has no attribute 'tenant'"),
             ("WEIR.RESET a b", "ERR wrong number of arguments for 'weir.reset' command"),
-            ("WEIR.CONFIG SET", "ERR unknown subcommand 'set'"),
+            ("WEIR.CONFIG PUT", "ERR unknown subcommand 'put'"),
+            ("WEIR.CONFIG SET text", "ERR limits can be set only under weir local --virtual-time; elsewhere: RELOAD"),
+            ("WEIR.CONFIG GET it", "ERR wrong number of arguments for 'weir.config|get' command"),
             ("WEIR.CONFIG", "ERR wrong number of arguments for 'weir.config' command"),
             ("WEIR.CHECK " + " ".join(f"a{i}=1" for i in range(65)), "ERR 65 attributes; a request may have at most 64"),
         ]

@@ -343,6 +343,7 @@ class TestFlags(Local):
     def test_what_is_wrong(self):
         for args, text in ((("--idle", "5ms"), "idle: '5ms'"), (("--idle", "soon"), "idle: 'soon'"),
                            (("--now", "2026-01-01"), "now needs --virtual-time"),
+                           (("--resp", "127.0.0.1:0"), "resp needs --virtual-time"),
                            (("--virtual-time", "--now", "soon"), "now: "),
                            (("--virtual-time", "--now", "2101-01-01"), "now: '2101-01-01' is not from 1970 to 2100"),
                            (("--virtual-time", "--now", "1969-12-31"), "now: '1969-12-31' is not from 1970 to 2261"),

@@ -98,7 +98,7 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual(self.client.ask("WEIR.CHARGE", self.key, "in_flight=1"),
                          Error("ERR in_flight=1 " + NEEDS))
         self.assertEqual(self.client.ask("WEIR.CHARGE", "AS", "account=2")[0::4], [1, b"vendor"])
-        for rule, error in (("in_flight=0", "'0' is not an integer from 1 to 1000000000"),
+        for rule, error in (("in_flight=0", "to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out"),
                             ("in_flight=x", "'x' is not an integer from 1 to 1000000000")):
             self.assertEqual(self.reserve(self.key, rule), Error(f"ERR limit '{rule}': in_flight: {error}"))
         self.assertEqual(self.reserve(self.key, "in_flight=1 5/s"),

@@ -32,6 +32,7 @@ class Recorded:
         with Server("--takeover", path, "--threads", "1", *flags, expect_exit=(-signal.SIGKILL,)) as old:
             self.port = old.port
             self.clients = [old.client() for _ in range(200)]  # more than one message has
+            until(lambda: int(old.info()["connected_clients"]) > 200, "all have come")  # and who asks
             for each in self.clients[:3]:
                 each.ask("WEIR.THROTTLE", "k", MIN)
             if "--snapshot" in flags:

@@ -2,10 +2,13 @@
 import concurrent.futures
 import contextlib
 import os
+import random
 import select
 import time
 import unittest
 
+from chance import seeds
+from ports import free_port
 from server import PATIENCE, Client, Closed, Error, Folder, Server, encode, run as run_tests, until, weir
 
 DAY = 86_400_000
@@ -285,6 +288,125 @@ class TestWallClock(Virtual):
         self.assertEqual([self.ask("WEIR.CHECK user=tried")[0] for _ in range(3)], [0, 0, 0], "in shadow")
         self.advance(4 * DAY)
         self.assertEqual([self.ask("WEIR.CHECK user=tried2")[0] for _ in range(2)], [0, 1])
+
+
+OTHERS = Error("ERR another connection has begun tests here, whose states this would take away; let one process at a time run "
+               "tests: pytest -n 0, vitest --no-file-parallelism, go test -p 1")
+
+
+class TestReset(Virtual):
+    """WEIR.TIME RESET: as if the server had just begun."""
+
+    def trace(self, seed):
+        """What is told of a day of questions by chance, but for what is made up by chance there."""
+        chance = random.Random(seed)
+        rules = ("5/min", "2/h burst 3", "3/10s algorithm=fixed_window", "4/min algorithm=sliding_window_counter",
+                 "3/day align=calendar tz=Europe/Berlin", "2/min algorithm=fixed_window align=clock")
+        told, ids = [], [b"none"]
+        for _ in range(120):
+            key, rule = f"k{chance.randrange(3)}", chance.choice(rules)
+            who = chance.choice(("user=login1", "user=grows1", "user=tried1", "user=x", "api=shared", "user=y"))
+            words = chance.choice((
+                ("WEIR.THROTTLE", "COST", chance.randrange(4), key + rule[-6:], rule), ("WEIR.CHECK", who), ("WEIR.LOOK", who),
+                ("WEIR.RESERVE", "MAXWAIT", 60_000, "HOLD", 5000, key, "5/min"), ("WEIR.RESERVE", "AS", "api=a"),
+                ("WEIR.CHARGE", "COST", 2, "AS", who), ("WEIR.CHARGE", "PAUSE", 900, "K" + key, "5/min"),
+                ("WEIR.SETTLE", ids[-1]), ("WEIR.CANCEL", ids[0]), ("WEIR.TIME", "ADVANCE", chance.choice((1, 700, 40_000, 7_200_000))),
+                ("WEIR.BAN", "LIMIT", "daily", "FOR", 60_000, "REASON", "x", "AS", "user=y"), ("WEIR.OVERRIDES",),
+                ("WEIR.TOP",), ("WEIR.USAGE", "LIMIT", "daily", "AS", "user=x"), ("DBSIZE",)))
+            answer = self.client.ask(*words)
+            if words[0] == "WEIR.RESERVE" and isinstance(answer, list) and answer[5]:
+                ids.append(answer[5])
+                answer[5] = b"an id"
+            if words[0] == "WEIR.BAN":
+                answer = isinstance(answer, int)
+            if words[0] == "WEIR.OVERRIDES":
+                answer = [row[2:] for row in answer]
+            told.append((words[0], answer))
+        return told
+
+    def test_all_is_forgotten(self):
+        for seed in seeds(4):
+            with self.subTest(seed=seed):
+                self.assertEqual(self.ask("WEIR.TIME RESET"), [1, 0, b"2026-03-28T20:00:00.000Z"])
+                first = self.trace(seed)
+                self.assertEqual(self.ask("WEIR.TIME RESET")[1], 0)
+                self.assertEqual(self.trace(seed), first)
+
+    def test_who_waits_is_denied(self):
+        self.ask("WEIR.THROTTLE k 1/min")
+        waits = self.waiting("MAXWAIT", 60_000, "k", "1/min")
+        self.ask("WEIR.TIME RESET")
+        answer = waits.reply()
+        self.assertEqual(answer[0], 1)
+        self.assertEqual(self.ask("WEIR.THROTTLE k 1/min")[0], 0)
+        self.assertIn("blocked_clients:0\r\n", self.client.ask("INFO", "clients").decode())
+
+    def test_one_connection_at_a_time(self):
+        other = self.connect()
+        self.assertEqual(self.ask("WEIR.TIME RESET")[1], 0)
+        self.ask("WEIR.THROTTLE k 1/min")
+        for words in (("WEIR.TIME", "RESET"), ("WEIR.CONFIG", "SET", FILE)):
+            self.assertEqual(other.ask(*words), OTHERS)
+        self.assertEqual(self.ask("WEIR.THROTTLE k 1/min")[0], 1, "nothing is forgotten")
+        self.client.close()
+        until(lambda: other.ask("WEIR.TIME", "RESET") != OTHERS, "the other has gone")
+        self.client = other
+        self.assertEqual(self.ask("WEIR.THROTTLE k 1/min")[0], 0)
+
+    def test_over_tcp(self):
+        port = free_port()
+        self.path = self.start("--resp", f"127.0.0.1:{port}", "--now", self.now)
+        with Client(port) as other:
+            other.ask("WEIR.THROTTLE", "k", "1/h")
+            self.assertEqual(other.ask("WEIR.TIME", "RESET"), [1, 0, b"2026-03-28T20:00:00.000Z"])
+            self.assertEqual(other.ask("WEIR.THROTTLE", "k", "1/h")[0], 0)
+        code, _, errors = weir("local", "--virtual-time", "--resp", "0.0.0.0:0", env={"XDG_RUNTIME_DIR": self.folder.path})
+        self.assertEqual(code, 2)
+        self.assertIn("or --insecure to serve anyone who can reach it", errors)
+
+    def test_the_words(self):
+        self.assertEqual(self.ask("WEIR.TIME RESET 1"), Error("ERR wrong number of arguments for 'weir.time|reset' command"))
+        with Server() as server, server.client() as client:
+            self.assertEqual(client.ask("WEIR.TIME", "RESET"),
+                             Error("ERR time can go back to the start only under weir local --virtual-time"))
+
+
+class TestLimitsOfATest(Virtual):
+    """WEIR.CONFIG SET: a test brings its limits."""
+
+    SMALL = "version: 1\nlimits: { user: { by: [user], rate: %s } }\n"
+
+    def test_they_take_the_place_of_the_file(self):
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", self.SMALL % "1/h"), "OK")
+        self.assertEqual([self.ask("WEIR.CHECK user=a")[0] for _ in range(2)], [0, 1])
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "GET"), (self.SMALL % "1/h").encode())
+        answer = self.client.ask("WEIR.CONFIG", "SET", self.SMALL % "1/m")
+        self.assertIn(": limits.user.rate: quota '1/m': 'm' may be minutes or months", str(answer))
+        self.assertEqual(self.ask("WEIR.CHECK user=a")[0], 1, "what was in force stays")
+        self.assertEqual(self.ask("WEIR.CONFIG RELOAD"), "OK")
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", self.SMALL % "3/h"), "OK")
+        self.assertEqual(self.ask("WEIR.CHECK user=a")[:3], [0, 3, 1])
+        self.ask("WEIR.TIME RESET")
+        self.assertEqual(self.ask("WEIR.CHECK user=a")[:3], [0, 3, 2], "they stay")
+
+    def test_where_there_is_no_file(self):
+        self.path = self.start()
+        self.client = self.connect()
+        none = Error("ERR there is no limits file: start weir with --limits FILE")
+        for words in ("WEIR.CHECK user=a", "WEIR.CONFIG GET", "WEIR.CONFIG CHECK", "WEIR.CONFIG RELOAD", "WEIR.OVERRIDES",
+                      "WEIR.EXPLAIN user=a"):
+            self.assertEqual(self.ask(words), none, words)
+        self.assertIn("limits.yaml:1:1: ", str(self.client.ask("WEIR.CONFIG", "SET", "limits: {}\n")))
+        self.assertEqual(self.ask("WEIR.CHECK user=a"), none)
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", self.SMALL % "1/h"), "OK")
+        self.assertEqual([self.ask("WEIR.CHECK user=a")[0] for _ in range(2)], [0, 1])
+        self.assertIsInstance(self.ask("WEIR.BAN LIMIT user FOR 60000 REASON x AS user=b"), int)
+        self.assertEqual(self.ask("WEIR.CHECK user=b")[:2], [1, 0])
+        self.advance(60_001)
+        self.assertEqual(self.ask("WEIR.CHECK user=b")[:2], [0, 1])
+        self.assertIsInstance(self.ask("WEIR.BAN LIMIT user FOR 60000 REASON x AS user=c"), int)
+        self.ask("WEIR.TIME RESET")
+        self.assertEqual([self.ask(f"WEIR.CHECK user={who}")[0] for who in "abc"], [0, 0, 0])
 
 
 if __name__ == "__main__":

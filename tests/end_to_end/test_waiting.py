@@ -100,8 +100,8 @@ class TestRules(OneServer):
                 "rule ...], "
                 "or ... AS attribute=value ...")
         for words, error in (
-            ("MAXWAIT 60001 k 1/s", "MAXWAIT: '60001' is not an integer from 0 to 60000"),
-            ("MAXWAIT -1 k 1/s", "MAXWAIT: '-1' is not an integer from 0 to 60000"),
+            ("MAXWAIT 3600001 k 1/s", "MAXWAIT: '3600001' is not an integer from 0 to 3600000"),
+            ("MAXWAIT -1 k 1/s", "MAXWAIT: '-1' is not an integer from 0 to 3600000"),
             ("maxwait 1 MAXWAIT 1 k 1/s", "MAXWAIT is given twice"),
             ("HOLD 0 k 1/s", "HOLD: '0' is not an integer from 1 to 86400000"),
             ("COST x k 1/s", "COST: 'x' is not an integer from 0 to 9223372036854775807"),
@@ -284,8 +284,8 @@ class TestReload(OneServerWithLimits):
 
     def test_a_max_wait_above_the_servers_is_refused(self):
         with open(self.file, "w", encoding="utf-8") as file:
-            file.write(self.limits.replace("10s", "10min"))
-        error = ("%s:2:%d: limits.api.max_wait: '10m' is above --max-wait 1m, the longest that the server lets anybody wait; "
+            file.write(self.limits.replace("10s", "2h"))
+        error = ("%s:2:%d: limits.api.max_wait: '2h' is above --max-wait 1h, the longest that the server lets anybody wait; "
                  "it does not start with such a file" % (self.file, self.limits.splitlines()[1].index("10s") + 1))
         with self.server.client() as other:
             self.assertEqual(other.ask("WEIR.CONFIG", "CHECK"), [error.encode()])
@@ -377,9 +377,9 @@ class TestHttp(OneServerWithLimits):
     def test_wrong_members_are_told(self):
         number = "must be an integer from 0 to 9223372036854775807"
         for what, body, errors in (
-            ("reserve", {"key": "k", "limit": "1/s", "max_wait": 61}, [("/max_wait", "must be a number of seconds from 0 to 60")]),
+            ("reserve", {"key": "k", "limit": "1/s", "max_wait": 3601}, [("/max_wait", "must be a number of seconds from 0 to 3600")]),
             ("reserve", {"key": "k", "limit": "1/s", "max_wait": -1, "hold": "1"},
-             [("/max_wait", "must be a number of seconds from 0 to 60"), ("/hold", "must be a number of seconds from 0 to 86400")]),
+             [("/max_wait", "must be a number of seconds from 0 to 3600"), ("/hold", "must be a number of seconds from 0 to 86400")]),
             ("cancel", {}, [("/id", "missing")]),
             ("cancel", {"id": 5}, [("/id", "must be a text")]),
             ("settle", {}, [("/id", "missing")]),

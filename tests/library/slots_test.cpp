@@ -79,7 +79,10 @@ TEST(SlotsOfAStore, are_for_reservations_with_a_hold_alone) {
             "weir::RedisStore::check_all: limit 0 has slots, which reserve() takes");
   EXPECT_EQ(refusal([&] { std::ignore = calls.reserve("k", {.max_wait = 1s}); }),
             "weir::SharedLimiter::reserve: a slot needs a hold");
-  for (const std::int64_t count : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1'000'000'001}}) {
+  EXPECT_EQ(refusal([&] { SharedLimiter(Slots{0}, store); }),
+            "weir::SharedLimiter: in_flight: to refuse everybody: deny, in the limits file; to limit nobody: "
+            "leave the limit out");
+  for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{1'000'000'001}}) {
     EXPECT_EQ(refusal([&] { SharedLimiter(Slots{count}, store); }),
               "weir::SharedLimiter: in_flight: '" + std::to_string(count) +
                   "' is not an integer from 1 to 1000000000");

@@ -81,11 +81,11 @@ class Lint(unittest.TestCase):
                          (1, "<stdin>:3:14: limits.a.rate: '9/s algorithm=sliding_window_log' is counted by a shared store "
                              "alone; write sliding_window_counter, or if there is a store, give --store\n", ""))
         self.assertEqual(lint("--store", "-", stdin=log)[0], 0)
-        waits = "version: 1\nlimits:\n  a: { rate: 9/s, max_wait: 10min }\n"
+        waits = "version: 1\nlimits:\n  a: { rate: 9/s, max_wait: 2h }\n"
         self.assertEqual(lint("-", stdin=waits),
-                         (0, "<stdin>:3:29: warning: limits.a.max_wait: '10m' is above --max-wait 1m, the longest that the "
+                         (0, "<stdin>:3:29: warning: limits.a.max_wait: '2h' is above --max-wait 1h, the longest that the "
                              "server lets anybody wait; it does not start with such a file\n", ""))
-        self.assertEqual(lint("--strict", "--max-wait", "10min", "-", stdin=waits)[0], 0)
+        self.assertEqual(lint("--strict", "--max-wait", "2h", "-", stdin=waits)[0], 0)
         self.assertEqual(lint("--max-wait", "long", "-", stdin=waits),
                          (2, "", "weir: max-wait: 'long' is not a time such as 250ms, 10s, 1.5h or 1d\n"))
         with tempfile.TemporaryDirectory() as folder:

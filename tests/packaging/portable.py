@@ -56,7 +56,7 @@ class Archive(unittest.TestCase):
         with tarfile.open(ARCHIVE) as archive:
             text = archive.extractfile(f"{TOP}/LICENSES").read().decode()
         sources = {line.rsplit(" ", 2)[1].rstrip("0123456789.-") for line in text.splitlines() if ", source " in line}
-        self.assertLessEqual({"boost", "cli", "fmtlib", "gcc", "glibc", "howardhinnant-date", "libyaml", "libzstd", "nghttp",
+        self.assertLessEqual({"boost", "cli", "fmtlib", "gcc", "glibc", "libyaml", "libzstd", "nghttp",
                               "openssl", "protozero", "re", "simdjson", "spdlog", "tl-expected", "zlib"}, sources)
         for words in ("GNU LESSER GENERAL PUBLIC LICENSE", "GCC RUNTIME LIBRARY EXCEPTION", "The OpenSSL Project",
                       "Jean-loup Gailly", "Boost Software License", "Apache License"):
@@ -130,14 +130,14 @@ class EmptyRoot(InARoot):
 
     def test_tools_work_and_say_where_zones_would_be(self):
         self.assertEqual(self.weir("lint", self.file("/limits.yaml", CALENDAR.replace(" tz=Europe/Berlin", "")))[0], 0)
-        missing = "the system{} time zone database in /usr/share/zoneinfo, Debian's package tzdata: "
+        missing = "the system has no time zone database in /usr/share/zoneinfo, Debian's package tzdata: "
         code, said = self.weir("lint", self.file("/limits.yaml", CALENDAR))
         self.assertEqual((code, said.count("\n")), (1, 1), said)
-        self.assertIn(missing.format(" has no"), said)
+        self.assertIn(missing, said)
         self.assertEqual(self.weir("replay", self.file("/log", LOG), "--limit", "2/min")[0], 0)
         code, said = self.weir("replay", "/log", "--limit", "2/min", "--zone", "Europe/Berlin")
         self.assertEqual((code, said.count("\n")), (2, 1), said)
-        self.assertIn(missing.format("'s"), said)
+        self.assertIn(missing, said)
 
     def test_names_are_those_of_hosts_whatever_nsswitch_says(self):
         self.file("/etc/nsswitch.conf", "hosts: resolve\n")

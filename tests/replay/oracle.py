@@ -218,7 +218,7 @@ def key_parts(key, fields):
             bits4, bits6 = 32, 128
             for bits in map(int, part.split("/")[1:]):
                 bits4, bits6 = (bits, bits6) if bits <= 32 and bits4 == 32 else (bits4, bits)
-            yield ip_key(need(fields, CLIENT_FIELDS), bits4, bits6)
+            yield ip_key(client_of(fields), bits4, bits6)
         else:
             yield need(fields, [part])
 
@@ -228,6 +228,12 @@ def need(fields, names):
         if name in fields:
             return fields[name]
     raise Unreadable(f"no {names[0]}")
+
+
+def client_of(fields):
+    """`client` may be an application: then any other name comes before it."""
+    names = [name for name in CLIENT_FIELDS if name != "client" or address(fields.get(name, "")) is not None]
+    return need(fields, [*names, "client"])
 
 
 def cost_of(text):
@@ -249,7 +255,7 @@ def parts_of(condition):
 
 
 def value_of(field, fields):
-    value = need(fields, CLIENT_FIELDS) if field == "ip" else fields.get(field, "")
+    value = client_of(fields) if field == "ip" else fields.get(field, "")
     value = value.split("?")[0] if field == "path" else value   # and one spelling, which random logs do not test
     return "" if value == "-" else value
 

@@ -188,6 +188,7 @@ class Maker:
                    f'"bytes": {size if size != "-" and self.chance(0.5) else text(size)}']
         members += [f'"request": {{"remote_ip": {address}, "uri": "/", "headers": {{"x": ["1", "{{"]}}}}'] \
             if self.nested else [f'"{self.client_name}": {address}']
+        members += [f'"client": {text(self.application())}'] * self.applications
         members += self.random.sample(['"msg": "a \\"quoted\\" } one"', '"tags": [1, [2, {"time": 3}]]', '"ok": true',
                                        '"nothing": null', '"level":"info"', '"duration": 1.5e-3', '"": {}'],
                                       self.random.randrange(4))
@@ -204,9 +205,13 @@ class Maker:
                 "bad time": '{"%s": "yesterday", "%s": "192.0.2.1", "request": {"remote_ip": "192.0.2.1"}}' % (
                     self.time_name, self.client_name)}[how]
 
+    def application(self):
+        return self.pick("shop", "shop", "app 2", "", "-", "192.0.2.77", "2001:db8::9")
+
     def row(self, ns, who):
         cells = {"user": self.pick("ann", "bob, the", 'the "c"', "a\tb" if self.separator == "," else "a,b", ""),
-                 self.time_name: self.any_time(ns), self.client_name: who, "bytes": self.size(), "status": "200"}
+                 self.time_name: self.any_time(ns), "client": self.application(), self.client_name: who,
+                 "bytes": self.size(), "status": "200"}
         return self.cells(cells[name] for name in self.columns)
 
     def cells(self, cells):
@@ -249,7 +254,9 @@ class Maker:
         if kind != "combined" and self.chance(0.2) and not (kind == "jsonl" and self.nested):
             self.client_name, asks_client = "who", True
         self.separator = {"csv": ",", "tsv": "\t"}.get(kind)
-        self.columns = ["user", self.time_name, self.client_name, "bytes", "status"]
+        # Mostly an application, which gives way to the address beside it.
+        self.applications = self.client_name not in ("client", "ip", "who") and self.chance(0.4)
+        self.columns = ["user", self.time_name, self.client_name, "bytes", "status"] + ["client"] * self.applications
         self.random.shuffle(self.columns)
 
         key = "who" if asks_client else self.pick("ip", "ip", "ip", "ip/64", "ip/24", "ip/24/64", "ip/48", "user",

@@ -183,8 +183,8 @@ class Logs(BadInput):
         self.assertEqual(said["from"], "2026-07-01T04:00:00Z")
         for zone, near in (("Europe/Berln", "Europe/Berlin"), ("Berlin", "Europe/Berlin"), ("new york", None)):
             self.assertEqual(self.fails(path, *LIMIT, "--zone", zone, names=[]),
-                             f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place such as "
-                             f"Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
+                             f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place in "
+                             f"/usr/share/zoneinfo, such as Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
 
     @unittest.skipIf(os.geteuid() != 0, "only root may mount")
     def test_a_system_without_zones(self):
@@ -193,7 +193,7 @@ class Logs(BadInput):
         inside = ("unshare", "-m", "sh", "-c", f'mount --bind {nothing} /usr/share/zoneinfo && exec "$@"', "sh")
         if subprocess.run([*inside, "true"], capture_output=True).returncode:
             self.skipTest("mount is not allowed here")
-        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: places need the system's time zone database in "
+        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: the system has no time zone database in "
                                                         "/usr/share/zoneinfo, Debian's package tzdata: it is empty\n"), ("+0100", 0, "")):
             done = subprocess.run([*inside, WEIR, "replay", path, *LIMIT, "--zone", zone], capture_output=True, text=True,
                                   env=environment(), timeout=60)
@@ -355,10 +355,11 @@ NO_SLASH = "missing '/' between count and period; " + FORM
 NAMES = "gcra, token_bucket, leaky_bucket, fixed_window, sliding_window_log, sliding_window_counter"
 LIMITS = (
     ("x", f"quota 'x': {NO_SLASH}"),
-    ("0/s", "quota '0/s': count: 0 is below the minimum (1)"),
+    ("0/s", "quota '0/s': to refuse everybody: deny, in the limits file; to limit nobody: leave the limit out"),
+    ("10/m", "quota '10/m': 'm' may be minutes or months: write '10/min', or '10/month align=calendar'"),
     ("1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"),
-    ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '90/min burst 2'; {FORM}"),
-    ("0.0055/s", f"quota '0.0055/s': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write '99/5h burst 1'; {FORM}"),
+    ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; 1.5/s is 90/min: write '3/2s burst 2'; {FORM}"),
+    ("0.0055/s", f"quota '0.0055/s': the count is not a whole number below 2^63; 0.0055/s is 19.8/h: write '11/2000s burst 1'; {FORM}"),
     ("1/fortnight", f"quota '1/fortnight': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
     ("1/month", "limit '1/month': months and years differ in length; write 1/month align=calendar, with tz=Area/City "
      "where it is not UTC, or a period such as 30d"),
@@ -393,7 +394,7 @@ OTHERS = (   # what is asked of good.log, and of others beside it
      "for IPv4, ip/24/64 for both"),
     (["good.log", "--key", "", *LIMIT], "key: '' is neither a field nor fields separated by commas"),
     (["good.log", "--zone", "Berlin", *LIMIT], "zone: 'Berlin' is neither an offset such as +0000, -05:30 or Z nor a place "
-     "such as Europe/Berlin; did you mean Europe/Berlin?"),
+     "in /usr/share/zoneinfo, such as Europe/Berlin; did you mean Europe/Berlin?"),
     (["good.log", "--time-format", "soon", *LIMIT], "time-format: 'soon': neither a pattern such as '%d.%m.%Y %H:%M:%S' nor "
      "s, ms, us, ns, excel, filetime, webkit or ticks"),
     (["good.log", "--reorder", "soon", *LIMIT], "reorder: 'soon' is not a time such as 60s or 5min, nor 0, nor all"),

@@ -185,7 +185,7 @@ class Formats(unittest.TestCase):
 class Times(unittest.TestCase):
     """Against Python's own zones and strftime."""
     ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo",
-             "Africa/Casablanca", "Pacific/Apia", "Asia/Tehran", "Europe/London")
+             "Africa/Casablanca", "Pacific/Apia", "Asia/Tehran", "Europe/London", "Europe/Dublin", "Antarctica/Troll")
     FORMATS = ("%d.%m.%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%B %d, %Y %I:%M:%S %p", "%Y%m%dT%H%M%S", "%y%m%d %H:%M:%S",
                "%d/%b/%Y:%H:%M:%S %z", "%A, %d %B %Y at %H.%M.%S", "%F %T", "%m/%d/%Y %I:%M:%S%p")
 

@@ -56,7 +56,7 @@ plant("settle_of_what_was_forgotten", BOOK, "if (!knows_) schedule_.lose();",
 plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
       "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
-      "  if (all > bound_) return Full::all;\n", "")
+      "  return all > bound_ ? Full::all : Full::no;\n", "  return Full::no;\n")
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"

@@ -2,6 +2,7 @@ package weirgrpc
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func TestCallsAreLimitedByTheLimitsFile(t *testing.T) {
 func TestCallsAreLimitedByARule(t *testing.T) {
 	needs.Program(t)
 	s := weirtest.Start(t)
-	service := serve(t, s.Client, WithRule("1/min", ClientIP))
+	service := serve(t, s.Client, WithName("checks"), WithRules("1/min"))
 	for i, want := range []codes.Code{codes.OK, codes.ResourceExhausted} {
 		if _, err := service.Check(context.Background(), &healthpb.HealthCheckRequest{}); status.Code(err) != want {
 			t.Errorf("%d: %v", i, err)
@@ -119,5 +120,62 @@ func TestAWeirThatCannotBeAskedIsUnavailable(t *testing.T) {
 	_, err = serve(t, s.Client).Check(context.Background(), &healthpb.HealthCheckRequest{})
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "the request has no attribute 'user'") {
 		t.Errorf("an attribute is lacking: %v", err)
+	}
+}
+
+func TestALimitOfCallsIsOneOfStreamsToo(t *testing.T) {
+	needs.Program(t)
+	s := weirtest.Start(t)
+	ctx := context.Background()
+	service := serve(t, s.Client, WithName("all"), WithRules("3/min", "100/h"), WithCostOf(func(_ context.Context, method string) int64 {
+		if strings.HasSuffix(method, "/List") {
+			return 0
+		}
+		return 1
+	}), WithExempt(func(ctx context.Context, _ string) bool {
+		told, _ := metadata.FromIncomingContext(ctx)
+		return len(told.Get("probe")) > 0
+	}))
+	var got []codes.Code
+	for i := 0; i < 2; i++ {
+		_, err := service.Check(metadata.AppendToOutgoingContext(ctx, "probe", "1"), &healthpb.HealthCheckRequest{})
+		got = append(got, status.Code(err))
+	}
+	for i := 0; i < 2; i++ {
+		_, err := service.Check(ctx, &healthpb.HealthCheckRequest{})
+		got = append(got, status.Code(err))
+		watch, err := service.Watch(ctx, &healthpb.HealthCheckRequest{})
+		if err == nil {
+			_, err = watch.Recv()
+		}
+		got = append(got, status.Code(err))
+	}
+	if want := "[OK OK OK OK OK ResourceExhausted]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, expected %s", got, want)
+	}
+}
+
+func TestInterceptorsInAChainChargeOnce(t *testing.T) {
+	needs.Program(t)
+	s := weirtest.Start(t)
+	one := UnaryServerInterceptor(s.Client, WithRules("1/min"), WithKey(func(context.Context, string) string { return "all" }))
+	ctx := context.Background()
+	call := func() error {
+		info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
+		_, err := one(ctx, nil, info, func(ctx context.Context, message any) (any, error) {
+			return one(ctx, message, info, func(context.Context, any) (any, error) { return nil, nil })
+		})
+		return err
+	}
+	if first, second := call(), call(); first != nil || status.Code(second) != codes.ResourceExhausted {
+		t.Errorf("%v, %v", first, second)
+	}
+	quiet := UnaryServerInterceptor(s.Client, WithName("quiet"), WithRules("1/h"), WithKey(func(context.Context, string) string { return "all" }),
+		WithOnDenied(func(context.Context, string, weir.Decision) error { return nil }))
+	for i, want := range []codes.Code{codes.OK, codes.ResourceExhausted} {
+		_, err := quiet(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
+		if status.Code(err) != want {
+			t.Errorf("%d: %v", i, err)
+		}
 	}
 }

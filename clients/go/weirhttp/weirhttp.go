@@ -1,6 +1,7 @@
 // Package weirhttp limits a net/http handler by weir:
 //
-//	limited := weirhttp.Middleware(client)(mux)
+//	limited := weirhttp.Middleware(client, weirhttp.WithRules("10/s", "1000/h"))
+//	http.ListenAndServe(address, limited(mux))
 //
 // A request that is denied is answered 429 with the server's own fields: RateLimit, RateLimit-Policy, Retry-After.
 // Those that are allowed get the fields too.
@@ -13,72 +14,87 @@ import (
 	"strings"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/limited"
 )
 
 // An Option is a setting of Middleware.
 type Option func(*settings)
 
 type settings struct {
-	question func(*http.Request) weir.Question
-	denied   func(http.ResponseWriter, *http.Request, weir.Decision)
+	limited.Limit[*http.Request]
+	denied func(http.ResponseWriter, *http.Request, weir.Decision)
 }
+
+// WithRules limits by rules instead of the server's limits file, as in "10/min" or "10/min;100/h": each client's address
+// has a count for each, and a request needs all.
+func WithRules(rules ...string) Option {
+	return func(s *settings) { s.Rules = append(s.Rules, rules...) }
+}
+
+// WithKey says what WithRules counts by in the place of the client's address. Requests of one key, an empty one too,
+// share a count.
+func WithKey(of func(*http.Request) string) Option { return func(s *settings) { s.Key = of } }
+
+// WithName names what WithRules makes; its rules are the name unless it is given. A second limit of the same rules needs
+// one. Two of one name and the same rules share their counts.
+func WithName(name string) Option { return func(s *settings) { s.Name = name } }
 
 // WithAttributes says by which attributes a request is asked about; Attributes unless given. A request of which it
 // says none passes without being asked about.
 func WithAttributes(of func(*http.Request) map[string]string) Option {
-	return func(s *settings) {
-		s.question = func(r *http.Request) weir.Question { return weir.Question{Attributes: of(r)} }
-	}
+	return func(s *settings) { s.Attributes = of }
 }
 
-// WithRule limits by a rule instead of the server's limits file: each key has its own count. ClientIP is a key; an
-// empty one passes without being asked about.
-func WithRule(rule string, key func(*http.Request) string) Option {
-	return func(s *settings) {
-		s.question = func(r *http.Request) weir.Question {
-			if k := key(r); k != "" {
-				return weir.Question{Key: k, Rule: rule}
-			}
-			return weir.Question{}
-		}
-	}
+// WithExempt lets the requests pass of which it says true.
+func WithExempt(is func(*http.Request) bool) Option { return func(s *settings) { s.Exempt = is } }
+
+// WithCost is what a request costs: 1, or what the limits file says, unless it is given. WithCostOf says it of each.
+func WithCost(units int64) Option {
+	return WithCostOf(func(*http.Request) int64 { return units })
 }
 
-// WithDenied writes the answer to a request that is denied, in the place of a 429 of one line. The fields are set.
-func WithDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)) Option {
+// WithCostOf says what a request costs. One that costs 0 passes without being asked about.
+func WithCostOf(of func(*http.Request) int64) Option { return func(s *settings) { s.Cost = of } }
+
+// WithOnDenied writes the answer to a request that is denied, in the place of a 429 of one line. The fields are set.
+func WithOnDenied(answer func(http.ResponseWriter, *http.Request, weir.Decision)) Option {
 	return func(s *settings) { s.denied = answer }
 }
 
-// Middleware limits what it is given. While no weir decides, the client's OnError does. A request that lacks an
+// Middleware limits what it is given: one limit, however many handlers it is put around, and a request that comes by
+// several of them is charged once. While no weir decides, the client's OnError does. A request that lacks an
 // attribute which a limit requires is answered 400; where weir cannot be asked for another reason, such as a wrong
 // password, 503, and the client's log says why.
+//
+// As http.ServeMux does, it panics on what only the programmer can mend: a rule that is none (see weir.ParseRules), and
+// a second limit of the same name.
 func Middleware(client *weir.Client, options ...Option) func(http.Handler) http.Handler {
-	set := settings{denied: tooMany}
-	WithAttributes(Attributes)(&set)
+	set := &settings{limited.Limit[*http.Request]{Client: client, Peer: peer}, tooMany}
 	for _, each := range options {
-		each(&set)
+		each(set)
+	}
+	if err := set.Complete(Attributes); err != nil {
+		panic(err)
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			q := set.question(r)
-			if len(q.Attributes) == 0 && q.Rule == "" {
-				next.ServeHTTP(w, r)
-				return
-			}
-			q.Fields = true
-			d, err := client.Check(r.Context(), q)
+			ctx, d, err := set.Ask(r.Context(), r)
 			switch {
 			case err != nil:
 				cannotAsk(client, w, r, err)
 			case d.Allowed:
 				setFields(w.Header(), d)
-				next.ServeHTTP(w, r)
+				next.ServeHTTP(w, r.WithContext(ctx))
 			default:
 				setFields(w.Header(), d)
 				set.denied(w, r, d)
 			}
 		})
 	}
+}
+
+func peer(r *http.Request) (string, []string) {
+	return r.RemoteAddr, r.Header.Values("X-Forwarded-For")
 }
 
 func setFields(header http.Header, d weir.Decision) {

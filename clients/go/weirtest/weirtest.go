@@ -89,15 +89,17 @@ func Start(t testing.TB, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	s.reader = bufio.NewReader(s.time)
-	s.Client = s.Connect(weir.WithOnError(weir.Fail), weir.WithTimeout(patience))
+	s.Client = s.Connect()
 	t.Cleanup(func() { s.time.Close() })
 	return s
 }
 
-// Connect makes one more client of it, closed after the test.
+// Connect makes one more client of it, closed after the test. As Client it fails where a call has no answer, unless the
+// options say otherwise: a test that nobody decides about has not passed.
 func (s *Server) Connect(options ...weir.Option) *weir.Client {
 	s.t.Helper()
-	client, err := weir.Connect(context.Background(), s.URL, options...)
+	usual := []weir.Option{weir.WithOnError(weir.Fail), weir.WithTimeout(patience)}
+	client, err := weir.Connect(context.Background(), s.URL, append(usual, options...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -2,6 +2,10 @@ package weirtest
 
 import (
 	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,12 +47,9 @@ func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- limiter.Wait(background) }()
-	for limiter.Tokens() > -1 { // until the second one is in line its moment is free
-		b := limiter.Reserve()
-		taken := b.Delay() > 11*time.Second
-		b.Cancel()
-		if taken {
-			break
+	for end := time.Now().Add(patience); !strings.Contains(clients(t, s), "blocked_clients:1"); {
+		if time.Now().After(end) {
+			t.Fatal("it does not stand in line")
 		}
 	}
 	select {
@@ -62,6 +63,18 @@ func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
 	}
 }
 
+// clients is what the server says of those who are connected.
+func clients(t *testing.T, s *Server) string {
+	io.WriteString(s.time, "INFO clients\r\n")
+	length, err := s.reader.ReadString('\n')
+	n, wrong := strconv.Atoi(strings.Trim(length, "$\r\n"))
+	text := make([]byte, n+2)
+	if _, short := io.ReadFull(s.reader, text); err != nil || wrong != nil || short != nil {
+		t.Fatalf("%q: %v, %v, %v", length, err, wrong, short)
+	}
+	return string(text)
+}
+
 func TestServersOfTwoTestsAreTwo(t *testing.T) {
 	needs.Program(t)
 	a, b := Start(t), Start(t)
@@ -73,5 +86,25 @@ func TestServersOfTwoTestsAreTwo(t *testing.T) {
 		if d, err := each.Client.Check(background, once); err != nil || !d.Allowed {
 			t.Errorf("%+v, %v", d, err)
 		}
+	}
+}
+
+func TestWhatNobodyDecidesIsAnError(t *testing.T) {
+	needs.Program(t)
+	s := Start(t)
+	soon := weir.WithTimeout(50 * time.Millisecond)
+	fails, allows := s.Connect(soon), s.Connect(soon, weir.WithOnError(weir.Allow))
+	s.tell("SHUTDOWN NOSAVE") // it has no answer
+	once := weir.Question{Key: "k", Rule: "1/h"}
+	var away *weir.Unavailable
+	for end := time.Now().Add(patience); away == nil && time.Now().Before(end); {
+		_, err := fails.Check(background, once) // until it has drained
+		errors.As(err, &away)
+	}
+	if away == nil {
+		t.Error("what nobody decides is allowed")
+	}
+	if d, err := allows.Check(background, once); err != nil || d.Decided || !d.Allowed {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -60,6 +60,17 @@ class Paced(unittest.TestCase):
         with self.assertRaises(weir.Denied):
             task(2)
 
+    def test_each_task_has_its_own_and_a_name_is_shared(self):
+        for options, shared in (({"key": "partner"}, False), ({"name": "partner"}, True)):
+            first, second = self.task("1/min", max_wait=0, **options), self.task("1/min", max_wait=0, **options)
+            self.assertEqual(first(1), 1)
+            if shared:
+                self.assertRaises(weir.Denied, second, 2)
+            else:
+                self.assertEqual(second(2), 2)
+        self.app.main, other = "other", self.task("1/min", max_wait=0, name="partner")
+        self.assertEqual(other(1), 1, "another application")
+
     def test_arguments_are_checked_when_a_task_is_sent(self):
         with self.assertRaises(TypeError):
             self.task("1/min").delay()

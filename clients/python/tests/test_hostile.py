@@ -15,6 +15,7 @@ from unittest import mock
 
 from world import PATIENCE, ROOT, WEIR, Folder, Weir, environment, until, weir
 
+from weir import identity
 from weir.aio.connection import Connection as AioConnection
 from weir.connection import Connection
 from weir.errors import NotWritten
@@ -69,7 +70,7 @@ class TestThreads(unittest.TestCase):
             finally:
                 signal.signal(signal.SIGUSR1, before)
                 waits.join()
-            until(lambda: client.reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
+            until(lambda: client.try_reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
 
     def test_a_slot_is_extended_by_a_thread_that_ends(self):
         with Weir() as server, connect(server.url) as client:
@@ -78,7 +79,7 @@ class TestThreads(unittest.TestCase):
                 self.assertTrue(any(each.name == "weir-slot" for each in threading.enumerate()))
                 self.assertEqual(client.moment(call.id), 0.0)
             until(lambda: not any(each.name == "weir-slot" for each in threading.enumerate()), "the thread has ended")
-            self.assertTrue(client.reserve("api", "in_flight=1", hold=1).decision)
+            self.assertTrue(client.reserve("api", "in_flight=1", hold=1))
 
     def test_a_hold_that_has_ended_is_logged_and_the_block_goes_on(self):
         with Weir() as server, connect(server.url) as client, self.assertLogs("weir", "WARNING") as logged:
@@ -224,7 +225,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
         with Weir() as server:
             async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
                 await client.check("k", RULE)
-                transport = client._pool()._shared._transport
+                transport = client._of_loop._shared._transport
                 with mock.patch.object(transport, "write", wraps=transport.write) as write:
                     await asyncio.gather(*[client.check(f"k{n}", RULE) for n in range(100)])
                 self.assertEqual(write.call_count, 1)
@@ -246,7 +247,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 waiting += [asyncio.ensure_future(client.check("k", RULE))]
                 while server.waiting() < 3:
                     await asyncio.sleep(0.005)
-                self.assertEqual(len(client._pool()._waiting), 3)
+                self.assertEqual(len(client._of_loop._waiting), 3)
                 server.advance(60_000)
                 await asyncio.gather(*waiting)
 
@@ -270,7 +271,7 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 task = asyncio.ensure_future(client.acquire("k", "in_flight=1", max_wait=60, hold=60))
                 while server.waiting() == 0:
                     await asyncio.sleep(0.005)
-                connection = next(iter(client._pool()._waiting))
+                connection = next(iter(client._of_loop._waiting))
                 received = connection.data_received
 
                 def cancels(data):
@@ -283,9 +284,49 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                     with self.assertRaises(asyncio.CancelledError):
                         await task
                 deadline = time.monotonic() + PATIENCE
-                while not (await client.reserve("k", "in_flight=1", hold=60)).decision:
+                while not await client.try_reserve("k", "in_flight=1", hold=60):
                     self.assertLess(time.monotonic(), deadline)
                     await asyncio.sleep(0.01)
+
+
+class TestWaits(unittest.TestCase):
+    LIMITS = "version: 1\nattributes: [user]\nlimits:\n  user: { by: [user], rate: 1/min, max_wait: 60s }\n"
+
+    def test_reserve_acts_now_whatever_the_file_lets_wait(self):
+        """It was booked a minute ahead by the file's default, and who did not look at the wait acted at once."""
+        with Weir(self.LIMITS) as server, connect(server.url) as client:
+            self.assertEqual(client.reserve(user=1).wait, 0.0)
+            self.assertRaises(weir.Denied, client.reserve, user=1)
+            self.assertEqual(client.reserve(user=1, max_wait=60).wait, 60.0)
+
+    def test_a_denied_one_has_no_wait_and_is_false(self):
+        with Weir() as server, connect(server.url) as client:
+            one = client.limiter("1/min")
+            self.assertTrue(one.reserve("k"))
+            with client.try_reserve("k", "1/min") as denied:
+                self.assertEqual((bool(denied), denied.wait, denied.id, denied.decision.retry_after), (False, None, None, 60.0))
+            self.assertFalse(one.try_reserve("k"))
+            with self.assertRaisesRegex(weir.Denied, "^denied; retry after 60 s$"):
+                one.reserve("k")
+
+    def test_a_denial_without_an_answer_says_so(self):
+        with weir.connect("unix:/nowhere", on_error="deny", timeout=0.1) as client, self.assertLogs("weir"):
+            self.assertRaisesRegex(weir.Denied, "denied; weir does not answer", client.reserve, "k", "1/min")
+            self.assertEqual(client.try_reserve("k", "1/min").wait, None)
+
+    def test_a_server_that_lets_nobody_wait_that_long(self):
+        with Weir(flags=["--max-wait", "5s"]) as server:
+            with connect(server.url) as client:
+                self.assertEqual(client.acquire("k", "1/min").wait, 0.0)
+                self.assertRaises(weir.Denied, client.acquire, "k", "1/min")
+                self.assertRaisesRegex(weir.Refused, "MAXWAIT", client.acquire, "k", "1/min", max_wait=60)
+
+            async def awaited():
+                async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
+                    with self.assertRaises(weir.Denied):
+                        await client.acquire("k", "1/min")
+
+            asyncio.run(awaited())
 
 
 class TestLimit(unittest.TestCase):
@@ -304,7 +345,7 @@ class TestLimit(unittest.TestCase):
             self.assertEqual((greet.__name__, greet.__doc__), ("greet", "Greets."))
 
     def test_one_counter_by_its_name(self):
-        with Weir() as server, connect(server.url) as client:
+        with Weir() as server, connect(server.url, app="shop") as client:
 
             @weir.limit("1/min", client=client)
             def once():
@@ -312,7 +353,7 @@ class TestLimit(unittest.TestCase):
 
             self.assertEqual(once(), 1)
             self.assertRaises(weir.Denied, once)
-            self.assertEqual(client.reset(f"{once.__module__}.{once.__qualname__}"), 1)
+            self.assertEqual(client.reset(identity.key("shop", f"test_hostile.{once.__qualname__}", "", "1/1m")), 1)
 
     def test_by_attributes(self):
         with Weir("version: 1\nattributes: [user]\nlimits:\n  user: { by: [user], rate: 1/min }\n") as server:
@@ -346,6 +387,57 @@ class TestLimit(unittest.TestCase):
             asyncio.run(body(server.url))
             with connect(server.url) as client, self.assertRaisesRegex(TypeError, "weir.aio"):
                 weir.limit("1/min", client=client)(body)
+
+
+class TestFirstQuestion(unittest.TestCase):
+    """Where weir is is looked up by the first question of a process, and nothing before it."""
+
+    def test_the_environment_of_that_moment_counts(self):
+        async def awaited(client):
+            return [bool(await client.check("k", "1/h")) for _ in range(2)]
+
+        with mock.patch.dict(os.environ, WEIR_URL="nonsense", WEIR_PROGRAM="/nowhere/weir"):
+            client, awaits = weir.connect(timeout=PATIENCE), weir.aio.connect(timeout=PATIENCE)
+            self.assertRaisesRegex(ValueError, "is not a scheme of weir", client.check, "k", "1/h")
+            with Weir() as server:
+                os.environ["WEIR_URL"] = server.url
+                self.assertEqual([bool(client.check("k", "1/h")) for _ in range(2)], [True, False])
+            with Weir() as server:
+                os.environ["WEIR_URL"] = server.url
+                self.assertEqual(asyncio.run(awaited(awaits)), [True, False])
+                client.close()
+
+    def test_limits_beside_a_url_are_ignored_with_one_line(self):
+        with Weir() as server, self.assertLogs("weir") as logged:
+            for _ in range(2):
+                with connect(server.url, limits="nowhere.yaml") as client:
+                    self.assertTrue(client.check("k", "9/h"))
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn("limits=nowhere.yaml is for a local weir, and is ignored", logged.output[0])
+
+    def test_closed_before_it(self):
+        client = weir.connect("unix:/nowhere", on_error="raise")
+        client.close()
+        client.close()
+        self.assertRaisesRegex(weir.Unavailable, "the client is closed", client.check, "k", "1/h")
+
+    def test_many_threads_find_one_weir(self):
+        with Weir() as server, mock.patch.dict(os.environ, WEIR_URL=server.url):
+            client, begin, passed = weir.connect(timeout=PATIENCE), threading.Barrier(50), []
+
+            def ask():
+                begin.wait()
+                passed.append(bool(client.check("k", "20/h")))
+
+            threads = [threading.Thread(target=ask) for _ in range(50)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join(PATIENCE)
+            self.assertEqual(passed.count(True), 20)
+            connected = [line for line in server.ask("CLIENT", "LIST").decode().splitlines() if "cmd=weir.throttle" in line]
+            self.assertEqual(len(connected), 1, connected)
+            client.close()
 
 
 class TestLocal(unittest.TestCase):
@@ -387,12 +479,38 @@ class TestLocal(unittest.TestCase):
         self.assertIn("weir.errors.Refused", errors)
         self.assertIn("limits.all.raet: unknown; did you mean rate?", errors)
 
+    def test_the_limits_file_of_the_environment(self):
+        self.env["WEIR_LIMITS"] = self.folder.file("limits.yaml", "version: 1\nlimits:\n  all: { rate: 1/min }\n")
+        out, errors = self.run_python("import weir; print(weir.connect('weir+local:').check(user=1).by)").communicate(
+            timeout=3 * PATIENCE
+        )
+        self.assertEqual((out, errors), ("all\n", ""))
+
+    def test_workers_of_a_program_that_was_loaded_before_they_were_forked(self):
+        """As gunicorn --preload does it: the limit and its client are of the parent, which never asks."""
+        text = """
+import os, sys, weir
+limited = weir.limit("3/min", name="n", on_denied=lambda decision: "denied")(lambda: "passed")
+waits = []
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        sys.stdout.write(limited() + "\\n")
+        sys.stdout.flush()
+        os._exit(0)
+    waits.append(child)
+for child in waits:
+    os.waitpid(child, 0)
+"""
+        out, errors = self.run_python(text).communicate(timeout=3 * PATIENCE)
+        self.assertEqual(sorted(out.split()), ["denied"] * 2 + ["passed"] * 3, errors)
+
     def test_it_is_started_again_when_it_has_ended(self):
         with mock.patch.dict(os.environ, self.env), contextlib.chdir(self.folder.path):
             os.environ.pop("WEIR_URL", None)
             with weir.connect("weir+local:", timeout=PATIENCE) as client:
                 self.assertEqual(client.check("k", "3/min").remaining, 2)
-                path = client._settings.target.endpoints[0].path
+                path = client._pool._settings.target.endpoints[0].path
                 os.remove(path)
                 until(lambda: client.check("k", "3/min").remaining == 2, "a new one answers", 3 * PATIENCE)
 

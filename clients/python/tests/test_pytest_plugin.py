@@ -22,6 +22,8 @@ import weir.aio
 import weir.flask
 import weir.shared
 
+EARLY, EARLY_AIO = weir.connect(), weir.aio.connect()  # as an application makes them, before there is a weir
+
 LIMITS = """
 version: 1
 limits:
@@ -39,11 +41,18 @@ def test_what_asks_a_shared_client_asks_it(weir_server):
 
 
 def test_and_no_longer():
-    assert weir.shared._client is None and "WEIR_URL" not in os.environ
+    assert not weir.shared._clients and "WEIR_URL" not in os.environ
 
 
 def test_where_it_gives_no_answer_the_test_fails(weir_server):
     assert weir.shared.client()._core._on_error == weir.shared.aio_client()._core._on_error == "raise"
+
+
+@pytest.mark.parametrize("which", range(2))
+def test_a_client_that_was_made_before_asks_it(weir_server, which):
+    assert [bool(EARLY.check("k", "1/h")) for _ in range(2)] == [True, False]
+    assert bool(asyncio.run(EARLY_AIO.check("j", "1/h")))
+    assert not weir_server.connect().check("j", "1/h")
 
 
 def test_each_test_has_a_new_one(weir_server):
@@ -111,7 +120,7 @@ class Plugin(unittest.TestCase):
             timeout=6 * PATIENCE,
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("9 passed", done.stdout)
+        self.assertIn("11 passed", done.stdout)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,13 @@ class Wheels(unittest.TestCase):
         self.assertEqual((code, said.splitlines()[0]), (0, "0"), said)
 
     def test_without_the_program_it_says_so(self):
-        code, said = ran(self.venv(self.pure), "-c", "import weir; weir.connect()", cwd=self.folder.path, PATH="/usr/bin:/bin")
+        code, said = ran(
+            self.venv(self.pure),
+            "-c",
+            "import weir; weir.connect().check('k', '1/h')",
+            cwd=self.folder.path,
+            PATH="/usr/bin:/bin",
+        )
         self.assertEqual(code, 1)
         self.assertIn("the weir program is not in this package", said)
 

@@ -15,12 +15,14 @@ def blocking(client: weir.Client) -> None:
     with client.reserve({"a": "1/s", "b": "5/min"}, max_wait=3) as reservation:
         left: float | None = reservation.settle(7)
         units: int = reservation.cancel()
+    tried: weir.Reservation = client.try_reserve("k", "1/s")
+    wait: float | None = tried.wait if tried else None
     with client.slot("openai", tokens=2000) as call:
         held: float = call.extend(3)
     owed: int = client.charge("k", "1/s", pause=3).owed
     limiter: weir.Limiter[weir.Decision, weir.Reservation] = client.limiter("1/s")
     of_key: weir.Decision = limiter.check("k")
-    print(retry, by_name, left, units, held, owed, of_key)
+    print(retry, wait, by_name, left, units, held, owed, of_key)
 
 
 async def awaited(client: weir.aio.Client) -> None:

@@ -32,7 +32,7 @@ export interface Charged {
 /** What WEIR.RESERVE and WEIR.ACQUIRE answer. */
 export interface Booked {
   id: string | null;
-  waitMs: number;
+  waitMs: number | null;
   decision: Decision;
 }
 
@@ -96,7 +96,7 @@ export function booked(reply: Reply, question: Words): Booked {
   const id = values[5];
   if (id !== null && typeof id !== 'string') throw new NotAnAnswer();
   const told = decision(values, values[6], question.cost ?? 1, question.fields ? fieldsOf(values[values.length - 1]) : [...NONE]);
-  return { id: told.allowed ? id : null, waitMs: told.allowed ? integer(values[3]) : 0, decision: told };
+  return { id: told.allowed ? id : null, waitMs: told.allowed ? integer(values[3]) : null, decision: told };
 }
 
 export function charged(reply: Reply): Charged {

@@ -40,7 +40,7 @@ export function paced<Data extends object, Result>(question: Question | ((data: 
       const { id, waitMs, decision } = booked;
       if (decision.never) throw new UnrecoverableError('this call can never pass its limit');
       if (!decision.allowed) return putAway(job, token, data, decision.retryAfterMs!);
-      if (waitMs > 0) return putAway(job, token, { ...data, moment: Date.now() + waitMs, reservation: id }, waitMs);
+      if (waitMs! > 0) return putAway(job, token, { ...data, moment: Date.now() + waitMs!, reservation: id }, waitMs!);
     } else {
       const early = moment - Date.now(); // a timer of BullMQ's that woke a little early
       if (early > 0) await new Promise((resolve) => setTimeout(resolve, early));
@@ -55,7 +55,7 @@ let toldAt = -Infinity;
 /** Undefined where weir cannot be asked, which is for somebody to mend: the job waits for that. */
 async function reserved(client: Client, question: Waits): Promise<Reservation | undefined> {
   try {
-    return await client.reserve(question);
+    return await client.tryReserve(question);
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
     if (!(error instanceof Unavailable) && now() - toldAt >= QUIET_MS) {

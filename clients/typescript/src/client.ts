@@ -6,15 +6,15 @@ import type { Connection } from './connection.js';
 import { Denials } from './denials.js';
 import { asyncDispose } from './dispose.js';
 import { Denied, errorOfReply, Refused, Unavailable, WeirError } from './error.js';
-import type { Server } from './hello.js';
 import type { Settings } from './options.js';
 import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
-import { Crowded, type Own, type Pool } from './pool.js';
+import { Crowded, type Own } from './pool.js';
 import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
-import { Reservation } from './reservation.js';
+import { Reservation, type Granted } from './reservation.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
 import { inSlot } from './slot.js';
+import type { Source } from './source.js';
 import { VERSION } from './version.js';
 
 /** What `onCall` is told, for counters and traces. */
@@ -36,18 +36,22 @@ export interface InSlot {
 }
 
 export interface Client extends AsyncDisposable {
+  /** What limits that travel with requests are counted under: two applications of one name share them. */
+  readonly app: string;
   /** Connects, and fails with what is wrong. */
   ready(): Promise<void>;
   check(key: string, rule: string): Promise<Decision>;
   check(question: Asked): Promise<Decision>;
   /** What check would get now; it charges nothing. */
   look(question: Asked): Promise<Decision>;
-  /** Charged now, to act after `waitMs`. Where it is denied, `decision` says so. */
-  reserve(question: Waits): Promise<Reservation>;
-  /** Returns when the moment has come; throws Denied. */
-  acquire(question: Waits): Promise<Reservation>;
+  /** Charged now, to act after `waitMs`, which is 0 where `maxWaitMs` is not given; throws Denied. */
+  reserve(question: Waits): Promise<Granted>;
+  /** As reserve, but one that is denied is returned: `decision` says so, and `waitMs` is null. */
+  tryReserve(question: Waits): Promise<Reservation>;
+  /** Returns when the moment has come, within 60 s unless `maxWaitMs` says another time; throws Denied. */
+  acquire(question: Waits): Promise<Granted>;
   /** Runs `body` in a slot of a limit of the limits file that the attribute `api` meets, and keeps it until that has ended. */
-  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T>;
+  slot<T>(api: string, question: InSlot, body: (reservation: Granted) => Promise<T>): Promise<T>;
   charge(question: Outside): Promise<Charged>;
   refund(question: Asked): Promise<number>;
   reset(question: Forgotten): Promise<number>;
@@ -58,6 +62,9 @@ export interface Client extends AsyncDisposable {
   /** What is under way is answered within the timeout, and slots are settled. */
   close(): Promise<void>;
 }
+
+/** How long an acquire waits that does not say it; a server that allows less cuts it. */
+const MAX_WAIT_MS = 60_000;
 
 /** One command, and what its caller gets. */
 interface Command<T> {
@@ -77,16 +84,18 @@ export class WeirClient implements Client {
   #idle: (() => void) | undefined; // who waits for no call to be under way
   #closing: Promise<void> | undefined;
 
-  readonly #pool: Pool;
+  readonly #source: Source;
   readonly #settings: Settings; // which has the password
-  readonly #server: () => Server | undefined;
 
-  constructor(pool: Pool, settings: Settings, server: () => Server | undefined) {
-    this.#pool = pool;
+  constructor(source: Source, settings: Settings) {
+    this.#source = source;
     this.#settings = settings;
-    this.#server = server;
     this.#outage = new Outage(settings.log);
     if (settings.rememberDenials) this.#denials = new Denials();
+  }
+
+  get app(): string {
+    return this.#source.app;
   }
 
   ready(): Promise<void> {
@@ -118,21 +127,28 @@ export class WeirClient implements Client {
     return this.#ask({ verb: 'look', text: encode(checking('look', question)), question, read, without: this.#undecided(undecided, question) });
   }
 
-  async reserve(question: Waits): Promise<Reservation> {
-    const told = await this.#ask({ verb: 'reserve', text: encode(waiting('reserve', question)), question, read: booked,
+  async reserve(question: Waits): Promise<Granted> {
+    return granted(await this.#reserved('reserve', question));
+  }
+
+  async tryReserve(question: Waits): Promise<Reservation> {
+    return this.#reserved('tryReserve', question);
+  }
+
+  async #reserved(verb: 'reserve' | 'tryReserve', question: Waits): Promise<Reservation> {
+    // Else the limits file would say how long it may wait.
+    const text = encode(waiting(verb, { ...question, maxWaitMs: question?.maxWaitMs ?? 0 }));
+    const told = await this.#ask({ verb: 'reserve', text, question, read: booked,
       without: this.#undecided(unbooked, question) });
     return new Reservation(told, this);
   }
 
-  async acquire(question: Waits): Promise<Reservation> {
-    if (typeof question?.maxWaitMs !== 'number') throw new TypeError('acquire: maxWaitMs says how long it may wait');
+  async acquire(question: Waits): Promise<Granted> {
     waiting('acquire', question); // what is wrong with it is told before it stands in line
     question.signal?.throwIfAborted();
     this.#begins();
     try {
-      const reservation = await this.#acquired(question, question.maxWaitMs);
-      if (!reservation.decision.allowed) throw new Denied(reservation.decision);
-      return reservation;
+      return granted(await this.#acquired(question, question.maxWaitMs ?? MAX_WAIT_MS));
     } finally {
       this.#ends();
     }
@@ -144,25 +160,26 @@ export class WeirClient implements Client {
     const began = now();
     const without = this.#undecided(unbooked, question);
     if (maxWaitMs === 0) return this.#atOnce(question, without);
+    const { pool } = this.#source;
     let own: Own;
     try {
-      own = await this.#pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
+      own = await pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
     } catch (error) {
       if (error instanceof Crowded) return this.#atOnce(question, without);
       if (!(error instanceof WeirError)) throw error;
       return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
     }
     const { connection, waitedMs } = own;
-    const left = Math.max(0, maxWaitMs - waitedMs);
+    const left = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, this.#source.server!.maxWaitMs)) - waitedMs);
     let keeps = false;
     try {
       const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
       const told = await this.#ask({ verb: 'acquire', text, question, read: booked, without }, connection, left);
       keeps = question.bound === true && told.id !== null;
-      return new Reservation(told, this, keeps ? () => this.#pool.giveBack(connection) : undefined);
+      return new Reservation(told, this, keeps ? () => pool.giveBack(connection) : undefined);
     } finally {
       if (signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
-      else if (!keeps) this.#pool.giveBack(connection);
+      else if (!keeps) pool.giveBack(connection);
     }
   }
 
@@ -172,7 +189,7 @@ export class WeirClient implements Client {
     return new Reservation(await this.#ask({ verb: 'acquire', text, question, read: booked, without }), this);
   }
 
-  slot<T>(api: string, question: InSlot, body: (reservation: Reservation) => Promise<T>): Promise<T> {
+  slot<T>(api: string, question: InSlot, body: (reservation: Granted) => Promise<T>): Promise<T> {
     const extend = (id: string, ms: number): Promise<number> => this.#effect('extend', extending(id, ms), integer, raise);
     return inSlot({ client: this, extend, held: this.#slots, log: this.#settings.log }, api, question, body);
   }
@@ -222,7 +239,7 @@ export class WeirClient implements Client {
         this.#idle = resolve;
         setTimeout(resolve, this.#settings.timeoutMs);
       });
-    this.#pool.close();
+    this.#source.close();
   }
 
   /** What charges or gives back: nothing is allowed or denied, so without weir nothing has happened. */
@@ -239,6 +256,7 @@ export class WeirClient implements Client {
     const { signal } = command.question;
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      const way = connection ?? this.#source.pool;
       const began = now();
       const patience = this.#settings.timeoutMs + waitMs;
       const ends = (how: () => T): void => {
@@ -257,7 +275,7 @@ export class WeirClient implements Client {
       };
       if (signal) signal.addEventListener('abort', leave);
       this.#begins();
-      (connection ?? this.#pool).ask(sent);
+      way.ask(sent);
     });
   }
 
@@ -287,7 +305,7 @@ export class WeirClient implements Client {
     let value: T | undefined;
     try {
       if (!(error instanceof Unavailable)) throw error;
-      if (!this.#pool.closed) this.#outage.missed(error);
+      if (!this.#source.closed) this.#outage.missed(error);
       return (value = command.without(error));
     } finally {
       this.#tell(command, value, began, false);
@@ -296,11 +314,11 @@ export class WeirClient implements Client {
 
   #errorOf(text: string): WeirError {
     const verb = /^ERR unknown command '(weir\.\w+)'/i.exec(text)?.[1];
-    return verb ? new Refused(`the weir at ${this.#name}, ${this.#server()?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
+    return verb ? new Refused(`the weir at ${this.#name}, ${this.#source.server?.version}, has no ${verb}; ${VERSION} has it`) : errorOfReply(text);
   }
 
   get #name(): string {
-    return this.#server()?.name ?? 'an unknown place';
+    return this.#source.server?.name ?? 'an unknown place';
   }
 
   #tell(command: Pick<Command<unknown>, 'verb' | 'question'>, value: unknown, began: number, decided: boolean): void {
@@ -316,6 +334,11 @@ export class WeirClient implements Client {
       log(`weir: onCall has thrown: ${(error as Error)?.message ?? error}`);
     }
   }
+}
+
+function granted(reservation: Reservation): Granted {
+  if (!reservation.decision.allowed) throw new Denied(reservation.decision);
+  return reservation as Granted;
 }
 
 function raise(error: unknown): never {

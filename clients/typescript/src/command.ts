@@ -44,11 +44,11 @@ export function checking(verb: 'check' | 'look', question: Words): string[] {
   return ['WEIR.THROTTLE', ...amount, ...flag('FIELDS', question.fields), 'KEYS', ...rulesOf(question, verb)];
 }
 
-/** WEIR.RESERVE, or WEIR.ACQUIRE. */
-export function waiting(verb: 'reserve' | 'acquire', question: Words): string[] {
+/** WEIR.ACQUIRE, or WEIR.RESERVE. */
+export function waiting(verb: 'reserve' | 'tryReserve' | 'acquire', question: Words): string[] {
   const by = isByAttributes(question, verb, WAITS);
   const { maxWaitMs, holdMs } = question;
-  return [`WEIR.${verb.toUpperCase()}`, ...(maxWaitMs === undefined ? [] : ['MAXWAIT', whole(maxWaitMs, verb)]),
+  return [verb === 'acquire' ? 'WEIR.ACQUIRE' : 'WEIR.RESERVE', ...(maxWaitMs === undefined ? [] : ['MAXWAIT', whole(maxWaitMs, verb)]),
     ...cost(question, verb), ...(holdMs === undefined ? [] : ['HOLD', whole(holdMs, verb)]), ...flag('BOUND', question.bound),
     ...optional('CLASS', question.class), ...flag('FIELDS', question.fields), ...target(question, by, verb)];
 }

@@ -31,7 +31,7 @@ export class Unauthorized extends WeirError {
   }
 }
 
-/** An acquire that cannot have its moment in time. */
+/** An acquire or a reserve that cannot have its moment in time. */
 export class Denied extends WeirError {
   constructor(readonly decision: Decision) {
     super('DENIED', saying(decision));

@@ -1,45 +1,62 @@
 import type { ClientRateLimitInfo, Options, Store } from 'express-rate-limit';
-import { Windows, type StoreOptions } from './window.js';
+import { claim } from './names.js';
+import { Windows, type Hits, type StoreOptions } from './window.js';
+
+const LEAST_MS = 1000;
 
 /** `rateLimit({ windowMs, limit, store: new WeirStore() })` of express-rate-limit. */
 export class WeirStore implements Store {
   readonly localKeys = false;
   readonly prefix: string;
-  readonly #windows: Windows;
-  #limit = NaN;
+  readonly #options: StoreOptions;
+  #windows: Windows;
   #windowMs = NaN;
+  #limit = Infinity;
+  #wrong: unknown = new TypeError('WeirStore: a store is for rateLimit({ store })');
 
-  constructor({ prefix = 'rl:', ...options }: StoreOptions = {}) {
-    this.prefix = prefix;
-    this.#windows = new Windows({ ...options, prefix });
+  constructor(options: StoreOptions = {}) {
+    this.#options = options;
+    this.prefix = options.prefix ?? 'rl:';
+    this.#windows = new Windows(options, this.prefix);
   }
 
+  /** What this throws rateLimit() only logs, so it is thrown at each question too. */
   init({ limit, windowMs }: Pick<Options, 'limit' | 'windowMs'>): void {
-    this.#windowMs = windowMs;
-    if (typeof limit === 'function') throw new TypeError('WeirStore: limit is to be a number, since weir is asked with it; for another one make another rateLimit');
-    this.#limit = limit;
+    try {
+      const rule = `${typeof limit === 'number' ? limit : 'limit()'}/${windowMs}ms`;
+      this.#windows = new Windows(this.#options, claim('WeirStore', this.#options.prefix, rule, 'prefix'));
+      this.#windowMs = windowMs;
+      if (typeof limit === 'number') this.#limit = limit;
+      this.#wrong = undefined;
+    } catch (error) {
+      throw (this.#wrong = error);
+    }
   }
 
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
-    const { hits, endsInMs } = await this.#windows.look(key, this.#most, this.#windowMs);
-    return hits === 0 ? undefined : { totalHits: hits, resetTime: new Date(Date.now() + endsInMs) };
+    const hits = await this.#usable.look(key, this.#windowMs);
+    return hits.hits === 0 ? undefined : this.#info(hits);
   }
 
   async increment(key: string): Promise<ClientRateLimitInfo> {
-    const { hits, endsInMs } = await this.#windows.count(key, this.#most, this.#windowMs);
-    return { totalHits: hits, resetTime: new Date(Date.now() + endsInMs) };
+    return this.#info(await this.#usable.count(key, this.#windowMs));
   }
 
-  decrement(key: string): Promise<void> {
-    return this.#windows.giveBack(key, this.#most, this.#windowMs);
+  async decrement(key: string): Promise<void> {
+    await this.#usable.giveBack(key, this.#windowMs);
   }
 
-  resetKey(key: string): Promise<void> {
-    return this.#windows.reset(key, this.#most, this.#windowMs);
+  async resetKey(key: string): Promise<void> {
+    await this.#usable.reset(key, this.#windowMs);
   }
 
-  get #most(): number {
-    if (Number.isNaN(this.#limit)) throw new TypeError('WeirStore: give rateLimit a limit that is a number');
-    return this.#limit;
+  get #usable(): Windows {
+    if (this.#wrong) throw this.#wrong;
+    return this.#windows;
+  }
+
+  /** Of what is denied Retry-After is told a little later, and not as 0. */
+  #info({ hits, endsInMs }: Hits): ClientRateLimitInfo {
+    return { totalHits: hits, resetTime: new Date(Date.now() + (hits > this.#limit ? Math.max(endsInMs, LEAST_MS) : endsInMs)) };
   }
 }

@@ -8,6 +8,8 @@ export interface Server {
   version: string;
   /** How long it waits for its store; 0 without one. */
   storeDeadlineMs: number;
+  /** The longest that it lets anybody ask to wait; Infinity where it does not say it. */
+  maxWaitMs: number;
 }
 
 export interface Credentials {
@@ -27,7 +29,7 @@ export async function greet(ask: (words: string[]) => Promise<Reply>, name: stri
     throw new Refused(`${name} is a ${another(said)}, not a weir; start \`weir serve --store\` and connect to that`);
   if (!speaksWith(version))
     throw new Refused(`${name} is weir ${version}; this client, ${VERSION}, speaks with one minor version older or newer`);
-  return { name, version, storeDeadlineMs: Number(said.get('store_deadline_ms') ?? 0) };
+  return { name, version, storeDeadlineMs: Number(said.get('store_deadline_ms') ?? 0), maxWaitMs: Number(said.get('max_wait_ms') ?? Infinity) };
 }
 
 /** A weir from before HELLO said it. */

@@ -5,5 +5,5 @@ export { Denied, Refused, Unauthorized, Unavailable, WeirError, type Code } from
 export type { Options } from './options.js';
 export type { OnError } from './policy.js';
 export type { Asked, Forgotten, Outside, Question, Value, Waits } from './question.js';
-export type { Reservation } from './reservation.js';
+export type { Granted, Reservation } from './reservation.js';
 export { VERSION } from './version.js';

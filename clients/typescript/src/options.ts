@@ -2,8 +2,10 @@ import type { Call } from './client.js';
 import type { OnError } from './policy.js';
 
 export interface Options {
-  /** A limits file, for a weir that is started here. */
+  /** A limits file, for a weir that is started here: WEIR_LIMITS unless it is said. One at a URL has its own. */
   limits?: string;
+  /** What limits are counted under: WEIR_APP unless it is said, or else the name in the program's package.json. */
+  app?: string;
   user?: string;
   password?: string;
   tls?: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer };
@@ -31,6 +33,7 @@ const callable = (value: unknown): boolean => typeof value === 'function';
 
 const KNOWN: Record<keyof Options, [check: (value: unknown) => boolean, form: string]> = {
   limits: [text, 'the path of a limits file'],
+  app: [text, 'a name'],
   user: [text, 'a name'],
   password: [text, 'a text'],
   tls: [(value) => typeof value === 'object' && value !== null && Object.keys(value).every((each) => ['ca', 'cert', 'key'].includes(each)), '{ ca, cert, key }'],

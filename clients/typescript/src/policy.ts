@@ -19,6 +19,6 @@ export function undecided(error: WeirError, allowed: boolean, question: Words): 
 }
 
 export const unbooked = (error: WeirError, allowed: boolean, question: Words): Booked =>
-  ({ id: null, waitMs: 0, decision: undecided(error, allowed, question) });
+  ({ id: null, waitMs: allowed ? 0 : null, decision: undecided(error, allowed, question) });
 
 export const uncharged = (): Charged => ({ charged: 0, owed: 0, waitMs: 0, resetAfterMs: 0, by: null });

@@ -50,6 +50,7 @@ export class Pool {
   #failure: WeirError | undefined;
   readonly #backoff = new Backoff();
   #timer: NodeJS.Timeout | undefined;
+  #wakesAt = Infinity;
 
   readonly #options: PoolOptions; // which has the password
 
@@ -65,7 +66,8 @@ export class Pool {
     if (this.#shared) return this.#shared.ask(call);
     if (!this.#tried) call.deadline += firstMs;
     this.#waiting.push(call);
-    this.#pump();
+    if (this.#dialing) this.#wakeBy(call.deadline); // to look at all that wait, for each of them, takes too long
+    else this.#pump();
   }
 
   /** A connection of one's own, until it is given back. */
@@ -100,7 +102,7 @@ export class Pool {
 
   close(): void {
     this.closed = true;
-    clearTimeout(this.#timer);
+    this.#sleep();
     const error = new Unavailable('the client is closed');
     for (const each of [...this.#waiting.splice(0), ...this.#line.splice(0)]) each.fail(error);
     this.#shared?.end('the client is closed');
@@ -197,7 +199,8 @@ export class Pool {
   #expire(): void {
     this.#waiting = this.#waiting.filter((call) => !call.over);
     const full = this.#full;
-    this.#end((each) => each.deadline <= now(), (each) => (full && 'take' in each ? new Crowded(`all ${this.#own.size} connections for acquires are waiting`)
+    const at = now(); // one time for all, else who is due meanwhile is dropped and told nothing
+    this.#end((each) => each.deadline <= at, (each) => (full && 'take' in each ? new Crowded(`all ${this.#own.size} connections for acquires are waiting`)
       : (this.#failure ?? new Unavailable('there is no connection in time'))));
   }
 
@@ -210,11 +213,22 @@ export class Pool {
   }
 
   #wake(): void {
-    clearTimeout(this.#timer);
+    this.#sleep();
     const wanted = [...this.#waiting, ...this.#line];
     let at = Math.min(...wanted.map((each) => each.deadline));
     if (!this.#dialing && wanted.length && this.#backoff.at > now()) at = Math.min(at, this.#backoff.at);
-    if (at === Infinity || this.closed) return;
+    this.#wakeBy(at);
+  }
+
+  #wakeBy(at: number): void {
+    if (at >= this.#wakesAt || this.closed) return;
+    this.#sleep();
+    this.#wakesAt = at;
     this.#timer = setTimeout(() => setImmediate(() => this.#pump()), Math.max(0, at - now()));
+  }
+
+  #sleep(): void {
+    clearTimeout(this.#timer);
+    this.#wakesAt = Infinity;
   }
 }

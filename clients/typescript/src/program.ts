@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { createRequire } from 'node:module';
+import * as modules from 'node:module';
 import { delimiter, join } from 'node:path';
 import { Refused } from './error.js';
 import { here } from './here.js';
@@ -16,12 +16,14 @@ export function findProgram(): string {
   if (found && process.platform !== 'win32') return found;
   throw new Refused(process.platform === 'linux'
     ? `there is no weir program: install @weir/linux-${process.arch}, or name one in WEIR_PROGRAM, or give a URL`
-    : `on ${process.platform} weir runs in a container: docker run --rm -p 6390:6390 weir:${VERSION} serve --resp 0.0.0.0:6390 --insecure; then connect to weir://127.0.0.1`);
+    : `on ${process.platform} weir runs in a container: docker run --rm -p 6390:6390 weir:${VERSION} --resp 0.0.0.0:6390 --insecure; then connect to weir://127.0.0.1`);
 }
 
 function ofPackage(): string | undefined {
   try {
-    const program = createRequire(here).resolve(`@weir/${process.platform}-${process.arch}/bin/weir`);
+    // By another name, since bundlers look for what a call of createRequire would bring along.
+    const requireFrom = modules.createRequire;
+    const program = requireFrom(here() ?? join(process.cwd(), 'package.json')).resolve(`@weir/${process.platform}-${process.arch}/bin/weir`);
     return runs(program) ? program : undefined;
   } catch {
     return undefined; // an optional dependency

@@ -11,10 +11,14 @@ export interface Desk {
   moment(id: string): Promise<number | null>;
 }
 
-/** A moment that is charged. Left by `await using` before it comes it is cancelled, later settled at what was charged. */
+/** One that is not denied, so that it has a moment. */
+export type Granted = Reservation & { readonly waitMs: number };
+
+/** A moment that is charged, or what has denied it. Left by `await using` before it comes it is cancelled, later settled at what was charged. */
 export class Reservation implements AsyncDisposable {
   readonly id: string | null;
-  readonly waitMs: number;
+  /** Null where it is denied. */
+  readonly waitMs: number | null;
   readonly decision: Decision;
   readonly #at: number;
   #ended = false;
@@ -28,7 +32,7 @@ export class Reservation implements AsyncDisposable {
     this.id = booked.id;
     this.waitMs = booked.waitMs;
     this.decision = booked.decision;
-    this.#at = now() + booked.waitMs;
+    this.#at = now() + (booked.waitMs ?? 0);
   }
 
   /** The units that went back; 0 without an id, or when its moment has come. */

@@ -1,7 +1,11 @@
 import type { Client } from './client.js';
 import { connect } from './connect.js';
 
-let client: Client | undefined;
+const clients = new Map<string | undefined, Client>();
 
-/** The one client of this process for those that are given none. */
-export const sharedClient = (): Client => (client ??= connect());
+/** The one client of this process for those that are given none, by the same limits file. */
+export function sharedClient(limits?: string): Client {
+  const client = clients.get(limits) ?? connect(undefined, { ...(limits !== undefined && { limits }) });
+  clients.set(limits, client);
+  return client;
+}

@@ -1,7 +1,7 @@
 import type { Client, InSlot } from './client.js';
 import { clearTimeout, setTimeout } from './clock.js';
 import { asyncDispose } from './dispose.js';
-import type { Reservation } from './reservation.js';
+import type { Granted, Reservation } from './reservation.js';
 
 const OPTIONS = ['maxWaitMs', 'holdMs', 'attributes', 'signal'];
 
@@ -16,11 +16,11 @@ export interface Landlord {
 
 /** A dead worker's slot is free after `holdMs` at most, since a living one extends its hold at each third of it. */
 export async function inSlot<T>({ client, extend, held, log }: Landlord, api: string, question: InSlot,
-  body: (reservation: Reservation) => Promise<T>): Promise<T> {
+  body: (reservation: Granted) => Promise<T>): Promise<T> {
   for (const name in question)
     if (!OPTIONS.includes(name)) throw new TypeError(`slot: unknown option '${name}'; known: ${OPTIONS.join(', ')}`);
-  const { maxWaitMs = 60_000, holdMs = 30_000, attributes, signal } = question;
-  const reservation = await client.acquire({ attributes: { ...attributes, api }, maxWaitMs, ...(signal && { signal }) });
+  const { maxWaitMs, holdMs = 30_000, attributes, signal } = question;
+  const reservation = await client.acquire({ attributes: { ...attributes, api }, ...(maxWaitMs !== undefined && { maxWaitMs }), ...(signal && { signal }) });
   held.add(reservation);
   const { id } = reservation;
   const kept = id === null ? undefined : keep(() => extend(id, holdMs), holdMs, (line) => log(`weir: ${api}: ${line}`));

@@ -12,6 +12,7 @@ import { dial } from './dialer.js';
 import { asyncDispose } from './dispose.js';
 import { errorOfReply } from './error.js';
 import type { Options } from './options.js';
+import { fixture } from './fixture.js';
 import { findProgram } from './program.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
 
@@ -20,8 +21,9 @@ const NO_LIMITS = 'version: 1\nlimits: {}\n';
 
 /** A weir of one test, in virtual time: between two advances it stands still. */
 export interface TestWeir extends AsyncDisposable {
+  /** It is in WEIR_URL too, and clients that were given no URL ask it for as long as it runs. */
   readonly url: string;
-  /** A client of it, which is closed with it. */
+  /** A client of it, which is closed with it; it throws where weir does not answer, unless `onError` says otherwise. */
   connect(options?: Omit<Options, 'limits'>): Client;
   /** Time goes on, and what falls due is answered. */
   advance(ms: number): Promise<void>;
@@ -69,14 +71,16 @@ async function socketOf(child: ChildProcess): Promise<string> {
 
 class Started implements TestWeir {
   readonly #clients: Client[] = [];
+  readonly #urlBefore = process.env['WEIR_URL'];
   #closing: Promise<void> | undefined;
 
   constructor(private readonly child: ChildProcess, private readonly connection: Connection, readonly url: string, private readonly folder: string) {
     process.once('exit', this.#kill);
+    fixture.url = process.env['WEIR_URL'] = url;
   }
 
   connect(options: Omit<Options, 'limits'> = {}): Client {
-    const client = connect(this.url, options);
+    const client = connect(this.url, { app: 'test', onError: 'throw', ...options });
     this.#clients.push(client);
     return client;
   }
@@ -103,9 +107,16 @@ class Started implements TestWeir {
     return this.close();
   }
 
+  #restore(): void {
+    if (this.#urlBefore === undefined) delete process.env['WEIR_URL'];
+    else process.env['WEIR_URL'] = this.#urlBefore;
+  }
+
   readonly #kill = (): void => void this.child.kill('SIGKILL');
 
   async #close(): Promise<void> {
+    if (fixture.url === this.url) fixture.url = undefined;
+    if (process.env['WEIR_URL'] === this.url) this.#restore();
     await Promise.all(this.#clients.map((client) => client.close()));
     this.connection.end('the test has ended');
     process.off('exit', this.#kill);

@@ -1,46 +1,48 @@
 import type { Decision } from './answer.js';
 import type { Client } from './client.js';
 import { Refused } from './error.js';
+import { keyOf } from './identity.js';
 import { sharedClient } from './shared.js';
 
 export interface StoreOptions {
   /** One for this process, made at the first question, unless it is said. */
   client?: Client;
-  /** Before each key. */
+  /** What it is called, which its counts go by. */
   prefix?: string;
 }
 
-/** Hits in a window, and when it ends; beyond its number they are counted as one more than that. */
+/** Hits in a window, and when it ends. */
 export interface Hits {
   hits: number;
   endsInMs: number;
 }
 
-/** Fixed windows for the stores of other libraries, which count and compare for themselves. */
+/** Windows for the stores of other libraries, which compare for themselves: hits beyond their limit are counted too. */
 export class Windows {
   #toldOfRefunds = false;
 
-  constructor(private readonly options: StoreOptions, private readonly log: (line: string) => void = console.warn) {}
+  /** `name` is what it is called. */
+  constructor(private readonly options: Pick<StoreOptions, 'client'>, private readonly name: string, private readonly log: (line: string) => void = console.warn) {}
 
   get client(): Client {
     return this.options.client ?? sharedClient();
   }
 
-  async count(key: string, most: number, windowMs: number): Promise<Hits> {
-    if (most === 0) return { hits: 1, endsInMs: windowMs }; // weir has no such rule
-    return hitsOf(await this.client.check(this.#question(key, most, windowMs)), most, windowMs);
+  async count(key: string, windowMs: number): Promise<Hits> {
+    const decision = await this.client.check(this.#question(key, windowMs));
+    if (decision.decided) return hitsOf(decision);
+    return decision.allowed ? { hits: 1, endsInMs: windowMs } : { hits: Number.MAX_SAFE_INTEGER, endsInMs: decision.retryAfterMs! };
   }
 
-  async look(key: string, most: number, windowMs: number): Promise<Hits> {
-    if (most === 0) return { hits: 0, endsInMs: windowMs };
-    const { limit, remaining, resetAfterMs } = await this.client.look(this.#question(key, most, windowMs));
-    return { hits: limit === null ? 0 : limit - remaining!, endsInMs: resetAfterMs };
+  async look(key: string, windowMs: number): Promise<Hits> {
+    const decision = await this.client.look(this.#question(key, windowMs));
+    return decision.decided ? hitsOf(decision) : { hits: 0, endsInMs: 0 };
   }
 
   /** Takes the last hits back, where the server allows that; else one line says so. */
-  async giveBack(key: string, most: number, windowMs: number, hits = 1): Promise<void> {
+  async giveBack(key: string, windowMs: number, hits = 1): Promise<void> {
     try {
-      if (most > 0) await this.client.refund({ ...this.#question(key, most, windowMs), cost: hits });
+      await this.client.refund({ ...this.#question(key, windowMs), cost: hits });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (!this.#toldOfRefunds) this.log(`weir: what is not to be counted stays counted: ${error.message}`);
@@ -48,18 +50,23 @@ export class Windows {
     }
   }
 
-  async reset(key: string, most: number, windowMs: number): Promise<void> {
-    const { hits } = await this.look(key, most, windowMs);
-    if (hits > 0) await this.giveBack(key, most, windowMs, hits);
+  async reset(key: string, windowMs: number): Promise<void> {
+    const { hits } = await this.look(key, windowMs);
+    if (hits > 0) await this.giveBack(key, windowMs, hits);
   }
 
-  #question(key: string, most: number, windowMs: number): { key: string; rule: string } {
-    if (!Number.isInteger(most) || most < 0) throw new TypeError(`the limit is to be an integer, not ${most}`);
-    return { key: (this.options.prefix ?? '') + key, rule: `${most}/${Math.ceil(windowMs)}ms algorithm=fixed_window` };
+  #question(key: string, windowMs: number): { key: string; rule: string } {
+    return { key: keyOf(this.client.app, this.name, key, `${windowMs}ms`), rule: countingRule(windowMs) };
   }
 }
 
-function hitsOf({ allowed, decided, remaining, retryAfterMs, resetAfterMs }: Decision, most: number, windowMs: number): Hits {
-  if (!decided) return { hits: allowed ? 1 : most + 1, endsInMs: allowed ? windowMs : retryAfterMs! };
-  return allowed ? { hits: most - remaining!, endsInMs: resetAfterMs } : { hits: most + 1, endsInMs: retryAfterMs ?? resetAfterMs };
+const MOST_HITS = 1_000_000_000n;
+
+/** A window that denies nobody, or as good as: its hits are what is gone of its number. */
+export function countingRule(windowMs: number): string {
+  const ns = BigInt(Math.ceil(windowMs)) * 1_000_000n;
+  const each = ns / MOST_HITS || 1n; // whole nanoseconds, as weir counts them
+  return `${(ns + each - 1n) / each}/${Math.ceil(windowMs)}ms algorithm=fixed_window`;
 }
+
+const hitsOf = ({ limit, remaining, resetAfterMs }: Decision): Hits => ({ hits: limit! - remaining!, endsInMs: resetAfterMs });

@@ -10,7 +10,9 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Backoff } from '../dist/esm/backoff.js';
+import { greet } from '../dist/esm/hello.js';
 import { connect } from '../dist/esm/index.js';
+import { VERSION } from '../dist/esm/version.js';
 import { PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
 
 const PATIENT = { timeoutMs: 10_000, connectTimeoutMs: 10_000, log: () => {} };
@@ -249,14 +251,21 @@ test('a local weir whose limits file has errors: in the words of lint', async ()
   rmSync(folder, { recursive: true });
 });
 
-test('where there is no program one sentence says so', () => {
+test('what HELLO says of a server', async () => {
+  const greeted = (...more) => greet(async () => ['server', 'weir', 'weir_version', VERSION, ...more], 'a', {});
+  assert.deepEqual(await greeted(), { name: 'a', version: VERSION, storeDeadlineMs: 0, maxWaitMs: Infinity });
+  assert.deepEqual(await greeted('store_deadline_ms', 50, 'max_wait_ms', 5000), { name: 'a', version: VERSION, storeDeadlineMs: 50, maxWaitMs: 5000 });
+});
+
+test('where there is no program one sentence says so, at the first question', async () => {
+  const asked = () => connect('weir+local:').check('k', '1/s');
   const { WEIR_PROGRAM, PATH } = process.env;
   try {
     process.env.WEIR_PROGRAM = '/nowhere/weir';
-    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is not a program" });
+    await assert.rejects(asked(), { code: 'REFUSED', message: "WEIR_PROGRAM names '/nowhere/weir', which is not a program" });
     delete process.env.WEIR_PROGRAM;
     process.env.PATH = '/nowhere';
-    assert.throws(() => connect('weir+local:'), { code: 'REFUSED', message: /^there is no weir program: install @weir\/linux-/ });
+    await assert.rejects(asked(), { code: 'REFUSED', message: /^there is no weir program: install @weir\/linux-/ });
   } finally {
     Object.assign(process.env, { WEIR_PROGRAM, PATH });
   }

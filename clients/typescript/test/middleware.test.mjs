@@ -1,18 +1,9 @@
 // limit() in the frameworks that it is for.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import { serve } from '@hono/node-server';
-import express from 'express';
-import fastify from 'fastify';
-import { Hono } from 'hono';
-import Koa from 'koa';
 import { connect } from '../dist/esm/index.js';
-import { limit as limitExpress } from '../dist/esm/express.js';
-import { limit as limitFastify } from '../dist/esm/fastify.js';
-import { limit as limitHono } from '../dist/esm/hono.js';
-import { limit as limitKoa } from '../dist/esm/koa.js';
 import { startWeir } from '../dist/esm/testing.js';
+import { FRAMEWORKS } from './frameworks.mjs';
 import { deadPort, Weir } from './support.mjs';
 
 const LIMITS = `version: 1
@@ -26,56 +17,6 @@ routes:
   - { limits: [] }
 `;
 
-const listens = async (server) => {
-  if (!server.listening) await once(server, 'listening');
-  return { port: server.address().port, close: () => server.close() };
-};
-
-const FRAMEWORKS = {
-  async express(options) {
-    const app = express();
-    app.use((req, _, next) => {
-      if (req.get('x-user')) req.user = { id: req.get('x-user') };
-      next();
-    });
-    app.use(limitExpress(options));
-    app.use((_, res) => res.send('hello'));
-    app.use((error, _req, res, _next) => res.status(500).send(error.message));
-    return listens(app.listen(0, '127.0.0.1'));
-  },
-  async fastify(options) {
-    const app = fastify();
-    app.addHook('onRequest', async (request) => {
-      if (request.headers['x-user']) request.user = { id: request.headers['x-user'] };
-    });
-    app.addHook('onRequest', limitFastify(options));
-    for (const path of ['/hello', '/needs', '/other']) app.get(path, async () => 'hello');
-    await app.listen({ port: 0, host: '127.0.0.1' });
-    return { port: app.server.address().port, close: () => app.close() };
-  },
-  async koa(options) {
-    const app = new Koa();
-    app.silent = true;
-    app.use((ctx, next) => {
-      if (ctx.get('x-user')) ctx.state.user = { id: ctx.get('x-user') };
-      return next();
-    });
-    app.use(limitKoa(options));
-    app.use((ctx) => (ctx.body = 'hello'));
-    return listens(app.listen(0, '127.0.0.1'));
-  },
-  async hono(options) {
-    const app = new Hono();
-    app.use(async (c, next) => {
-      if (c.req.header('x-user')) c.set('user', { id: c.req.header('x-user') });
-      await next();
-    });
-    app.use(limitHono(options));
-    app.get('*', (c) => c.text('hello'));
-    return listens(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }));
-  },
-};
-
 let weir, client, dead;
 before(async () => {
   weir = await startWeir({ limits: LIMITS });
@@ -84,10 +25,19 @@ before(async () => {
 });
 after(() => weir.close());
 
-for (const [name, start] of Object.entries(FRAMEWORKS))
+/** What each framework says of its own to a denied client that does not say what it takes. */
+const DENIED = {
+  express: [/^text\/plain/, 'Too many requests\n'],
+  fastify: [/^application\/json/, '{"statusCode":429,"code":"DENIED","error":"Too Many Requests","message":"Too many requests"}'],
+  koa: [/^text\/plain/, 'Too many requests'],
+  hono: [/^text\/plain/, 'Too many requests\n'],
+  nestjs: [/^application\/json/, '{"statusCode":429,"message":"Too many requests"}'],
+};
+
+for (const [name, { limit, header, start }] of Object.entries(FRAMEWORKS))
   describe(name, () => {
     const asking = async (options, requests) => {
-      const app = await start(options);
+      const app = await start({ all: [limit(options)] });
       const answers = [];
       for (const [path, user] of requests) {
         const answer = await fetch(`http://127.0.0.1:${app.port}${path}`, { headers: user ? { 'x-user': user } : {} });
@@ -99,20 +49,20 @@ for (const [name, start] of Object.entries(FRAMEWORKS))
     const statuses = async (...args) => (await asking(...args)).map(({ status }) => status);
 
     test('by a rule: the fields when it is allowed, 429 with Retry-After when it is not', async () => {
-      const [first, , third] = await asking({ client, rule: '2/h', key: `${name}:one` }, [['/'], ['/'], ['/']].map(() => ['/hello']));
+      const [first, , third] = await asking({ client, rule: '2/h', name, key: 'one' }, [['/hello'], ['/hello'], ['/hello']]);
       assert.deepEqual([first.status, first.text], [200, 'hello']);
       assert.match(first.headers.get('ratelimit'), /r=1;t=/);
-      assert.deepEqual([third.status, third.text], [429, 'Too many requests\n']);
+      assert.deepEqual([third.status, third.text], [429, DENIED[name][1]]);
       assert.equal(third.headers.get('retry-after'), '1800');
       assert.match(third.headers.get('ratelimit'), /r=0;t=1800/);
-      assert.match(third.headers.get('content-type'), /^text\/plain/);
+      assert.match(third.headers.get('content-type'), DENIED[name][0]);
     });
 
     test('a counter for each key, and without one for each address', async () => {
-      const key = (it) => `${name}:${it.get?.('x-user') ?? it.headers?.['x-user'] ?? it.req.header('x-user')}`;
-      assert.deepEqual(await statuses({ client, rule: '1/h', key }, [['/hello', 'a'], ['/hello', 'b'], ['/hello', 'a']]), [200, 200, 429]);
+      const key = async (it) => header(it, 'x-user');
+      assert.deepEqual(await statuses({ client, rule: '1/h', name: `${name} by user`, key }, [['/hello', 'a'], ['/hello', 'b'], ['/hello', 'a']]), [200, 200, 429]);
       const requests = [['/hello', 'a'], ['/hello', 'b']];
-      assert.deepEqual(await statuses({ client, rule: `1/h burst ${100 + name.length}`, }, requests), [200, 200]);
+      assert.deepEqual(await statuses({ client, rule: '1/h', name: `${name} by address` }, requests), [200, 429]);
     });
 
     test('by the limits file, and a request that lacks what is required is 400', async () => {
@@ -145,10 +95,10 @@ for (const [name, start] of Object.entries(FRAMEWORKS))
       await guarded.stop();
     });
 
-    test('an option that is unknown or cannot be meant', async () => {
-      for (const options of [{ rule: 'x' }, { rules: '1/s' }, { key: 'x' }, { rule: '1/s', attributes: () => ({}) }]) {
-        const failed = await start(options).then((app) => app.close(), (error) => error);
-        assert.ok(failed instanceof TypeError, JSON.stringify(options));
-      }
+    test('an option that is unknown or cannot be meant', () => {
+      for (const options of [{ rule: 'x' }, { rules: '1/s' }, { key: 'x' }, { name: 'x' }, { rule: '1/s', attributes: () => ({}) }, { rule: '1/s', name: '' },
+        { rule: '1/s', cost: -1 }, { rule: '1/s', cost: '1' }, { rule: '1/s', exempt: true }, { rule: '1/s', onDenied: 'no' }, { rule: '1/s', key: 5 },
+        { rule: '1/s', toString: 1 }, ...(name === 'express' ? [{ next: 1 }] : [{ next: true }])])
+        assert.throws(() => limit(options), TypeError, JSON.stringify(options));
     });
   });

@@ -39,7 +39,7 @@ test('express-rate-limit', async () => {
   assert.match(answers[0].headers.get('ratelimit'), /r=1; t=60/);
   assert.equal(answers[2].headers.get('retry-after'), '60');
   const key = '127.0.0.1';
-  assert.equal((await limiter.getKey(key)).totalHits, 2);
+  assert.equal((await limiter.getKey(key)).totalHits, 3);
   await limiter.resetKey(key);
   assert.equal(await limiter.getKey(key), undefined);
   assert.equal((await ask()).status, 200);
@@ -50,17 +50,17 @@ test('express-rate-limit', async () => {
 
 test('express-rate-limit: failed requests are taken back, where refunds are allowed; else one line says so', async (t) => {
   const told = t.mock.method(console, 'warn', () => {});
-  const store = new WeirStore({ client });
+  const store = new WeirStore({ client, prefix: 'failed' });
   store.init({ limit: 5, windowMs: 60_000 });
   assert.equal((await store.increment('x')).totalHits, 1);
   assert.equal((await store.increment('x')).totalHits, 2);
   await store.decrement('x');
   assert.equal((await store.increment('x')).totalHits, 2);
   assert.equal(told.mock.callCount(), 0);
-  assert.throws(() => store.init({ limit: () => 5, windowMs: 1000 }), /limit is to be a number/);
-  await assert.rejects(new WeirStore({ client }).increment('x'), /a limit that is a number/);
-  store.init({ limit: 0, windowMs: 1000 });
-  assert.equal((await store.increment('none')).totalHits, 1);
+  await assert.rejects(new WeirStore({ client }).increment('x'), /a store is for rateLimit/);
+  const none = new WeirStore({ client });
+  none.init({ limit: 0, windowMs: 1000 });
+  assert.equal((await none.increment('none')).totalHits, 1);
 });
 
 test('@fastify/rate-limit, with a route of its own', async () => {
@@ -81,12 +81,12 @@ test('@fastify/rate-limit, with a route of its own', async () => {
   await assert.rejects(async () => other.register(fastifyRateLimit, { max: 2, exponentialBackoff: true, store: weirStore({ client }) }), TypeError);
 });
 
-test('@nestjs/throttler: GCRA, and a block that begins once', async () => {
+test('@nestjs/throttler: windows, and a block that begins once', async () => {
   const storage = new WeirThrottlerStorage({ client });
   const hit = (block = 0) => storage.increment('ip', 60_000, 2, block, 'default');
-  assert.deepEqual(await hit(), { totalHits: 1, timeToExpire: 30, isBlocked: false, timeToBlockExpire: 0 });
+  assert.deepEqual(await hit(), { totalHits: 1, timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 });
   assert.deepEqual(await hit(), { totalHits: 2, timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 });
-  assert.deepEqual(await hit(), { totalHits: 3, timeToExpire: 60, isBlocked: true, timeToBlockExpire: 30 });
+  assert.deepEqual(await hit(), { totalHits: 3, timeToExpire: 60, isBlocked: true, timeToBlockExpire: 60 });
   assert.deepEqual(await hit(300_000), { totalHits: 3, timeToExpire: 300, isBlocked: true, timeToBlockExpire: 300 });
   await weir.advance(100_000);
   assert.equal((await hit(300_000)).timeToBlockExpire, 200, 'knocking on makes nobody wait longer');
@@ -94,6 +94,7 @@ test('@nestjs/throttler: GCRA, and a block that begins once', async () => {
   assert.equal(another.timeToBlockExpire, 200, 'nor at another process');
   await weir.advance(200_000);
   assert.equal((await hit(300_000)).isBlocked, false);
+  await assert.rejects(hit(86_400_001), /up to a day.*WEIR\.BAN/);
 });
 
 test('@nestjs/throttler in an application', async () => {
@@ -134,8 +135,8 @@ test('rate-limiter-flexible', async () => {
   assert.equal((await limiter.penalty('a', 1)).remainingPoints, 1);
   assert.equal((await limiter.get('a')).consumedPoints, 3);
   assert.equal(await limiter.get('nobody'), null);
-  assert.equal((await limiter.set('a', 1, 4)).remainingPoints, 3);
-  assert.equal((await limiter.get('a')).consumedPoints, 1);
+  assert.equal((await limiter.set('a', 1, 4)).consumedPoints, 1);
+  assert.equal((await limiter.get('a')).remainingPoints, 3);
   assert.equal((await limiter.block('a', 10)).msBeforeNext, 10_000);
   assert.equal((await limiter.consume('a').catch((result) => result)).msBeforeNext, 10_000);
   assert.equal(await limiter.delete('a'), true);
@@ -152,10 +153,14 @@ test('rate-limiter-flexible: a block, a custom duration, and points that are spr
   await weir.advance(1000);
   assert.equal((await limiter.consume('a')).remainingPoints, 0);
   assert.equal((await limiter.consume('b', 1, { customDuration: 90 })).msBeforeNext, 90_000);
-  assert.throws(() => new RateLimiterWeir({ client, algorithm: 'fixed_window', blockDuration: 1 }), /gcra/);
+  for (const [options, says] of [[{ algorithm: 'fixed_window', execEvenly: true }, /gcra/], [{ blockDuration: 86_401 }, /up to a day.*WEIR\.BAN/], [{ duration: 0 }, /WEIR\.BAN/],
+    [{ points: 0 }, /deny, in the limits file/], [{ insuranceLimiter: limiter }, /onError of connect/], [{ point: 1 }, /unknown option 'point'/]])
+    assert.throws(() => new RateLimiterWeir({ client, ...options }), says);
+  for (const seconds of [0, 86_401]) await assert.rejects(limiter.block('a', seconds), /up to a day.*WEIR\.BAN/);
   const windows = new RateLimiterWeir({ client, points: 2, duration: 60, keyPrefix: 'w' });
   await windows.consume('a');
-  await assert.rejects(windows.block('a', 1), { code: 'REFUSED' });
+  await windows.block('a', 1);
+  await assert.rejects(windows.consume('a'), ({ msBeforeNext, consumedPoints }) => msBeforeNext === 1000 && consumedPoints === 3);
   assert.equal((await windows.set('a', 2, 60)).remainingPoints, 0);
   assert.equal((await windows.get('a')).consumedPoints, 2);
   assert.equal(await windows.delete('a'), true);
@@ -180,16 +185,36 @@ test('rate-limiter-flexible: in a union, a bursty limiter and a queue', async ()
   assert.equal(await new RateLimiterQueue(each[1]).removeTokens(1, 'c'), 1);
 });
 
+test('a server that takes no refunds: one line says so, and a block is one', async (t) => {
+  const told = t.mock.method(console, 'warn', () => {});
+  const strict = await Weir.start({ flags: [], refunds: false });
+  const its = connect(strict.url, { app: 'test', timeoutMs: 10_000 });
+  const limiter = new RateLimiterWeir({ client: its, points: 1, duration: 600, blockDuration: 60, keyPrefix: 'strict' });
+  await limiter.consume('a');
+  for (let each = 0; each < 2; ++each) await assert.rejects(limiter.consume('a'), ({ msBeforeNext }) => msBeforeNext > 59_000 && msBeforeNext <= 60_000);
+  const storage = new WeirThrottlerStorage({ client: its });
+  for (const blocked of [false, true, true]) assert.equal((await storage.increment('a', 600_000, 1, 60_000, 'x')).isBlocked, blocked);
+  assert.equal(told.mock.callCount(), 1);
+  await assert.rejects(limiter.delete('a'), { code: 'REFUSED' });
+  const store = new WeirStore({ client: its, prefix: 'strict' });
+  store.init({ limit: 5, windowMs: 60_000 });
+  await store.increment('a');
+  for (let each = 0; each < 2; ++each) await store.decrement('a');
+  assert.equal(told.mock.callCount(), 2);
+  await its.close();
+  await strict.stop();
+});
+
 test('without weir the stores do as their client says', async () => {
   const { deadPort } = await import('./support.mjs');
   const url = `weir://127.0.0.1:${await deadPort()}`;
-  for (const [onError, hits, blocked] of [['allow', 1, false], ['deny', 6, true]]) {
+  for (const [onError, hits, blocked] of [['allow', 1, false], ['deny', Number.MAX_SAFE_INTEGER, true]]) {
     const away = connect(url, { onError, log: () => {}, timeoutMs: 100 });
-    const store = new WeirStore({ client: away });
+    const store = new WeirStore({ client: away, prefix: onError });
     store.init({ limit: 5, windowMs: 1000 });
     assert.equal((await store.increment('a')).totalHits, hits);
     assert.equal((await new WeirThrottlerStorage({ client: away }).increment('a', 1000, 5, 0, 'x')).isBlocked, blocked);
-    await new RateLimiterWeir({ client: away, points: 5, duration: 1 }).consume('a').then(() => assert.ok(!blocked), () => assert.ok(blocked));
+    await new RateLimiterWeir({ client: away, points: 5, duration: 1, keyPrefix: onError }).consume('a').then(() => assert.ok(!blocked), () => assert.ok(blocked));
     await away.close();
   }
 });

@@ -13,7 +13,7 @@ export const SOURCE = process.env.WEIR_SOURCE ?? join(dirname(fileURLToPath(impo
 export const CASES = join(SOURCE, 'clients/cases');
 export const PROGRAM = (process.env.WEIR_PROGRAM ??= join(SOURCE, 'build/dev/src/cli/weir'));
 export const PATIENCE_MS = 10_000;
-for (const name of ['WEIR_URL', 'WEIR_PASSWORD', 'WEIR_LOCAL']) delete process.env[name];
+for (const name of ['WEIR_URL', 'WEIR_PASSWORD', 'WEIR_LOCAL', 'WEIR_APP']) delete process.env[name];
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -34,13 +34,13 @@ async function ended(child) {
 
 /** `weir local --virtual-time`, or `weir serve` with flags; `url` is its socket. */
 export class Weir {
-  static async start({ limits, flags, port } = {}) {
+  static async start({ limits, flags, port, refunds = true } = {}) {
     const weir = new Weir();
     weir.folder = await mkdtemp(join(tmpdir(), 'weir-ts-'));
     weir.path = join(weir.folder, 'weir.sock');
     weir.url = `unix:${weir.path}`;
     const words = flags
-      ? ['serve', '--resp', `127.0.0.1:${port ?? 0}`, '--unix-socket', weir.path, '--threads', '1', '--allow-refunds', ...flags]
+      ? ['serve', '--resp', `127.0.0.1:${port ?? 0}`, '--unix-socket', weir.path, '--threads', '1', ...(refunds ? ['--allow-refunds'] : []), ...flags]
       : ['local', '--virtual-time', '--foreground', '--socket', weir.path];
     if (limits != null) {
       await writeFile(join(weir.folder, 'limits.yaml'), limits);

@@ -17,7 +17,7 @@ test('time stands still until it is advanced', async () => {
   await assert.rejects(weir.advance(-1), { code: 'REFUSED' });
   await weir.close();
   await weir.close();
-  assert.equal((await client.check('a', '1/min')).decided, false, 'its clients are closed with it');
+  await assert.rejects(client.check('a', '1/min'), { code: 'UNAVAILABLE' }, 'its clients are closed with it, and say so');
 });
 
 test('a limits file, and another one', async () => {
@@ -43,5 +43,16 @@ test('as CommonJS too', async () => {
   const client = require('../dist/cjs/index.js').connect(weir.url, { log: () => {} });
   assert.equal((await client.check('a', '1/min')).allowed, true);
   await client.close();
+  await weir.close();
+});
+
+test('reserve acts now unless maxWaitMs says another time, whatever the limits file lets wait', async () => {
+  const weir = await startWeir({ limits: 'version: 1\nattributes: [api]\nlimits: { calls: { by: [api], rate: 1/min, max_wait: 60s } }\n' });
+  const client = weir.connect();
+  const question = { attributes: { api: 'x' } };
+  assert.equal((await client.reserve(question)).waitMs, 0);
+  await assert.rejects(client.reserve(question), { code: 'DENIED' });
+  assert.equal((await client.tryReserve(question)).waitMs, null);
+  assert.equal((await client.tryReserve({ ...question, maxWaitMs: 60_000 })).waitMs, 60_000);
   await weir.close();
 });

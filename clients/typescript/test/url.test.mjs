@@ -34,9 +34,3 @@ test('a client shows no password', async () => {
   assert.ok(!inspect(client, { depth: 9, showHidden: true }).includes('secret'));
   await client.close();
 });
-
-test('without a URL WEIR_LOCAL=never is an error', () => {
-  process.env.WEIR_LOCAL = 'never';
-  assert.throws(() => connect(undefined, { log: () => {} }), /WEIR_LOCAL is never/);
-  delete process.env.WEIR_LOCAL;
-});

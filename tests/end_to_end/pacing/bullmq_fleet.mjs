@@ -24,8 +24,8 @@ async function timed(word, ask, told) {
 }
 
 const client = {
-  async reserve(question) {
-    const [booked, ended] = await timed('WEIR.RESERVE', () => weir.reserve(question), ({ decision }) => Number(decision.allowed));
+  async tryReserve(question) {
+    const [booked, ended] = await timed('WEIR.RESERVE', () => weir.tryReserve(question), ({ decision }) => Number(decision.allowed));
     if (booked.decision.allowed && booked.waitMs === 0) await broker.rpush('moments', `${current} ${ended / 1000}`);
     return booked;
   },

@@ -13,6 +13,7 @@ from weir.decision import Call, Charged, Decision, Question
 from weir.decorator import limit
 from weir.errors import Denied, Error, Refused, Unauthorized, Unavailable
 from weir.reservation import Reservation
+from weir.vendors import told
 from weir.verbs import Limiter
 from weir.words import Rules, Value
 
@@ -34,4 +35,5 @@ __all__ = [
     "__version__",
     "connect",
     "limit",
+    "told",
 ]

@@ -6,12 +6,13 @@ Denied: 429 with Retry-After and the RateLimit fields, which other answers carry
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, MutableMapping
 from typing import Any, Callable
 
-from weir import aio
+from weir import aio, application, web
 from weir.core import OnError
-from weir.web import Answer, Attributes, Gate, identity
+from weir.web import Answer, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, user_id
 from weir.words import Value
 
 Scope = MutableMapping[str, Any]
@@ -24,7 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 def scope_attributes(scope: Scope) -> dict[str, Value]:
     """`user` is request.state.user, or its id: what a middleware around this one has set."""
     state: dict[str, Any] = scope.get("state") or {}
-    return {"ip": address(scope), "method": scope["method"], "path": scope["path"], "user": identity(state.get("user"))}
+    return {"ip": address(scope), "method": scope["method"], "path": scope["path"], "user": user_id(state.get("user"))}
 
 
 def address(scope: Scope) -> str | None:
@@ -32,26 +33,60 @@ def address(scope: Scope) -> str | None:
     return client[0] if client else None
 
 
+def forwarded(scope: Scope) -> str | None:
+    found = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
+    return ",".join(found) or None
+
+
+ASGI = web.Framework(
+    address=address,
+    forwarded=forwarded,
+    trusts="uvicorn takes the client's address from there with --proxy-headers --forwarded-allow-ips=PROXY",
+    app=lambda scope, app: application.of_object(app),
+    name=lambda scope, app: web.EVERYWHERE,
+    state=lambda scope: scope,
+)
+
+
 class Middleware:
-    """Asks about each request before the application sees it."""
+    """Asks about each request before the application sees it: by the limits file, or by `rules` for each address. `key`,
+    `exempt` and `on_denied` are functions of the scope; on_denied answers an ASGI application, as Starlette's responses are."""
 
     def __init__(
         self,
         app: App,
         *,
+        rules: Rules = None,
+        name: str | None = None,
+        key: Key = None,
+        cost: Cost = 1,
+        exempt: Exempt = None,
+        on_denied: OnDenied = None,
         client: aio.Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = scope_attributes,
         on_error: OnError | None = None,
     ) -> None:
         self._app = app
-        self._gate = Gate(attributes, client=client, on_error=on_error)
+        said = web.around_all(rules, name)
+        self._gate = Gate(
+            ASGI,
+            attributes,
+            view=app,
+            **said,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            client=client,
+            limits=limits,
+            on_error=on_error,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         answer = await self._gate.check_async(scope)
-        if answer.status is not None:
-            return await refuse(answer, send)
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start" and answer.fields:
@@ -59,11 +94,17 @@ class Middleware:
                 message = {**message, "headers": there + pairs(answer.added(name.decode("latin-1") for name, _ in there))}
             await send(message)
 
-        await self._app(scope, receive, tell)
+        app = self._app
+        if answer.status == 429 and answer.decision is not None and self._gate.on_denied is not None:
+            app = self._gate.on_denied(scope, answer.decision)
+            app = await app if inspect.isawaitable(app) else app
+        elif answer.status is not None:
+            return await refuse(answer, send)
+        await app(scope, receive, tell)
 
 
 async def refuse(answer: Answer, send: Send) -> None:
-    text = answer.text.encode()
+    text = f"{answer.text}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     headers += pairs(list(answer.fields))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

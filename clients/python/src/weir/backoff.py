@@ -15,7 +15,7 @@ _FIRST_SECONDS, _MOST_SECONDS = 0.01, 1.0
 class Backoff:
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._endpoints = endpoints
-        self._next = random.randrange(len(endpoints))
+        self._next = random.randrange(len(endpoints) or 1)
         self._failures = 0
         self.due = 0.0
         self.why: Error | None = None  # the last attempt failed

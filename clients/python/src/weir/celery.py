@@ -21,7 +21,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar, Union, cast
 import celery
 import celery.exceptions
 
-from weir import shared, words
+from weir import application, identity, rules, shared, web, words
 from weir.client import Client
 from weir.core import log
 from weir.errors import Error, Refused, Unavailable
@@ -61,6 +61,7 @@ class Paced:
         self,
         rule: str | None = None,
         *,
+        name: str | None = None,
         key: Key = None,
         attributes: Attributes = None,
         cost: int = 1,
@@ -72,14 +73,14 @@ class Paced:
     ) -> None:
         if (rule is None) == (attributes is None):
             raise TypeError("paced goes by a rule, as in paced('300/min', key='partner'), or by attributes of a limits file")
-        self._rule = words.checked_rule(rule) if rule is not None else None
-        self._key, self._attributes, self._cost, self._max_wait = key, attributes, cost, max_wait
+        self._rule = rules.one(rule) if rule is not None else None
+        self._name, self._key, self._attributes, self._cost, self._max_wait = name, key, attributes, cost, max_wait
+        self._call: Callable[..., Any] | None = None
         self._hold, self._pauses, self._slots, self._client = hold, pauses, slots, client
         self._complained: float | None = None
 
     def __call__(self, call: CallT) -> CallT:
-        if self._rule is not None and self._key is None:
-            self._key = f"{call.__module__}.{call.__qualname__}"
+        self._call = call
 
         @functools.wraps(call)
         def paced(*args: Any, **kwargs: Any) -> Any:
@@ -105,11 +106,11 @@ class Paced:
 
     def reserve(self, given: Given) -> tuple[bool, float, str | None]:
         """(granted, seconds, id): when to act, and what to settle then; or when to ask again, and then nothing was charged."""
-        booked = self.client.reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
+        booked = self.client.try_reserve(*self._rules(given), max_wait=self._max_wait, **self._said(given))
         decision = booked.decision
         if not decision.decided:
             raise decision.error or Unavailable("no answer")
-        if decision.allowed:
+        if booked.wait is not None:
             return True, booked.wait, booked.id
         if decision.never or decision.retry_after is None:
             raise ValueError("this call can never pass its limits")
@@ -182,9 +183,15 @@ class Paced:
         return cast(Exception, celery.exceptions.Retry(when=seconds, sig=later))
 
     def _rules(self, given: Given) -> tuple[str, ...]:
+        """One key: of the application, the task, what key= says and the rule."""
         if self._rule is None:
             return ()
-        return (self._key(*given[0], **given[1]) if callable(self._key) else str(self._key)), self._rule
+        task = celery.current_task
+        name = self._name or (task.name if task else web.place_of(self._call))
+        main = task.app.main if task else None
+        app = application.named(self.client, lambda: main or application.of_module(cast(Any, self._call).__module__))
+        who = self._key(*given[0], **given[1]) if callable(self._key) else self._key
+        return identity.key(app, name, "" if who is None else web.key_text(who), self._rule), self._rule
 
     def _attributes_of(self, given: Given) -> Mapping[str, Value]:
         return self._attributes(*given[0], **given[1]) if callable(self._attributes) else self._attributes or {}

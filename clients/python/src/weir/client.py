@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -21,12 +22,14 @@ from weir.verbs import Verbs
 from weir.words import Acquires, Ask, Value
 
 _NONE: Mapping[str, Value] = {}
+_LOOKS_SECONDS = 30.0  # longer than a local weir takes to start
 
 
 def connect(
     url: str | None = None,
     *,
     limits: str | None = None,
+    app: str | None = None,
     user: str | None = None,
     password: str | None = None,
     ca: str | None = None,
@@ -40,9 +43,9 @@ def connect(
     max_in_flight: int = 1024,
     on_call: OnCall | None = None,
 ) -> Client:
-    """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share. It
-    connects at its first question."""
-    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    """A client of the weir at `url`, or at WEIR_URL; without either, of a local one that all on this machine share, which goes
+    by `limits` or WEIR_LIMITS. Nothing is looked up or started before its first question."""
+    chosen = settings(url, limits, app, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
     return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
 
 
@@ -52,9 +55,10 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
         self._core = core
-        self._pool = Pool(settings)
+        self._pool: Pool | None = None  # made at the first question of each process
         self._slots: set[Slot] = set()
         self._timeout = settings.timeout
+        self.app = settings.app  # the name of the application, where connect() was told it
         fork.watch(self)
 
     def slot(
@@ -62,7 +66,7 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         api: str,
         /,
         *,
-        max_wait: float = 60,
+        max_wait: float | None = None,
         hold: float = 30,
         rule: str | None = None,
         cost: int = 1,
@@ -71,8 +75,9 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> AbstractContextManager[Reservation]:
-        """`with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block runs. It
-        asks by the attributes api and those given, or by the rule for the key `api`."""
+        """`with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait` says
+        otherwise, and holds it while the block runs. It asks by the attributes api and those given, or by the rule for
+        the key `api`."""
         ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
         return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
@@ -80,6 +85,8 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
         for each in list(self._slots):
             each.leave()
+        if self._pool is None:
+            self._pool = Pool(self._settings)
         self._pool.close()
 
     def __enter__(self) -> Client:
@@ -88,51 +95,84 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """Not a weir that this client starts."""
+        return self._settings.is_remote
+
+    def look_again(self) -> None:
+        """The next question goes where WEIR_URL says then, if connect() was given no URL."""
+        if self._settings.where is None and self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        self._pool.abandon()
-        self._pool = Pool(self._settings)
+        if self._pool is not None:
+            self._pool.abandon()
+        self._pool = None
+        self.__dict__.pop("_looking", None)
         self._core.after_fork()
         self._slots = set()
 
+    def _looked_up(self) -> Pool:
+        """What is wrong with the URL, a local weir or its limits file is raised, whatever on_error says."""
+        # A lock of this process, made after gevent's patches; of all that come first, one looks and starts.
+        looking = self.__dict__.setdefault("_looking", threading.Lock())
+        if not looking.acquire(timeout=_LOOKS_SECONDS):
+            raise Unavailable("another thread looks for weir, and has not found it")
+        try:
+            pool = self._pool
+            if pool is None:
+                found = self._settings.looked_up().started()
+                self._core.named(str(found.target))
+                pool = self._pool = Pool(found)
+            return pool
+        finally:
+            looking.release()
+
     def _ask(self, ask: Ask) -> Any:
+        pool = self._pool or self._looked_up()
         began = time.monotonic()
         remembered = self._core.remembered(ask, began)
         if remembered is not None:
             return remembered
         try:
-            reply = self._pool.ask(ask.data, began + self._timeout)
+            reply = pool.ask(ask.data, began + self._timeout)
         except Unavailable as error:
             return self._core.without(ask, error, began)
         return self._core.answer(ask, reply, began)
 
     def _reply(self, ask: Ask) -> Any:
         """The bare reply, for what on_error does not decide."""
-        reply = self._pool.ask(ask.data, time.monotonic() + self._timeout)
+        pool = self._pool or self._looked_up()
+        reply = pool.ask(ask.data, time.monotonic() + self._timeout)
         if isinstance(reply, Failure):
             raise of_reply(reply)
         return reply
 
-    def _book(self, ask: Ask) -> Reservation:
-        if not isinstance(ask, Acquires):
-            return Reservation(self, self._ask(ask))
-        booking = self._acquire(ask)
-        if not booking.decision.allowed:
+    def _book(self, ask: Ask, raises: bool = True) -> Reservation:
+        booking: Booking = self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask)
+        if raises and not booking.decision.allowed:
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
     def _acquire(self, ask: Acquires) -> Booking:
+        pool = self._pool or self._looked_up()
         began = time.monotonic()
-        waits = ask.max_wait > 0 and self._pool.can_wait(ask.max_wait)
+        waits = ask.max_wait > 0 and pool.can_wait(ask.max_wait)
         try:
             left = ask.max_wait - (time.monotonic() - began)
             if waits:
-                reply = self._pool.ask_alone(ask.within(left), left)
+                reply = pool.ask_alone(ask.within(left), left)
+                most = ask.most_wait(reply)
+                if most is not None:
+                    reply = pool.ask_alone(ask.within(most), most)
             else:  # no time is left to wait, so the reply comes at once
-                reply = self._pool.ask(ask.within(0), time.monotonic() + self._timeout)
+                reply = pool.ask(ask.within(0), time.monotonic() + self._timeout)
         except Unavailable as error:
             return self._core.without(ask, error, began)  # type: ignore[no-any-return]
         finally:
             if waits:
-                self._pool.done_waiting()
+                pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]

@@ -34,6 +34,10 @@ class Core:
         self._denials: Denials | None = Denials() if remember_denials else None
         self._outage = Outage(name)
 
+    def named(self, name: str) -> None:
+        """Where it asks, once that is looked up."""
+        self._name = self._outage.name = name
+
     def remembered(self, ask: Ask, began: float) -> Decision | None:
         """A denial of the same words that still holds."""
         if self._denials is None or ask.verb != "check":
@@ -101,7 +105,7 @@ class Outage:
 
     def __init__(self, name: str) -> None:
         self.began: float | None = None
-        self._name = name
+        self.name = name
         self._missed = 0
         self._lock = threading.Lock()
 
@@ -111,7 +115,7 @@ class Outage:
             if self.began is not None:
                 return
             self.began = time.monotonic()
-        log.warning("weir at %s does not answer: %s", self._name, error)
+        log.warning("weir at %s does not answer: %s", self.name, error)
 
     def answered(self, asked: float) -> None:
         """A question that was asked after it began has its answer."""
@@ -119,7 +123,7 @@ class Outage:
             if self.began is None or asked < self.began:
                 return
             self.began, missed, self._missed = None, self._missed, 0
-        log.warning("weir at %s answers again; %d calls went without it", self._name, missed)
+        log.warning("weir at %s answers again; %d calls went without it", self.name, missed)
 
 
 class Denials:

@@ -32,7 +32,7 @@ class Booking:
     """A moment: what a Reservation is made of."""
 
     decision: Decision
-    wait: float = 0.0
+    wait: float | None = None
     id: str | None = None
 
 

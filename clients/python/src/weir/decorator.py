@@ -7,82 +7,122 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Callable, Optional, TypeVar, Union, cast
 
-from weir import aio, shared, words
+from weir import aio, application, identity, shared, web
 from weir.client import Client
+from weir.decision import Decision
 from weir.errors import Denied
 from weir.words import Value
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Key = Union[str, Callable[..., str], None]
 Attributes = Optional[Callable[..., Mapping[str, Value]]]
+Cost = Union[int, Callable[..., int]]
 
 
 class _Limit:
     """What is asked before a call of `function`."""
 
-    def __init__(self, function: Callable[..., Any], rule: str | None, key: Key, attributes: Attributes, cost: int) -> None:
-        self._name = f"{function.__module__}.{function.__qualname__}"
-        self._rule, self._key, self._attributes, self._cost = rule, key, attributes, cost
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        rules: tuple[str, ...],
+        name: str | None,
+        key: Key,
+        attributes: Attributes,
+        cost: Cost,
+    ) -> None:
+        self._name = name if name is not None else web.place_of(function)
+        self._module = web.unwrapped(function).__module__
+        self._rules, self._key, self._attributes, self._cost = rules, key, attributes, cost
 
-    def ask(self, verb: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], **more: Any) -> Any:
+    def ask(self, client: Any, verb: str, args: tuple[Any, ...], named: dict[str, Any], **more: Any) -> Any:
+        ask = getattr(client, verb)
+        cost = self._cost(*args, **named) if callable(self._cost) else self._cost
         if self._attributes is not None:
-            return verb(attributes=self._attributes(*args, **named), cost=self._cost, **more)
-        key = self._key(*args, **named) if callable(self._key) else self._key
-        return verb(self._name if key is None else key, self._rule, cost=self._cost, **more)
+            return ask(attributes=self._attributes(*args, **named), cost=cost, **more)
+        app = application.named(client, lambda: application.of_module(self._module))
+        who = "" if self._key is None else web.key_text(self._key(*args, **named) if callable(self._key) else self._key)
+        return ask(identity.keys(app, self._name, who, self._rules), cost=cost, **more)
 
 
 def limit(
-    rule: str | None = None,
-    *,
+    *rules: str,
+    name: str | None = None,
     key: Key = None,
     attributes: Attributes = None,
-    cost: int = 1,
+    cost: Cost = 1,
+    exempt: Callable[..., Any] | None = None,
+    on_denied: Callable[[Decision], Any] | None = None,
     max_wait: float | None = None,
     client: Client | aio.Client | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
-    """Limits a function, by a rule and a key, or by the attributes of a limits file. `key` is text, or a function of the
-    call's arguments; without it the function has one counter. A denial raises Denied; with `max_wait` it waits first."""
-    if attributes is None:
-        words.checked_rule(rule)
-    elif rule is not None or key is not None:
-        raise TypeError("limit by a rule and its key, or by attributes, not by both")
+    """Limits a function, by rules or by the attributes of a limits file. `key`, `attributes`, `cost` and `exempt` may be
+    functions of the call's arguments; without a key the function has one counter. A denial raises Denied, or is what
+    `on_denied` answers; with `max_wait` it waits first."""
+    said = web.read(rules)
+    if attributes is None and not said:
+        raise TypeError("missing the rule, as in limit('10/s burst 50'), or attributes=, of a limits file")
+    if attributes is not None and (said or key is not None or name is not None):
+        raise TypeError("limit by rules, a key and a name, or by attributes, not by both")
 
     def decorate(function: FunctionT) -> FunctionT:
-        asked = _Limit(function, rule, key, attributes, cost)
+        asked = _Limit(function, said, name, key, attributes, cost)
         awaited = inspect.iscoroutinefunction(function)
         if client is not None and isinstance(client, aio.Client) != awaited:
             raise TypeError("an async function needs a client of weir.aio, and any other one of weir")
         wrapper = _awaited if awaited else _blocking
-        return cast(FunctionT, wrapper(function, asked, max_wait, cast(Any, client)))
+        return cast(FunctionT, wrapper(function, asked, exempt, on_denied, max_wait, cast(Any, client)))
 
     return decorate
 
 
-def _blocking(function: Callable[..., Any], asked: _Limit, max_wait: float | None, client: Client | None) -> Any:
+def _blocking(
+    function: Callable[..., Any], asked: _Limit, exempt: Any, on_denied: Any, max_wait: float | None, client: Client | None
+) -> Any:
     @functools.wraps(function)
     def limited(*args: Any, **named: Any) -> Any:
+        if exempt is not None and exempt(*args, **named):
+            return function(*args, **named)
         ours = client or shared.client()
-        if max_wait is not None:
-            with asked.ask(ours.acquire, args, named, max_wait=max_wait):
-                return function(*args, **named)
-        decision = asked.ask(ours.check, args, named)
-        if not decision:
-            raise Denied(decision)
-        return function(*args, **named)
+        if max_wait is None:
+            decision = asked.ask(ours, "check", args, named)
+            return function(*args, **named) if decision else _denied(decision, on_denied)
+        try:
+            reservation = asked.ask(ours, "acquire", args, named, max_wait=max_wait)
+        except Denied as denied:
+            return _denied(denied.decision, on_denied)
+        with reservation:
+            return function(*args, **named)
 
     return limited
 
 
-def _awaited(function: Callable[..., Any], asked: _Limit, max_wait: float | None, client: aio.Client | None) -> Any:
+def _awaited(
+    function: Callable[..., Any], asked: _Limit, exempt: Any, on_denied: Any, max_wait: float | None, client: aio.Client | None
+) -> Any:
     @functools.wraps(function)
     async def limited(*args: Any, **named: Any) -> Any:
+        if exempt is not None and exempt(*args, **named):
+            return await function(*args, **named)
         ours = client or shared.aio_client()
-        if max_wait is not None:
-            async with await asked.ask(ours.acquire, args, named, max_wait=max_wait):
-                return await function(*args, **named)
-        decision = await asked.ask(ours.check, args, named)
-        if not decision:
-            raise Denied(decision)
-        return await function(*args, **named)
+        if max_wait is None:
+            decision = await asked.ask(ours, "check", args, named)
+            return await function(*args, **named) if decision else await _told(_denied(decision, on_denied))
+        try:
+            reservation = await asked.ask(ours, "acquire", args, named, max_wait=max_wait)
+        except Denied as denied:
+            return await _told(_denied(denied.decision, on_denied))
+        async with reservation:
+            return await function(*args, **named)
 
     return limited
+
+
+def _denied(decision: Decision, on_denied: Callable[[Decision], Any] | None) -> Any:
+    if on_denied is None:
+        raise Denied(decision)
+    return on_denied(decision)
+
+
+async def _told(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer

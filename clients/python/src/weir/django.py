@@ -5,7 +5,7 @@ limits file, and
     @limit("100/min")              # this view, for each address
     def search(request): ...
 
-Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
+Denied: 429, by your 429.html where there is one, with Retry-After and the RateLimit fields, which other answers carry too.
 """
 
 from __future__ import annotations
@@ -15,29 +15,58 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Callable, cast
 
-from asgiref.sync import markcoroutinefunction, sync_to_async
-from django.http import HttpRequest, HttpResponse
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import TemplateDoesNotExist, loader
 
+from weir import application, web
 from weir.core import OnError
-from weir.web import Answer, AnyClient, Attributes, Gate, Key, ViewT, identity, key_of
+from weir.decision import Decision
+from weir.web import Answer, AnyClient, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, ViewT, user_id
 from weir.words import Value
 
 
 def request_attributes(request: HttpRequest) -> dict[str, Value]:
     """`user` is the key of request.user."""
     user = getattr(request, "user", None)
-    return {"ip": address(request), "method": request.method, "path": request.path, "user": identity(getattr(user, "pk", None))}
+    return {"ip": address(request), "method": request.method, "path": request.path, "user": user_id(getattr(user, "pk", None))}
 
 
 def address(request: HttpRequest) -> str | None:
     return request.META.get("REMOTE_ADDR") or None
 
 
+def place(request: HttpRequest, view: Any) -> str:
+    """The URL's name, else its pattern."""
+    match = request.resolver_match
+    named = match is not None and (match.view_name if match.url_name else match.route)
+    return web.with_method(str(named) if match is not None else web.place_of(view), None, view)
+
+
+DJANGO = web.Framework(
+    address=address,
+    forwarded=lambda request: request.META.get("HTTP_X_FORWARDED_FOR"),
+    trusts="Django has no setting for it: let a middleware before weir's set REMOTE_ADDR from there, or give key=",
+    app=lambda request, view: application.of_settings(getattr(settings, "SETTINGS_MODULE", None)),
+    name=place,
+    state=lambda request: request.META,
+)
+
+
 class Middleware:
-    """Asks about each request before a view sees it. What a class derived from it says stands for these."""
+    """Asks about each request before a view sees it: by the limits file, or by `rules` for each address. What a class derived
+    from it says stands for these; `key`, `exempt`, `cost` and `on_denied` may be methods."""
 
     sync_capable = async_capable = True
+    rules: Rules = None
+    name: str | None = None
+    key: Any = None
+    cost: Any = 1
+    exempt: Any = None
+    on_denied: Any = None
     client: AnyClient = None
+    limits: str | None = None
     on_error: OnError | None = None
 
     def attributes(self, request: HttpRequest) -> Mapping[str, Value]:
@@ -45,7 +74,18 @@ class Middleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._get_response = get_response
-        self._gate = Gate(self.attributes, client=type(self).client, on_error=type(self).on_error)
+        self._gate = Gate(
+            DJANGO,
+            self.attributes,
+            **web.around_all(self.rules, self.name),
+            key=self.key,
+            cost=self.cost,
+            exempt=self.exempt,
+            on_denied=self.on_denied,
+            client=type(self).client,
+            limits=self.limits,
+            on_error=type(self).on_error,
+        )
         self._async = asyncio.iscoroutinefunction(get_response)
         if self._async:
             markcoroutinefunction(self)
@@ -54,47 +94,87 @@ class Middleware:
         if self._async:
             return self._called(request)
         answer = self._gate.check(request)
-        return response_of(answer) if answer.status is not None else told(answer, self._get_response(request))
+        if answer.status is not None:
+            return refused(answer, self._gate.on_denied, request)
+        return told(answer, self._get_response(request))
 
     async def _called(self, request: HttpRequest) -> HttpResponse:
         answer = await self._gate.check_async(request, sync_to_async(self._gate.question))
-        return response_of(answer) if answer.status is not None else told(answer, await self._get_response(request))
+        if answer.status is not None:
+            return await refused_async(answer, self._gate.on_denied, request)
+        return told(answer, await self._get_response(request))
 
 
 def limit(
-    rule: str | None = None,
-    *,
+    *rules: str,
+    name: str | None = None,
     key: Key = None,
     attributes: Attributes = request_attributes,
-    cost: int = 1,
+    cost: Cost = 1,
+    exempt: Exempt = None,
+    on_denied: OnDenied = None,
     max_wait: float | None = None,
     client: AnyClient = None,
     on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
-    """Of a view, async or not: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without a
-    rule by the limits file. For a method, method_decorator of Django."""
+    """Of a view, async or not: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that says;
+    without a rule by the limits file. For a method, method_decorator of Django. Views share a limit by `name`."""
+    said = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        which = key_of(view, address, key) if rule is not None else key
-        gate = Gate(attributes, rule=rule, key=which, cost=cost, max_wait=max_wait, client=client, on_error=on_error)
+        gate = Gate(
+            DJANGO,
+            attributes,
+            view=view,
+            rules=said,
+            name=name,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            max_wait=max_wait,
+            client=client,
+            on_error=on_error,
+        )
 
         @functools.wraps(view)
         async def limited_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             async with gate.passing_async(request, sync_to_async(gate.question)) as answer:
-                return response_of(answer) if answer.status is not None else told(answer, await view(request, *args, **kwargs))
+                if answer.status is not None:
+                    return await refused_async(answer, on_denied, request)
+                return told(answer, await view(request, *args, **kwargs))
 
         @functools.wraps(view)
         def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             with gate.passing(request) as answer:
-                return response_of(answer) if answer.status is not None else told(answer, view(request, *args, **kwargs))
+                if answer.status is not None:
+                    return refused(answer, on_denied, request)
+                return told(answer, view(request, *args, **kwargs))
 
         return cast(ViewT, limited_async if asyncio.iscoroutinefunction(view) else limited)
 
     return decorate
 
 
-def response_of(answer: Answer) -> HttpResponse:
-    return told(answer, HttpResponse(answer.text, status=answer.status, content_type="text/plain"))
+async def refused_async(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpResponse:
+    if answer.status == 429 and on_denied is not None and iscoroutinefunction(on_denied):
+        return told(answer, await on_denied(request, cast(Decision, answer.decision)))
+    return cast(HttpResponse, await sync_to_async(refused)(answer, on_denied, request))
+
+
+def refused(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpResponse:
+    """What on_denied answers; else 429.html, or what the client reads."""
+    if answer.status == 429 and on_denied is not None:
+        return told(answer, on_denied(request, cast(Decision, answer.decision)))
+    if answer.status == 429:
+        try:
+            return told(answer, HttpResponse(loader.render_to_string("429.html", request=request), status=429))
+        except TemplateDoesNotExist:
+            pass
+    accepts = request.META.get("HTTP_ACCEPT", "")
+    if "json" in accepts and "text/" not in accepts:
+        return told(answer, JsonResponse({"error": answer.text, "retry_after": answer.retry_after}, status=answer.status))
+    return told(answer, HttpResponse(f"{answer.text}\n", status=answer.status, content_type="text/plain"))
 
 
 def told(answer: Answer, response: HttpResponse) -> HttpResponse:

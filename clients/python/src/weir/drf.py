@@ -1,7 +1,7 @@
 """A throttle for Django REST framework: "weir.drf.Throttle" in DEFAULT_THROTTLE_CLASSES, or of a view
 
     class Search(APIView):
-        throttle_classes = [weir.drf.Throttle.by("100/min")]     # for each user, or each address
+        throttle_classes = [weir.drf.Throttle.by("100/min", "1000/h")]     # for each user, or each address
 
 Without a rule it asks by the limits file. Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
 """
@@ -9,16 +9,18 @@ Without a rule it asks by the limits file. Denied: 429 with Retry-After and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Callable, cast
 
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
+from weir import identity, web
 from weir.client import Client
 from weir.core import OnError
-from weir.django import address, request_attributes
-from weir.web import Gate
+from weir.django import DJANGO, request_attributes
+from weir.web import Gate, Rules
 from weir.words import Value
 
 
@@ -27,19 +29,32 @@ class Unasked(APIException):
     default_detail = "Service unavailable"
 
 
-class Throttle(BaseThrottle):
-    """What a class derived from it says stands for these."""
+DRF = replace(
+    DJANGO,
+    address=lambda asked: DJANGO.address(asked[1]),
+    forwarded=lambda asked: DJANGO.forwarded(asked[1]),
+    app=lambda asked, view: DJANGO.app(asked[1], view),
+    name=lambda asked, view: asked[0].place(asked[2]),
+    state=lambda asked: DJANGO.state(asked[1]),
+)
 
-    rule: str | None = None
+
+class Throttle(BaseThrottle):
+    """What a class derived from it says stands for these. Views share a limit by `name`; throttles of one view that have the
+    same rule are kept apart by `scope`, or the view's throttle_scope."""
+
+    rule: Rules = None
+    name: str | None = None
+    scope: str | None = None
     cost: int = 1
     client: Client | None = None
     on_error: OnError | None = None
     _gate: Gate | None = None
 
     @classmethod
-    def by(cls, rule: str, key: Callable[[Any, APIView], str] | None = None) -> type[Throttle]:
-        """A throttle by this rule; `key(request, view)` says what is counted together."""
-        said: dict[str, Any] = {"rule": rule}
+    def by(cls, *rules: str, key: Callable[[Any, APIView], str] | None = None, name: str | None = None) -> type[Throttle]:
+        """A throttle by these rules; `key(request, view)` says what is counted together."""
+        said: dict[str, Any] = {"rule": web.read(rules), "name": name}
         if key is not None:
             said["key"] = lambda self, request, view: key(request, view)
         made = cast(type[Throttle], type("Throttle", (cls,), said))
@@ -50,18 +65,24 @@ class Throttle(BaseThrottle):
         return request_attributes(request)
 
     def key(self, request: Any, view: APIView) -> str:
-        """A counter for each user, or address, of each view."""
-        said = request_attributes(request)
-        who = f"user:{said['user']!s}" if said["user"] is not None else f"ip:{address(request)}"
-        return f"{type(view).__module__}.{type(view).__qualname__}:{who}"
+        """Each user; without one the address."""
+        user = request_attributes(request)["user"]
+        return DRF.client((self, request, view)) if user is None else identity.key("user", str(user))
+
+    def place(self, view: APIView) -> str:
+        scope = self.scope or getattr(view, "throttle_scope", None)
+        return web.place_of(type(view)) + (f" {scope}" if scope else "")
 
     @classmethod
     def gate(cls) -> Gate:
         if "_gate" not in cls.__dict__:
+            rules = web.around_all(cls.rule, None).get("rules", ())
             cls._gate = Gate(
+                DRF,
                 lambda asked: asked[0].attributes(*asked[1:]),
-                rule=cls.rule,
-                key=(lambda asked: asked[0].key(*asked[1:])) if cls.rule is not None else None,
+                rules=rules,
+                name=cls.name,
+                key=(lambda asked: asked[0].key(*asked[1:])) if rules else None,
                 cost=cls.cost,
                 client=cls.client,
                 on_error=cls.on_error,
@@ -74,7 +95,7 @@ class Throttle(BaseThrottle):
         view.headers.update(dict(answer.fields))  # of the answer, whatever it will be
         self._wait = answer.retry_after
         if answer.status == 400:
-            raise ParseError(answer.text.strip())
+            raise ParseError(answer.text)
         if answer.status == 503:
             raise Unasked()
         return answer.status is None

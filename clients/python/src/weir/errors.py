@@ -32,8 +32,13 @@ class Denied(Error):
     """The limit has no room. `decision` says when it has."""
 
     def __init__(self, decision: Decision) -> None:
-        wait = "waiting does not help" if decision.never else f"retry after {decision.retry_after or 0:g} s"
-        super().__init__(f"denied; {wait}")
+        if not decision.decided:
+            why = f"weir does not answer: {decision.error}"
+        elif decision.never or decision.retry_after is None:
+            why = "waiting does not help"
+        else:
+            why = f"retry after {decision.retry_after:g} s"
+        super().__init__(f"denied; {why}")
         self.decision = decision
 
 

@@ -20,9 +20,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weir import asgi
+from weir import application, asgi, routes, web
 from weir.core import OnError
-from weir.web import Answer, AnyClient, Attributes, Gate, Key, ViewT, key_of
+from weir.decision import Decision
+from weir.web import Answer, AnyClient, Attributes, Cost, Exempt, Gate, Key, OnDenied, ViewT
 from weir.words import Value
 
 REQUEST, RESPONSE = "weir_request", "weir_response"
@@ -33,50 +34,84 @@ def request_attributes(request: Request) -> dict[str, Value]:
     return asgi.scope_attributes(request.scope)
 
 
-def address(request: Request) -> str | None:
-    return asgi.address(request.scope)
+def place(request: Request, view: Any) -> str:
+    found = routes.of(request.scope)
+    if found is None:
+        return web.place_of(view)
+    path, route = found
+    return web.with_method(path, getattr(route, "methods", None), view)
+
+
+FASTAPI = web.Framework(
+    address=lambda request: asgi.address(request.scope),
+    forwarded=lambda request: asgi.forwarded(request.scope),
+    trusts=asgi.ASGI.trusts,
+    app=lambda request, view: application.of_module(web.unwrapped(view).__module__),
+    name=place,
+    state=lambda request: request.scope,
+)
 
 
 def limit(
-    rule: str | None = None,
-    *,
+    *rules: str,
+    name: str | None = None,
     key: Key = None,
     attributes: Attributes = request_attributes,
-    cost: int = 1,
+    cost: Cost = 1,
+    exempt: Exempt = None,
+    on_denied: OnDenied = None,
     max_wait: float | None = None,
     client: AnyClient = None,
     on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
-    """Of a view, async or not: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without a
-    rule by the limits file. It stands below @app.get; the view needs no `request` for it."""
+    """Of a view, async or not: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that says;
+    without a rule by the limits file. It stands below @app.get; the view needs no `request` for it. Views share a limit by
+    `name`. on_denied answers a response."""
+    said = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        which = key_of(view, address, key) if rule is not None else key
-        gate = Gate(attributes, rule=rule, key=which, cost=cost, max_wait=max_wait, client=client, on_error=on_error)
+        gate = Gate(
+            FASTAPI,
+            attributes,
+            view=view,
+            rules=said,
+            name=name,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            max_wait=max_wait,
+            client=client,
+            on_error=on_error,
+        )
+        as_said, ours = signature(view)
 
         @functools.wraps(view)
         async def limited_async(*args: Any, **kwargs: Any) -> Any:
-            request, response = taken(args, kwargs)
+            request, response = taken(args, kwargs, ours)
             async with gate.passing_async(request) as answer:
-                refuse(answer)
-                return told(answer, await view(*args, **kwargs), response)
+                instead = refused(answer, on_denied, request)
+                if instead is None:
+                    return told(answer, await view(*args, **kwargs), response)
+                return told(answer, await instead if inspect.isawaitable(instead) else instead, None)
 
         @functools.wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
-            request, response = taken(args, kwargs)
+            request, response = taken(args, kwargs, ours)
             with gate.passing(request) as answer:
-                refuse(answer)
-                return told(answer, view(*args, **kwargs), response)
+                instead = refused(answer, on_denied, request)
+                return told(answer, view(*args, **kwargs), response) if instead is None else told(answer, instead, None)
 
         found: Any = limited_async if inspect.iscoroutinefunction(view) else limited
-        found.__signature__ = signature(view)
+        found.__signature__ = as_said
         return cast(ViewT, found)
 
     return decorate
 
 
-def signature(view: Callable[..., Any]) -> inspect.Signature:
-    """The view's, with the request and the response that FastAPI is to give: it gives one of each."""
+def signature(view: Callable[..., Any]) -> tuple[inspect.Signature, list[str]]:
+    """The view's, with the request and the response that FastAPI is to give: it gives one of each. And the names of those that
+    the view does not know; one that is limited itself takes its own."""
     said = inspect.signature(view)
     try:  # FastAPI would look names up in this module
         hints = typing.get_type_hints(view, include_extras=True)
@@ -84,26 +119,35 @@ def signature(view: Callable[..., Any]) -> inspect.Signature:
         hints = {}
     parameters = [each.replace(annotation=hints.get(name, each.annotation)) for name, each in said.parameters.items()]
     last = parameters.pop() if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else None
+    ours = []
     for name, kind in ((REQUEST, Request), (RESPONSE, Response)):
         if not any(inspect.isclass(each.annotation) and issubclass(each.annotation, kind) for each in parameters):
             parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind))
-    return said.replace(
+            ours.append(name)
+    found = said.replace(
         parameters=[*parameters, *([last] if last else [])], return_annotation=hints.get("return", said.return_annotation)
     )
+    return found, ours
 
 
-def taken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Request, Response | None]:
+def taken(args: tuple[Any, ...], kwargs: dict[str, Any], ours: list[str]) -> tuple[Request, Response | None]:
     """What FastAPI gave, to us or to the view; Starlette gives the request alone."""
-    given = [kwargs.pop(name) for name in (REQUEST, RESPONSE) if name in kwargs] + [*args, *kwargs.values()]
+    given = [kwargs.pop(name) for name in ours if name in kwargs] + [*args, *kwargs.values()]
     request = next((each for each in given if isinstance(each, Request)), None)
     if request is None:
         raise TypeError("limit is for a view of FastAPI or Starlette: it was called without a request")
     return request, next((each for each in given if isinstance(each, Response)), None)
 
 
-def refuse(answer: Answer) -> None:
-    if answer.status is not None:
-        raise HTTPException(answer.status, answer.text.strip(), dict(answer.fields))
+def refused(answer: Answer, on_denied: OnDenied, request: Request) -> Any:
+    """What on_denied answers; None: the view does."""
+    if answer.status is None:
+        return None
+    if answer.status == 429 and on_denied is not None:
+        return on_denied(request, cast(Decision, answer.decision))
+    error = HTTPException(answer.status, answer.text, dict(answer.fields))
+    error.decision = answer.decision  # type: ignore[attr-defined]
+    raise error
 
 
 def told(answer: Answer, result: Any, response: Response | None) -> Any:

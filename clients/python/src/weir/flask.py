@@ -6,7 +6,8 @@
     @limit("100/min")          # this view, for each address
     def search(): ...
 
-Denied: 429 with Retry-After and the RateLimit fields, which other answers carry too.
+Denied: Flask's own 429, which errorhandler(429) answers, with Retry-After and the RateLimit fields, which other answers carry
+too.
 """
 
 from __future__ import annotations
@@ -14,35 +15,78 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, cast
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, after_this_request, current_app, g, request
+from werkzeug import exceptions
 
+from weir import application, web
 from weir.client import Client
 from weir.core import OnError
-from weir.web import Answer, Attributes, Gate, Key, ViewT, identity, key_of
+from weir.decision import Decision
+from weir.web import Answer, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, ViewT, user_id
 from weir.words import Value
+
+
+class TooManyRequests(exceptions.TooManyRequests):
+    """What a handler of 429 is given."""
+
+    decision: Decision | None = None
 
 
 def request_attributes(request: Any) -> dict[str, Value]:
     """`user` is g.user, or its id."""
-    return {"ip": address(request), "method": request.method, "path": request.path, "user": identity(g.get("user"))}
+    return {"ip": address(request), "method": request.method, "path": request.path, "user": user_id(g.get("user"))}
 
 
 def address(request: Any) -> str | None:
     return request.remote_addr or None
 
 
+def place(request: Any, view: Any) -> str:
+    methods = request.url_rule.methods if request.url_rule is not None else None
+    return web.with_method(request.endpoint or web.place_of(view), methods, view)
+
+
+FLASK = web.Framework(
+    address=address,
+    forwarded=lambda request: request.headers.get("X-Forwarded-For"),
+    trusts="app.wsgi_app = werkzeug.middleware.proxy_fix.ProxyFix(app.wsgi_app) takes the client's address from there",
+    app=lambda request, view: application.of_import_name(current_app.import_name),
+    name=place,
+    state=lambda request: request.environ,
+)
+
+
 class Weir:
-    """Asks about each request before the application sees it."""
+    """Asks about each request before the application sees it: by the limits file, or by `rules` for each address."""
 
     def __init__(
         self,
         app: Flask | None = None,
         *,
+        rules: Rules = None,
+        name: str | None = None,
+        key: Key = None,
+        cost: Cost = 1,
+        exempt: Exempt = None,
+        on_denied: OnDenied = None,
         client: Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = request_attributes,
         on_error: OnError | None = None,
     ) -> None:
-        self._gate = Gate(attributes, client=client, on_error=on_error)
+        said = web.around_all(rules, name)
+        self._gate = Gate(
+            FLASK,
+            attributes,
+            **said,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            client=client,
+            limits=limits,
+            on_error=on_error,
+        )
         if app is not None:
             self.init_app(app)
 
@@ -53,34 +97,49 @@ class Weir:
     def _ask(self) -> Response | None:
         answer = self._gate.check(request)
         g._weir = answer
-        return None if answer.status is None else response_of(answer)
+        return None if answer.status is None else refused(answer, self._gate.on_denied)
 
     def _tell(self, response: Response) -> Response:
         return told(g.get("_weir", Answer()), response)
 
 
 def limit(
-    rule: str | None = None,
-    *,
+    *rules: str,
+    name: str | None = None,
     key: Key = None,
     attributes: Attributes = request_attributes,
-    cost: int = 1,
+    cost: Cost = 1,
+    exempt: Exempt = None,
+    on_denied: OnDenied = None,
     max_wait: float | None = None,
     client: Client | None = None,
     on_error: OnError | None = None,
 ) -> Callable[[ViewT], ViewT]:
-    """Of a view, an async one too: `@limit("100/min")` for each address, `key=lambda request: ...` for what that says; without
-    a rule by the limits file. It stands below @app.route."""
+    """Of a view, an async one too: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that
+    says; without a rule by the limits file. It stands below @app.route. Views share a limit by `name`."""
+    said = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        which = key_of(view, address, key) if rule is not None else key
-        gate = Gate(attributes, rule=rule, key=which, cost=cost, max_wait=max_wait, client=client, on_error=on_error)
+        gate = Gate(
+            FLASK,
+            attributes,
+            view=view,
+            rules=said,
+            name=name,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            max_wait=max_wait,
+            client=client,
+            on_error=on_error,
+        )
 
         @functools.wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
             with gate.passing(request) as answer:
                 if answer.status is not None:
-                    return response_of(answer)
+                    return refused(answer, on_denied)
                 return told(answer, current_app.make_response(current_app.ensure_sync(view)(*args, **kwargs)))
 
         return cast(ViewT, limited)
@@ -88,8 +147,17 @@ def limit(
     return decorate
 
 
-def response_of(answer: Answer) -> Response:
-    return told(answer, Response(answer.text, answer.status, mimetype="text/plain"))
+def refused(answer: Answer, on_denied: OnDenied) -> Response:
+    """What on_denied answers; else Flask's own error, with the fields on whatever its handler answers."""
+    if answer.status == 429 and on_denied is not None:
+        made = current_app.ensure_sync(on_denied)(request, cast(Decision, answer.decision))
+        return told(answer, current_app.make_response(made))
+    after_this_request(functools.partial(told, answer))
+    if answer.status != 429:
+        raise exceptions.default_exceptions[answer.status or 503](answer.text)
+    error = TooManyRequests(answer.text)
+    error.decision = answer.decision
+    raise error
 
 
 def told(answer: Answer, response: Response) -> Response:

@@ -10,6 +10,8 @@ from typing import Protocol
 class Forks(Protocol):
     def after_fork(self) -> None: ...
 
+    def look_again(self) -> None: ...
+
 
 _clients: weakref.WeakSet[Forks] = weakref.WeakSet()
 
@@ -18,8 +20,13 @@ def watch(client: Forks) -> None:
     _clients.add(client)
 
 
+def clients() -> list[Forks]:
+    """All of this process."""
+    return list(_clients)
+
+
 def _in_child() -> None:
-    for each in list(_clients):
+    for each in clients():
         each.after_fork()
 
 

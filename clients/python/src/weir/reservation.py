@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 
 class Booked:
-    """What a reservation is, whether its client blocks or awaits."""
+    """What a reservation is, whether its client blocks or awaits. `bool()` of it is its decision's: only try_reserve answers
+    one that is denied."""
 
     def __init__(self, booking: Booking) -> None:
         self.id: str | None = booking.id  # None: there is nothing to cancel or to settle
-        self.wait: float = booking.wait  # seconds until its moment, as of the answer
-        self.at: float = time.time() + booking.wait  # its moment by this machine's clock
+        self.wait: float | None = booking.wait  # seconds until its moment, as of the answer; None: denied
+        self.at: float = time.time() + (booking.wait or 0.0)  # its moment by this machine's clock
         self.decision: Decision = booking.decision
-        self._moment = time.monotonic() + booking.wait
+        self._moment = time.monotonic() + (booking.wait or 0.0)
         self._ended = booking.id is None
+
+    def __bool__(self) -> bool:
+        return self.decision.allowed
 
     def _is_before_its_moment(self) -> bool:
         return time.monotonic() < self._moment

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Callable
 
 from weir import local, url
+from weir.core import log
 from weir.url import Endpoint, Target
 
 _WRONG_PASSWORD_SECONDS = 1.0  # weir answers a wrong one after a second
+_ignored: set[str] = set()  # limits files, told once
 
 
 @dataclass(frozen=True)
 class Settings:
-    target: Target
+    target: Target  # nowhere, until it is looked up
     timeout: float
     connect_timeout: float
     max_connections: int
     max_in_flight: int
+    app: str | None = None
+    where: str | None = field(default=None, repr=False)
+    limits: str | None = None
+    login: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"], repr=False)
     start: Callable[[], Endpoint] | None = field(default=None, repr=False)  # of a local weir
 
     @property
@@ -26,10 +33,36 @@ class Settings:
         """For the answer to HELLO, once connected."""
         return self.connect_timeout + (_WRONG_PASSWORD_SECONDS if self.target.password is not None else 0)
 
+    @property
+    def is_remote(self) -> bool:
+        """Not a weir that this client starts."""
+        return (
+            bool(self.target.endpoints) if self.where else os.environ.get("WEIR_URL", "weir+local:") not in ("", "weir+local:")
+        )
+
+    def looked_up(self) -> Settings:
+        """With the target that the environment says now, at the first question of a process. That of a local weir is known
+        when `start` has started it."""
+        target = self.target if self.where else url.parse(**self.login)
+        limits = self.limits or os.environ.get("WEIR_LIMITS") or None
+        if not target.endpoints:
+            said = self.where is not None or "WEIR_URL" in os.environ
+            return replace(self, target=target, start=local.Local(limits, said=said))
+        if limits is not None and limits not in _ignored:
+            _ignored.add(limits)
+            log.warning(
+                "limits=%s is for a local weir, and is ignored: the server at %s goes by its own --limits", limits, target
+            )
+        return replace(self, target=target)
+
+    def started(self) -> Settings:
+        return replace(self, target=Target((self.start(),))) if self.start is not None else self
+
 
 def settings(
     where: str | None,
     limits: str | None,
+    app: str | None,
     user: str | None,
     password: str | None,
     ca: str | None,
@@ -44,14 +77,12 @@ def settings(
     _seconds("connect_timeout", connect_timeout)
     _whole("max_connections", max_connections, 2)
     _whole("max_in_flight", max_in_flight, 1)
-    target = url.parse(where, user=user, password=password, ca=ca, cert=cert, key=key)
-    start: Callable[[], Endpoint] | None = None
-    if not target.endpoints:
-        start = local.Local(limits, said=where is not None or "WEIR_URL" in os.environ)
-        target = Target((start(),))
-    elif limits is not None:
-        raise ValueError("limits is for a local weir, whose server reads the file; this URL's server has its own --limits")
-    return Settings(target, float(timeout), float(connect_timeout), max_connections, max_in_flight, start)
+    if app == "":
+        raise ValueError("app is the name of the application, and not empty")
+    login = {"user": user, "password": password, "ca": ca, "cert": cert, "key": key}
+    target = url.parse(where, **login) if where else Target(())
+    numbers = float(timeout), float(connect_timeout), max_connections, max_in_flight
+    return Settings(target, *numbers, app=app, where=where or None, limits=limits, login=login)
 
 
 def _seconds(name: str, seconds: object) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from weir import words
+from weir import rules, words
 from weir.words import Ask, Rules, Subject, Value
 
 DecisionT = TypeVar("DecisionT")
@@ -23,7 +23,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
     def _ask(self, ask: Ask) -> Any:
         raise NotImplementedError
 
-    def _book(self, ask: Ask) -> Any:
+    def _book(self, ask: Ask, raises: bool = True) -> Any:
         raise NotImplementedError
 
     def check(
@@ -78,17 +78,17 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> ReservationT:
-        """Charged now, to act after its `wait`. A denial is in `.decision`; nothing is raised."""
+        """Charged now, to act after its `wait`, which is 0 unless `max_wait` is given. A denial raises Denied."""
         subject = Subject(key, rule, attributes, more, cost, costs, None, class_, fields)
         return self._book(words.reserve(subject, max_wait, hold, bound))  # type: ignore[no-any-return]
 
-    def acquire(
+    def try_reserve(
         self,
         key: Rules | None = None,
         rule: str | None = None,
         /,
         *,
-        max_wait: float,
+        max_wait: float = 0,
         hold: float | None = None,
         bound: bool = False,
         cost: int = 1,
@@ -98,7 +98,27 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> ReservationT:
-        """Returns when its moment has come; what cannot come within max_wait raises Denied at once."""
+        """As reserve, but a denial is an answer: a reservation that is false, and has no `wait`."""
+        subject = Subject(key, rule, attributes, more, cost, costs, None, class_, fields)
+        return self._book(words.reserve(subject, max_wait, hold, bound), raises=False)  # type: ignore[no-any-return]
+
+    def acquire(
+        self,
+        key: Rules | None = None,
+        rule: str | None = None,
+        /,
+        *,
+        max_wait: float | None = None,
+        hold: float | None = None,
+        bound: bool = False,
+        cost: int = 1,
+        costs: Mapping[str, int] | None = None,
+        class_: str | None = None,
+        fields: bool = False,
+        attributes: Mapping[str, Value] = _NONE,
+        **more: Value,
+    ) -> ReservationT:
+        """Returns when its moment has come, within 60 s unless `max_wait` is given; what cannot raises Denied at once."""
         subject = Subject(key, rule, attributes, more, cost, costs, None, class_, fields)
         return self._book(words.acquire(subject, max_wait, hold, bound))  # type: ignore[no-any-return]
 
@@ -166,7 +186,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
 
     def limiter(self, rule: str) -> Limiter[DecisionT, ReservationT]:
         """One rule for many keys."""
-        return Limiter(self, words.checked_rule(rule))
+        return Limiter(self, rules.one(rule))
 
 
 class Limiter(Generic[DecisionT, ReservationT]):
@@ -181,5 +201,8 @@ class Limiter(Generic[DecisionT, ReservationT]):
     def reserve(self, key: str, *, max_wait: float = 0, hold: float | None = None, cost: int = 1) -> ReservationT:
         return self._client.reserve(key, self.rule, max_wait=max_wait, hold=hold, cost=cost)
 
-    def acquire(self, key: str, *, max_wait: float, hold: float | None = None, cost: int = 1) -> ReservationT:
+    def try_reserve(self, key: str, *, max_wait: float = 0, hold: float | None = None, cost: int = 1) -> ReservationT:
+        return self._client.try_reserve(key, self.rule, max_wait=max_wait, hold=hold, cost=cost)
+
+    def acquire(self, key: str, *, max_wait: float | None = None, hold: float | None = None, cost: int = 1) -> ReservationT:
         return self._client.acquire(key, self.rule, max_wait=max_wait, hold=hold, cost=cost)

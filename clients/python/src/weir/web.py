@@ -4,10 +4,13 @@ framework."""
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
+import sys
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Any,
     Callable,
@@ -15,8 +18,8 @@ from typing import (
     Union,
 )
 
-from weir import aio, shared, words
-from weir.client import Client
+from weir import aio, application, identity, rules, shared
+from weir.client import Client, connect
 from weir.core import OnError, log
 from weir.decision import Decision, Question
 from weir.errors import Denied, Error, Refused, Unavailable
@@ -24,13 +27,31 @@ from weir.words import Value
 
 Attributes = Callable[[Any], Mapping[str, Value]]
 Key = Union[str, Callable[[Any], str], None]
+Cost = Union[int, Callable[[Any], int]]
+Exempt = Union[Callable[[Any], Any], None]
+Rules = Union[str, Iterable[str], None]
+OnDenied = Union[Callable[[Any, Decision], Any], None]
 AnyClient = Union[Client, aio.Client, None]
 ViewT = TypeVar("ViewT", bound=Callable[..., Any])
 
-TEXTS = {400: "Bad request\n", 429: "Too many requests\n", 503: "Service unavailable\n"}
+TEXTS = {400: "Bad request", 429: "Too many requests", 503: "Service unavailable"}
 LACKS = ": the request has no attribute '"
 COMPLAINS_EVERY = 60.0  # seconds
 RETRY_SECONDS = 1  # what a client is told while weir is away and on_error denies
+EVERYWHERE = "*"  # the name of a limit around a whole application
+METHODS = {"get", "head", "post", "put", "patch", "delete", "options", "trace"}
+CHARGED = "weir.charged"  # what a request has paid for
+
+# Whose frames are around a view while it runs. The last two run those that block.
+_RUNS_VIEWS = {
+    ("flask.app", "full_dispatch_request"),
+    ("django.core.handlers.base", "_get_response"),
+    ("django.core.handlers.base", "_get_response_async"),
+    ("fastapi.routing", "app"),
+    ("starlette.routing", "app"),
+    ("asgiref.sync", "thread_handler"),
+    ("anyio._backends._asyncio", "run"),
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +61,7 @@ class Answer:
     status: int | None = None
     fields: tuple[tuple[str, str], ...] = ()
     retry_after: float | None = None
+    decision: Decision | None = None
 
     @property
     def text(self) -> str:
@@ -51,71 +73,130 @@ class Answer:
         return [(name, value) for name, value in self.fields if name.lower() not in there]
 
 
-def identity(user: Any) -> str | None:
+def user_id(user: Any) -> str | None:
     """What names a user: an id, or that of an object. The text of another object may be another one for each request."""
     if user is None or user == "":
         return None
     for name in ("pk", "id"):
         if hasattr(user, name):
-            return identity(getattr(user, name))
+            return user_id(getattr(user, name))
     if isinstance(user, (str, int, uuid.UUID)):
         return str(user)
     raise TypeError(f"the user is a {type(user).__name__} without an id: give attributes=, a function that says who it is")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """By a key and its rule, or by attributes."""
+class Framework:
+    """How a framework tells what a limit counts by. A `view` is what the limit is around, or the application."""
 
-    rules: tuple[str, ...]
+    address: Callable[[Any], str | None]
+    forwarded: Callable[[Any], str | None]  # X-Forwarded-For
+    trusts: str  # the setting by which the client's address is taken from there
+    app: Callable[[Any, Any], str]
+    name: Callable[[Any, Any], str]
+    state: Callable[[Any], Any]  # a mapping that lives as long as the request
+    _told: set[str] = field(default_factory=set[str])  # of its trouble
+
+    def client(self, request: Any) -> str:
+        """Whom a request comes from, as it is counted."""
+        address = self.address(request)
+        if not address:
+            raise RuntimeError("no address: this request's connection has none, so its limit needs key=, which says who asks")
+        self.doubt(request, address)
+        return identity.who(address)
+
+    def doubt(self, request: Any, address: str) -> None:
+        """Says once that an address may be a proxy's: requests come with those that it forwards for, and it is none of them."""
+        forwarded = self.forwarded(request)
+        if (
+            not forwarded
+            or self._told
+            or identity.who(address) in (identity.who(each.strip()) for each in forwarded.split(","))
+        ):
+            return
+        self._told.add(address)
+        log.warning(
+            "requests come with X-Forwarded-For: %s, and are counted by the address of the connection, %s: if that is a proxy "
+            "of yours, all of its clients share one limit. %s",
+            forwarded[:100],
+            address,
+            self.trusts,
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """By keys and their rules, or by attributes."""
+
+    rules: Mapping[str, str]
     attributes: Mapping[str, Value]
+    cost: int
 
     def told(self) -> Question:
-        rules = ((self.rules[0], self.rules[1]),) if self.rules else ()
-        return Question("check", rules, tuple((name, str(value)) for name, value in self.attributes.items()))
+        return Question(
+            "check", tuple(self.rules.items()), tuple((name, str(value)) for name, value in self.attributes.items())
+        )
 
 
-Describe = Callable[[Any], Awaitable[Asked]]
+Describe = Callable[[Any, Any], Awaitable[Union[Asked, None]]]
 
 
 class Gate:
-    """Asks about requests, by the attributes of a limits file or by one rule; the middleware and decorators of a framework
-    are around it. Thread-safe."""
+    """Asks about requests, by the attributes of a limits file or by rules; the middleware and decorators of a framework are
+    around it. Thread-safe."""
 
     def __init__(
         self,
+        framework: Framework,
         attributes: Attributes,
         *,
-        rule: str | None = None,
+        view: Any = None,
+        rules: tuple[str, ...] = (),
+        name: str | None = None,
         key: Key = None,
-        cost: int = 1,
+        cost: Cost = 1,
+        exempt: Exempt = None,
+        on_denied: OnDenied = None,
         max_wait: float | None = None,
         client: AnyClient = None,
+        limits: str | None = None,
         on_error: OnError | None = None,
     ) -> None:
-        if rule is None and key is not None:
-            raise TypeError("key needs a rule, as in limit('100/min', key=...); without a rule a limits file says what counts")
+        if limits is not None and client is not None:
+            raise TypeError("limits is for the client that is made here: connect() takes it of yours")
+        for what, said in (("key", key), ("name", name)):
+            if not rules and said is not None:
+                raise TypeError(
+                    f"{what} needs a rule, as in limit('100/min', {what}=...); without a rule a limits file says what counts"
+                )
         if on_error is not None and not callable(on_error) and on_error not in ("allow", "deny", "raise"):
             raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
+        self._framework, self._view, self._rules, self._name = framework, view, rules, name
         self._attributes, self._key, self._cost, self._max_wait = attributes, key, cost, max_wait
-        self._rule = words.checked_rule(rule) if rule is not None else None
-        self._client, self._on_error = client, on_error
+        self._exempt, self.on_denied = exempt, on_denied
+        self._client, self._limits, self._on_error = client, limits, on_error
         self._complained: float | None = None
 
     def check(self, request: Any) -> Answer:
-        question = self.question(request)
+        client = self._sync()
+        question = self.question(request, client)
+        if question is None:
+            return PASSES
         try:
-            return self._told(self._sync().check(*question.rules, **self._said(question)), question)
+            return self._told(client.check(question.rules or None, **self._said(question)), question, request, client)
         except Error as error:
-            return self._failed(error, question)
+            return self._failed(error, question, request, client)
 
     async def check_async(self, request: Any, describe: Describe | None = None) -> Answer:
         """`describe` is question(), where that may block."""
-        question = await describe(request) if describe else self.question(request)
+        client = self._async()
+        question = await describe(request, client) if describe else self.question(request, client)
+        if question is None:
+            return PASSES
         try:
-            return self._told(await self._async().check(*question.rules, **self._said(question)), question)
+            return self._told(await client.check(question.rules or None, **self._said(question)), question, request, client)
         except Error as error:
-            return self._failed(error, question)
+            return self._failed(error, question, request, client)
 
     @contextlib.contextmanager
     def passing(self, request: Any) -> Generator[Answer, None, None]:
@@ -123,13 +204,17 @@ class Gate:
         if self._max_wait is None:
             yield self.check(request)
             return
-        question = self.question(request)
+        client = self._sync()
+        question = self.question(request, client)
+        if question is None:
+            yield PASSES
+            return
         with contextlib.ExitStack() as stack:
             try:
-                reservation = self._sync().acquire(*question.rules, max_wait=self._max_wait, **self._said(question))
-                answer = self._told(stack.enter_context(reservation).decision, question)
+                reservation = client.acquire(question.rules or None, max_wait=self._max_wait, **self._said(question))
+                answer = self._told(stack.enter_context(reservation).decision, question, request, client)
             except Error as error:
-                answer = self._failed(error, question)
+                answer = self._failed(error, question, request, client)
             yield answer
 
     @contextlib.asynccontextmanager
@@ -137,42 +222,70 @@ class Gate:
         if self._max_wait is None:
             yield await self.check_async(request, describe)
             return
-        question = await describe(request) if describe else self.question(request)
+        client = self._async()
+        question = await describe(request, client) if describe else self.question(request, client)
+        if question is None:
+            yield PASSES
+            return
         async with contextlib.AsyncExitStack() as stack:
             try:
-                reservation = await self._async().acquire(*question.rules, max_wait=self._max_wait, **self._said(question))
-                answer = self._told((await stack.enter_async_context(reservation)).decision, question)
+                reservation = await client.acquire(question.rules or None, max_wait=self._max_wait, **self._said(question))
+                answer = self._told((await stack.enter_async_context(reservation)).decision, question, request, client)
             except Error as error:
-                answer = self._failed(error, question)
+                answer = self._failed(error, question, request, client)
             yield answer
 
-    def question(self, request: Any) -> Asked:
-        if self._rule is None:
-            return Asked((), {name: value for name, value in self._attributes(request).items() if value is not None})
-        return Asked((self._key(request) if callable(self._key) else str(self._key), self._rule), {})
+    def question(self, request: Any, client: Client | aio.Client) -> Asked | None:
+        """None: it passes unasked."""
+        if self._exempt is not None and self._exempt(request):
+            return None
+        cost = self._cost(request) if callable(self._cost) else self._cost
+        if not self._rules:
+            said = {name: value for name, value in self._attributes(request).items() if value is not None}
+            address = self._framework.address(request)
+            if address and said.get("ip") == address:
+                self._framework.doubt(request, address)
+            return Asked({}, said, cost)
+        charged = self._framework.state(request).get(CHARGED, ())
+        asked = {key: rule for key, rule in self._keys(request, client).items() if (client, key) not in charged}
+        return Asked(asked, {}, cost) if asked else None
+
+    def _keys(self, request: Any, client: Client | aio.Client) -> dict[str, str]:
+        app = application.named(client, lambda: self._framework.app(request, self._view))
+        name = self._name if self._name is not None else self._framework.name(request, self._view)
+        if self._key is None:
+            return identity.keys(app, name, self._framework.client(request), self._rules)
+        who = key_text(self._key(request) if callable(self._key) else self._key)
+        return identity.keys(app, name, who, self._rules)
 
     def _sync(self) -> Client:
         if isinstance(self._client, aio.Client):
             raise TypeError("this view blocks: its client is one of weir.connect(), not of weir.aio")
+        if self._client is None and self._limits is not None:
+            self._client = connect(limits=self._limits)
         return self._client or shared.client()
 
     def _async(self) -> aio.Client:
         if isinstance(self._client, Client):
             raise TypeError("this view is async: its client is one of weir.aio.connect()")
+        if self._client is None and self._limits is not None:
+            self._client = aio.connect(limits=self._limits)
         return self._client or shared.aio_client()
 
     def _said(self, question: Asked) -> dict[str, Any]:
-        return {"cost": self._cost, "fields": True, "attributes": question.attributes}
+        return {"cost": question.cost, "fields": True, "attributes": question.attributes}
 
-    def _told(self, decision: Decision, question: Asked) -> Answer:
+    def _told(self, decision: Decision, question: Asked, request: Any, client: Client | aio.Client) -> Answer:
         if isinstance(decision.error, Unavailable):
             allowed = decision.allowed if self._on_error is None else self._instead(decision.error, question)
             return PASSES if allowed else AWAY
-        return Answer(None if decision.allowed else 429, decision.fields, decision.retry_after)
+        if decision.allowed and question.rules:
+            self._framework.state(request).setdefault(CHARGED, set()).update((client, key) for key in question.rules)
+        return Answer(None if decision.allowed else 429, decision.fields, decision.retry_after, decision)
 
-    def _failed(self, error: Error, question: Asked) -> Answer:
+    def _failed(self, error: Error, question: Asked, request: Any, client: Client | aio.Client) -> Answer:
         if isinstance(error, Denied):
-            return self._told(error.decision, question)
+            return self._told(error.decision, question, request, client)
         if isinstance(error, Unavailable):
             if self._on_error is None:
                 raise error
@@ -200,7 +313,55 @@ PASSES = Answer()
 AWAY = Answer(503, (("Retry-After", str(RETRY_SECONDS)),), RETRY_SECONDS)
 
 
-def key_of(view: Callable[..., Any], address: Callable[[Any], str | None], key: Key) -> Key:
-    """A counter for each client of the view, unless a key says otherwise."""
-    name = f"{view.__module__}.{view.__qualname__}"
-    return key if key is not None else lambda request: f"{name}:{address(request)}"
+def read(said: tuple[object, ...]) -> tuple[str, ...]:
+    """The rules of a limit, which is made once: one that is made for each request would be in no test, nor found wrong before
+    it is met."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        module, function = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if module == "importlib._bootstrap":
+            break  # a module that is loaded while a request is handled
+        if (module, function) in _RUNS_VIEWS:
+            raise RuntimeError("a limit was made while a request is handled: make it once, outside")
+        frame = frame.f_back
+    return rules.read(*said) if said else ()
+
+
+def around_all(said: Rules, name: str | None) -> dict[str, Any]:
+    """What a middleware's `rules` and `name` say of its gate."""
+    if said is None:
+        return {"name": name}
+    found = rules.read(*([said] if isinstance(said, str) else said))
+    return {"rules": found, "name": EVERYWHERE if name is None else name}
+
+
+def key_text(said: object) -> str | bytes:
+    """What key= says, which may be a number."""
+    if said is None or said is False:
+        raise TypeError("key= says nobody: it is text; exempt= lets requests pass that nothing limits")
+    return said if isinstance(said, bytes) else str(said)
+
+
+def unwrapped(view: Any) -> Any:
+    """Django's method_decorator gives a method as a part of itself."""
+    return view.func if isinstance(view, functools.partial) else view  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def place_of(function: Any) -> str:
+    """What a function is called that no framework names; a script by its file."""
+    function = unwrapped(function)
+    module, name = function.__module__, function.__qualname__
+    if module == "__main__":
+        file = getattr(sys.modules["__main__"], "__file__", None)
+        module = file.rpartition("/")[2].removesuffix(".py") if file else module
+    return f"{module}.{name}"
+
+
+def with_method(place: str, methods: Iterable[str] | None, view: Any) -> str:
+    """A place with the methods that it is for, or the name of a class's handler. Never the request's own method, which its
+    client chooses."""
+    owner, _, name = getattr(unwrapped(view), "__qualname__", "").rpartition(".")
+    if owner and not owner.endswith("<locals>"):
+        return f"{name.upper() if name in METHODS else name} {place}"
+    found = sorted(set(methods or ()) - {"HEAD", "OPTIONS"})
+    return f"{','.join(found)} {place}" if found else place

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, TypeVar, Union, cast
 
 from weir.decision import Booking, Charged, Decision, Question
 from weir.errors import Unavailable
-from weir.resp import encode
+from weir.resp import Failure, encode
 
 Value = Union[str, bytes, int, float, bool, None]
 Rules = Union[str, Mapping[str, str]]
@@ -18,7 +18,8 @@ Costs = Optional[Mapping[str, int]]
 AskT = TypeVar("AskT", bound="Ask")
 
 _MOST_KEYS = 16
-_RULE = re.compile(r"\s*(\d+\s*/\s*\S|in_flight=\d)")
+_USUAL_WAIT = 60.0
+_MOST_WAIT = re.compile(r"ERR MAXWAIT: '[0-9]+' is not an integer from 0 to ([0-9]+)")
 
 
 class Ask:
@@ -88,21 +89,28 @@ class Books(Ask):
     def read(self, reply: Any) -> Booking:
         granted = reply[0] == 0
         decision = _decision(reply, granted, reply[6], self.cost if granted else 0, reply[7] if self.fields else ())
-        return Booking(decision, reply[3] / 1000 if granted else 0.0, reply[5].decode() if reply[5] else None)
+        return Booking(decision, reply[3] / 1000 if granted else None, reply[5].decode() if reply[5] else None)
 
     def without(self, decide: Callable[[], bool], error: Unavailable) -> Booking:
-        return Booking(_undecided(decide(), self.cost, error))
+        decision = _undecided(decide(), self.cost, error)
+        return Booking(decision, 0.0 if decision.allowed else None)
 
 
 class Acquires(Books):
-    """Its reply comes with its moment."""
+    """Its reply comes with its moment. `max_wait` None: as long as is usual."""
 
-    __slots__ = ("_again", "max_wait")
+    __slots__ = ("_again", "_said", "max_wait")
 
-    def __init__(self, words: Callable[[float], list[bytes]], max_wait: float) -> None:
-        super().__init__("acquire", words(max_wait))
-        self.max_wait = max_wait
+    def __init__(self, words: Callable[[float], list[bytes]], max_wait: float | None) -> None:
+        self.max_wait = _USUAL_WAIT if max_wait is None else max_wait
+        super().__init__("acquire", words(self.max_wait))
         self._again = words
+        self._said = max_wait is not None
+
+    def most_wait(self, reply: Any) -> float | None:
+        """Of a server that lets nobody wait as long as is usual: how long. It has charged nothing."""
+        most = _MOST_WAIT.match(reply) if isinstance(reply, Failure) and not self._said else None
+        return int(most[1]) / 1000 if most else None
 
     def within(self, max_wait: float) -> bytes:
         """The command for what is left of max_wait."""
@@ -181,14 +189,6 @@ def _text(word: bytes) -> str:
 
 def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode(errors="surrogateescape")
-
-
-def checked_rule(rule: object) -> str:
-    """The rule, or a ValueError that says the form. The server reads the rest of it."""
-    text = _rule(rule).decode()
-    if not _RULE.match(text):
-        raise ValueError(f"rule {text!r}: the form is COUNT/PERIOD [burst N] [algorithm=NAME], as in '10/s burst 50'")
-    return text
 
 
 def _rule(rule: object) -> bytes:
@@ -328,13 +328,12 @@ def look(subject: Subject) -> Ask:
 
 
 def reserve(subject: Subject, max_wait: float, hold: float | None, bound: bool) -> Ask:
-    words = [b"WEIR.RESERVE", *subject.options]
-    if max_wait:
-        words += [b"MAXWAIT", _milliseconds("max_wait", max_wait)]
+    # 0 is said too: a limits file may have another default.
+    words = [b"WEIR.RESERVE", *subject.options, b"MAXWAIT", _milliseconds("max_wait", max_wait)]
     return subject.into(Books("reserve", words + _held(subject, hold, bound)))
 
 
-def acquire(subject: Subject, max_wait: float, hold: float | None, bound: bool) -> Acquires:
+def acquire(subject: Subject, max_wait: float | None, hold: float | None, bound: bool) -> Acquires:
     rest = _held(subject, hold, bound)
 
     def words(wait: float) -> list[bytes]:
@@ -346,7 +345,7 @@ def acquire(subject: Subject, max_wait: float, hold: float | None, bound: bool) 
 def slot(
     api: str,
     rule: str | None,
-    max_wait: float,
+    max_wait: float | None,
     hold: float,
     attributes: Mapping[str, Value],
     more: Mapping[str, Value],

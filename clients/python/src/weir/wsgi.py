@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from weir import application, web
 from weir.client import Client
 from weir.core import OnError
-from weir.web import Attributes, Gate
+from weir.web import Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules
 from weir.words import Value
 
 if TYPE_CHECKING:
@@ -22,36 +23,74 @@ def environ_attributes(environ: WSGIEnvironment) -> dict[str, Value]:
     """`user` is REMOTE_USER, which a server or a middleware around this one sets."""
     path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1").decode(errors="replace")
     return {
-        "ip": environ.get("REMOTE_ADDR") or None,
+        "ip": address(environ),
         "method": environ["REQUEST_METHOD"],
         "path": path,
         "user": environ.get("REMOTE_USER") or None,
     }
 
 
+def address(environ: WSGIEnvironment) -> str | None:
+    return environ.get("REMOTE_ADDR") or None
+
+
+WSGI = web.Framework(
+    address=address,
+    forwarded=lambda environ: environ.get("HTTP_X_FORWARDED_FOR"),
+    trusts="werkzeug.middleware.proxy_fix.ProxyFix, around this middleware, takes the client's address from there",
+    app=lambda environ, app: application.of_object(app),
+    name=lambda environ, app: web.EVERYWHERE,
+    state=lambda environ: environ,
+)
+
+
 class Middleware:
-    """Asks about each request before the application sees it."""
+    """Asks about each request before the application sees it: by the limits file, or by `rules` for each address. `key`,
+    `exempt` and `on_denied` are functions of the environ; on_denied answers a WSGI application, as Werkzeug's responses are."""
 
     def __init__(
         self,
         app: WSGIApplication,
         *,
+        rules: Rules = None,
+        name: str | None = None,
+        key: Key = None,
+        cost: Cost = 1,
+        exempt: Exempt = None,
+        on_denied: OnDenied = None,
         client: Client | None = None,
+        limits: str | None = None,
         attributes: Attributes = environ_attributes,
         on_error: OnError | None = None,
     ) -> None:
         self._app = app
-        self._gate = Gate(attributes, client=client, on_error=on_error)
+        said = web.around_all(rules, name)
+        self._gate = Gate(
+            WSGI,
+            attributes,
+            view=app,
+            **said,
+            key=key,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            client=client,
+            limits=limits,
+            on_error=on_error,
+        )
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         answer = self._gate.check(environ)
-        if answer.status is not None:
-            text = answer.text.encode()
-            headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(text))), *answer.fields]
-            start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)
-            return [text]
 
         def tell(status: str, headers: list[tuple[str, str]], exc_info: Any = None, /) -> Any:
             return start_response(status, headers + answer.added(name for name, _ in headers), exc_info)
 
-        return self._app(environ, tell)
+        app = self._app
+        if answer.status == 429 and answer.decision is not None and self._gate.on_denied is not None:
+            app = self._gate.on_denied(environ, answer.decision)
+        elif answer.status is not None:
+            text = f"{answer.text}\n".encode()
+            headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(text)))]
+            tell(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)
+            return [text]
+        return app(environ, tell)

@@ -27,6 +27,7 @@ def connect(
     url: str | None = None,
     *,
     limits: str | None = None,
+    app: str | None = None,
     user: str | None = None,
     password: str | None = None,
     ca: str | None = None,
@@ -41,7 +42,7 @@ def connect(
     on_call: OnCall | None = None,
 ) -> Client:
     """As weir.connect(), for an event loop. Nothing is awaited here: it connects at its first question."""
-    chosen = settings(url, limits, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
+    chosen = settings(url, limits, app, user, password, ca, cert, key, timeout, connect_timeout, max_connections, max_in_flight)
     return Client(chosen, Core(str(chosen.target), on_error, remember_denials, on_call))
 
 
@@ -60,10 +61,13 @@ class Client(
     def __init__(self, settings: Settings, core: Core) -> None:
         self._settings = settings
         self._core = core
-        self._of_loop: Pool | None = None
+        self._of_loop: Pool | None = None  # made at the first question of each process and loop
+        self._found: Settings | None = None
+        self._looking: asyncio.Task[Settings] | None = None
         self._slots: set[Slot] = set()
         self._ending: set[asyncio.Task[Any]] = set()
         self._timeout = settings.timeout
+        self.app = settings.app  # the name of the application, where connect() was told it
         fork.watch(self)
 
     def slot(
@@ -71,7 +75,7 @@ class Client(
         api: str,
         /,
         *,
-        max_wait: float = 60,
+        max_wait: float | None = None,
         hold: float = 30,
         rule: str | None = None,
         cost: int = 1,
@@ -80,8 +84,9 @@ class Client(
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> AbstractAsyncContextManager[Reservation]:
-        """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, and holds it while the block
-        runs. It asks by the attributes api and those given, or by the rule for the key `api`."""
+        """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait`
+        says otherwise, and holds it while the block runs. It asks by the attributes api and those given, or by the rule
+        for the key `api`."""
         ask = words.slot(api, rule, max_wait, hold, attributes, more, cost, costs, class_)
         return Slot(self._slots, functools.partial(self._book, ask), self._reply, hold)
 
@@ -89,7 +94,9 @@ class Client(
         """Settles the slots that are held, and ends the connections. Twice is nothing."""
         for each in list(self._slots):
             await each.leave()
-        await self._pool().close()
+        pool = self._pool_now() or Pool(self._settings)
+        self._of_loop = pool
+        await pool.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -97,20 +104,42 @@ class Client(
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         await self.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """Not a weir that this client starts."""
+        return self._settings.is_remote
+
+    def look_again(self) -> None:
+        """The next question goes where WEIR_URL says then, if connect() was given no URL."""
+        if self._settings.where is None:
+            self._of_loop = self._found = self._looking = None
+
     def after_fork(self) -> None:
         """In the child: the parent's connections are not ours."""
-        self._of_loop = None
+        self._of_loop = self._found = self._looking = None
         self._core.after_fork()
         self._slots = set()
 
-    def _pool(self) -> Pool:
+    def _pool_now(self) -> Pool | None:
         pool = self._of_loop
-        if pool is None or pool.loop is not asyncio.get_running_loop():
-            pool = self._of_loop = Pool(self._settings)
+        return pool if pool is not None and pool.loop is asyncio.get_running_loop() else None
+
+    async def _looked_up(self) -> Pool:
+        """What is wrong with the URL, a local weir or its limits file is raised, whatever on_error says."""
+        if self._found is None:
+            loop = asyncio.get_running_loop()
+            if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
+                self._looking = loop.create_task(_found(self._settings))
+            found = await asyncio.shield(self._looking)
+            self._core.named(str(found.target))
+            self._found = found
+        pool = self._pool_now()
+        if pool is None:
+            pool = self._of_loop = Pool(self._found)
         return pool
 
     async def _ask(self, ask: Ask) -> Any:
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         began = pool.loop.time()
         remembered = self._core.remembered(ask, began)
         if remembered is not None:
@@ -123,17 +152,15 @@ class Client(
 
     async def _reply(self, ask: Ask) -> Any:
         """The bare reply, for what on_error does not decide."""
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         reply = await pool.ask(ask.data, pool.loop.time() + self._timeout)
         if isinstance(reply, Failure):
             raise of_reply(reply)
         return reply
 
-    async def _book(self, ask: Ask) -> Reservation:
-        if not isinstance(ask, Acquires):
-            return Reservation(self, await self._ask(ask))
-        booking = await self._acquire(ask)
-        if not booking.decision.allowed:
+    async def _book(self, ask: Ask, raises: bool = True) -> Reservation:
+        booking: Booking = await (self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask))
+        if raises and not booking.decision.allowed:
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
@@ -145,13 +172,16 @@ class Client(
             task.add_done_callback(self._ending.discard)
 
     async def _acquire(self, ask: Acquires) -> Booking:
-        pool = self._pool()
+        pool = self._pool_now() or await self._looked_up()
         began = pool.loop.time()
         waits = ask.max_wait > 0 and await pool.can_wait(ask.max_wait)
         try:
             left = ask.max_wait - (pool.loop.time() - began)
             if waits:
                 reply = await pool.ask_alone(ask.within(left), left, self._unwanted)
+                most = ask.most_wait(reply)
+                if most is not None:
+                    reply = await pool.ask_alone(ask.within(most), most, self._unwanted)
             else:  # no time is left to wait, so the reply comes at once
                 reply = await pool.ask(ask.within(0), pool.loop.time() + self._timeout)
         except Unavailable as error:
@@ -160,3 +190,11 @@ class Client(
             if waits:
                 pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]
+
+
+async def _found(settings: Settings) -> Settings:
+    """A local weir is started beside the loop."""
+    found = settings.looked_up()
+    if found.start is None:
+        return found
+    return await asyncio.get_running_loop().run_in_executor(None, found.started)

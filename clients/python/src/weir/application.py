@@ -1,0 +1,80 @@
+"""APP: the name of the application, which keeps two of them apart that ask one weir. Said by connect(app=...) or WEIR_APP; else
+guessed from what is nearest."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any, Callable
+
+from weir.core import log
+
+if TYPE_CHECKING:
+    from weir import aio
+    from weir.client import Client
+
+# Every second project has a module of that name: the folder that it lies in says more.
+_ANYBODY = {"__main__", "app", "asgi", "config", "main", "settings", "src", "wsgi"}
+_FRAMEWORKS = {"asgiref", "django", "fastapi", "flask", "rest_framework", "starlette", "weir", "werkzeug"}
+_told: set[str] = set()
+
+
+def named(client: Client | aio.Client, guess: Callable[[], str]) -> str:
+    """What this client's limits count under."""
+    said = client.app or os.environ.get("WEIR_APP")
+    if said:
+        return said
+    name = guess()
+    if client.is_remote and name not in _told:
+        _told.add(name)
+        log.warning(
+            "limits count under %r, guessed to be this application's name: set WEIR_APP, so that it stays when the code moves "
+            "and no other application counts under it",
+            name,
+        )
+    return name
+
+
+@functools.lru_cache(maxsize=1024)
+def of_module(name: str) -> str:
+    """The top package of a module; where half the world has one of that name, the folder that it lies in."""
+    main = sys.modules.get("__main__")
+    if name == "__main__" and main is not None and main.__spec__ is not None:
+        name = main.__spec__.name  # python -m package.module
+    top = name.partition(".")[0]
+    return _folder_of(top) if top in _ANYBODY else top
+
+
+def of_import_name(name: str) -> str:
+    """Of Flask's import_name."""
+    return of_module(name) if name in _ANYBODY else name
+
+
+def of_object(application: Any) -> str:
+    """Of an ASGI or WSGI application, which other middleware may be around."""
+    application = getattr(application, "__self__", application)
+    while hasattr(application, "app") and not hasattr(application, "routes"):
+        application = application.app
+    if hasattr(application, "import_name"):
+        return of_import_name(str(application.import_name))
+    parts = [getattr(each, "endpoint", None) for each in getattr(application, "routes", ())]
+    for module in (*(getattr(each, "__module__", None) for each in parts), getattr(application, "__module__", None)):
+        if module and module.partition(".")[0] not in _FRAMEWORKS:
+            return of_module(module)
+    return of_settings(os.environ.get("DJANGO_SETTINGS_MODULE"))
+
+
+def of_settings(module: str | None) -> str:
+    """Of Django's settings module; a script may have none."""
+    return of_module(module or "__main__")
+
+
+def _folder_of(top: str) -> str:
+    module = sys.modules.get(top)
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    place = next((pathlib.Path(each).absolute() for each in places if each), pathlib.Path.cwd() / top)
+    folder = place.parent.parent if place.name.startswith("__init__.") else place.parent
+    names = [each.name for each in (folder, *folder.parents) if each.name]
+    return next((each for each in names if each not in _ANYBODY), names[0] if names else top)

@@ -1,0 +1,595 @@
+"""Who shares a limit with whom, in the frameworks: applications, views, mounts, rules, names, addresses."""
+
+import asyncio
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+import django.urls
+import flask.views as flask_views
+import starlette.endpoints
+import test_web
+from django.utils.decorators import method_decorator
+from django.views import View
+from test_web import (
+    PATIENCE,
+    ASGIHandler,
+    HttpResponse,
+    WSGIHandler,
+    asgi_ask,
+    fastapi,
+    flask,
+    override_settings,
+    rest_framework,
+    run_at_once,
+    starlette,
+    weir,
+    wsgi_ask,
+)
+from werkzeug.middleware.proxy_fix import ProxyFix
+from world import WEIR, Weir
+
+from weir import asgi
+
+PLAIN = starlette.responses.PlainTextResponse
+
+
+class Asking(unittest.TestCase):
+    """`self.sync` and `self.awaited` are clients of a weir in virtual time, of the application "shop"."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.loop = asyncio.new_event_loop()
+        cls.addClassCleanup(cls.loop.close)
+
+    def setUp(self):
+        self.server = self.enterContext(Weir())
+        self.clients = []
+        self.addCleanup(self.close)
+        self.sync, self.awaited = self.connect(weir, "shop"), self.connect(weir.aio, "shop")
+
+    def connect(self, module, app=None):
+        self.clients.append(module.connect(self.server.url, app=app, timeout=PATIENCE))
+        return self.clients[-1]
+
+    def close(self):
+        for each in self.clients:
+            closed = each.close()
+            if closed is not None:
+                self.loop.run_until_complete(closed)
+
+    def statuses(self, ask, *paths, **options):
+        return [ask(path, **options)[0] for path in paths]
+
+    def guessed(self, ask, times=360, seconds=10):
+        """How many of a guesser's tries get through in an hour, one each 10 s."""
+        through = 0
+        for _ in range(times):
+            through += ask("/login", REQUEST_METHOD="POST")[0] == 200
+            self.server.advance(1000 * seconds)
+        return through
+
+    def of_asgi(self, app):
+        return asgi_ask(app, self.loop)
+
+    def of_django(self, *patterns, handler=WSGIHandler, **settings):
+        test_web.urlpatterns[:] = patterns
+        django.urls.clear_url_caches()
+        with override_settings(**{"MIDDLEWARE": [], **settings}):
+            return wsgi_ask(handler()) if handler is WSGIHandler else self.of_asgi(handler())
+
+
+class Flask(Asking):
+    def limit(self, *words, **options):
+        return weir.flask.limit(*words, **{"client": self.sync, **options})
+
+    def test_each_view_and_each_application_has_its_own(self):
+        one = self.limit("1/h")
+        asks = []
+        for name in "shop", "bar":
+            app = flask.Flask(name)
+            client = self.connect(weir)
+            for path, options in (("/a", {}), ("/b", {}), ("/c", {"methods": ["POST"]})):
+                view = weir.flask.limit("1/h", client=client)(lambda: "hello")
+                app.add_url_rule(path, path[1:], view, **options)
+            asks.append(wsgi_ask(app))
+        for ask in asks:
+            self.assertEqual(self.statuses(ask, "/a", "/b", "/a", "/b"), [200, 200, 429, 429])
+            self.assertEqual(self.statuses(ask, "/c", "/c", REQUEST_METHOD="POST"), [200, 429])
+        app = flask.Flask("other")
+        for path in "/x/<name>", "/y":
+            app.add_url_rule(path, path, one(lambda name=None: "hello"))
+        ask = wsgi_ask(app)
+        self.assertEqual(
+            self.statuses(ask, "/x/1", "/x/2", "/y"), [200, 429, 200], "a value names nothing, one object is two limits"
+        )
+
+    def test_a_method_is_the_view_s_and_not_the_request_s(self):
+        app = flask.Flask("other")
+        app.add_url_rule("/", "all", self.limit("1/h")(lambda: "hello"), methods=["GET", "POST", "PUT"])
+
+        class Both(flask_views.MethodView):
+            @self.limit("1/h")
+            def get(self):
+                return "hello"
+
+            @self.limit("1/h")
+            def post(self):
+                return "hello"
+
+        app.add_url_rule("/both", view_func=Both.as_view("both"))
+        ask = wsgi_ask(app)
+        found = [ask("/", REQUEST_METHOD=method)[0] for method in ("GET", "POST", "PUT", "HEAD")]
+        self.assertEqual(found, [200, 429, 429, 429])
+        self.assertEqual([ask("/both", REQUEST_METHOD=each)[0] for each in ("GET", "POST", "GET")], [200, 200, 429])
+
+    def test_several_rules_are_one_question(self):
+        app = flask.Flask("other")
+        app.add_url_rule("/", "a", self.limit("2/min", "3/h")(lambda: "hello"))
+        app.add_url_rule("/b", "b", self.limit("2/min;3/h")(lambda: "hello"))
+        ask = wsgi_ask(app)
+        for path in "/", "/b":
+            self.assertEqual(self.statuses(ask, *[path] * 3), [200, 200, 429])
+            self.server.advance(60_000)
+            self.assertEqual(self.statuses(ask, *[path] * 2), [200, 429], "the third of the hour")
+            self.server.advance(3_600_000)
+
+    def test_a_name_is_shared_and_charged_once_in_a_request(self):
+        app = flask.Flask("other")
+        weir.flask.Weir(app, rules="2/h", name="site", client=self.sync)
+        app.add_url_rule("/a", "a", self.limit("2/h", name="site")(lambda: "hello"))
+        app.add_url_rule("/b", "b", lambda: "hello")
+        ask = wsgi_ask(app)
+        self.assertEqual(self.statuses(ask, "/a", "/b", "/a"), [200, 200, 429])
+
+    def test_a_guesser_gets_what_is_promised_beside_a_site_s_limit(self):
+        app = flask.Flask("other")
+        weir.flask.Weir(app, rules="1000/min", client=self.sync)
+        app.add_url_rule("/login", "login", self.limit("5/10min", "20/h")(lambda: "hello"), methods=["POST"])
+        self.assertLessEqual(self.guessed(wsgi_ask(app)), 5 + 30)
+        self.assertGreaterEqual(self.guessed(wsgi_ask(app)), 20)
+
+    def test_exempt_cost_and_on_denied(self):
+        app = flask.Flask("other")
+        seen = []
+
+        def instead(request, decision):
+            seen.append(decision.retry_after)
+            return f"wait, {request.path}", 418
+
+        limit = self.limit(
+            "10/h",
+            cost=lambda request: int(request.headers.get("X-Cost", 4)),
+            exempt=lambda request: request.headers.get("X-User") == "root",
+            on_denied=instead,
+        )
+        app.add_url_rule("/", "a", limit(lambda: "hello"))
+        ask = wsgi_ask(app)
+        self.assertEqual(self.statuses(ask, "/", "/", "/"), [200, 200, 418])
+        status, headers, body = ask("/")
+        self.assertEqual((status, body, headers["retry-after"]), (418, "wait, /", "720"))
+        self.assertEqual(ask("/", HTTP_X_COST="2")[0], 200)
+        self.assertEqual(ask("/", user="root")[0], 200)
+        self.assertEqual(seen, [720.0, 720.0])
+
+    def test_a_denial_is_flask_s_own_and_keeps_the_fields(self):
+        app = flask.Flask("other")
+        app.add_url_rule("/", "a", self.limit("1/h")(lambda: "hello"))
+
+        @app.errorhandler(429)
+        def handle(error):
+            return flask.jsonify(wait=error.decision.retry_after), 429
+
+        ask = wsgi_ask(app)
+        ask("/")
+        status, headers, body = ask("/")
+        self.assertEqual((status, flask.json.loads(body)), (429, {"wait": 3600.0}))
+        self.assertEqual((headers["retry-after"], headers["ratelimit"][:12]), ("3600", '"limit";r=0;'))
+
+    def test_one_that_is_made_in_a_request_is_an_error(self):
+        app = flask.Flask("other")
+        app.config["PROPAGATE_EXCEPTIONS"] = True
+        app.add_url_rule("/", "a", lambda: self.limit("1/h")(lambda: "hello")())
+        app.add_url_rule("/b", "b", lambda: weir.limit("1/h")(lambda: "hello")())
+        ask = wsgi_ask(app)
+        for path in "/", "/b":
+            with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
+                ask(path)
+
+    def test_a_module_that_is_loaded_in_a_request_may_make_one(self):
+        folder = self.enterContext(test_web.Folder())
+        folder.file("loaded_late.py", "import weir.flask\nview = weir.flask.limit('1/h')(lambda: 'hello')\n")
+        self.enterContext(mock.patch.object(sys, "path", [folder.path, *sys.path]))
+        app = flask.Flask("other")
+        app.add_url_rule("/", "a", lambda: str(__import__("loaded_late").view is not None))
+        self.assertEqual(wsgi_ask(app)("/")[0], 200)
+
+    def test_addresses(self):
+        app = flask.Flask("other")
+        app.config["PROPAGATE_EXCEPTIONS"] = True
+        app.add_url_rule("/", "a", self.limit("1/h")(lambda: "hello"))
+        ask = wsgi_ask(app)
+        for ips in (("2001:db8::1", "2001:db8::ffff:2"), ("192.0.2.1", "::ffff:192.0.2.1")):
+            self.assertEqual([ask("/", ip=ip)[0] for ip in ips], [200, 429])
+        self.assertEqual(ask("/", ip="2001:db8:0:1::1")[0], 200)
+        with self.assertRaisesRegex(RuntimeError, "no address: .* key="):
+            ask("/", ip="")
+
+    def test_a_proxy_that_nobody_trusts_is_told_once(self):
+        app = flask.Flask("other")
+        app.add_url_rule("/", "a", self.limit("100/h")(lambda: "hello"))
+        ask = wsgi_ask(app)
+        trusting = wsgi_ask(ProxyFix(app))
+        weir.flask.FLASK._told.clear()
+        with self.assertNoLogs("weir"):
+            ask("/")
+            trusting("/", ip="10.0.0.1", HTTP_X_FORWARDED_FOR="192.0.2.9")
+        with self.assertLogs("weir") as logged:
+            for _ in range(2):
+                ask("/", ip="10.0.0.1", HTTP_X_FORWARDED_FOR="192.0.2.9")
+        self.assertEqual(len(logged.output), 1)
+        self.assertRegex(logged.output[0], "192.0.2.9, and are counted by the address of the connection, 10.0.0.1: .*ProxyFix")
+
+
+class Starlette(Asking):
+    def limit(self, *words, **options):
+        return weir.fastapi.limit(*words, **{"client": self.awaited, **options})
+
+    def hello(self, *words, **options):
+        @self.limit(*words, **options)
+        async def hello(request: fastapi.Request):
+            return PLAIN("hello")
+
+        return hello
+
+    def test_two_stacked_limits(self):
+        for order in ("2/h", "3/min"), ("3/min", "2/h"):
+            app = fastapi.FastAPI()
+
+            @app.get("/{order}")
+            @self.limit(order[0], name=str(order))
+            @self.limit(order[1], name=str(order))
+            async def hello(order: str, q: int = 0):
+                return q
+
+            ask = self.of_asgi(app)
+            self.assertEqual(self.statuses(ask, "/a", "/b", "/a"), [200, 200, 429])
+
+    def test_three_and_a_view_that_has_a_request_of_its_own(self):
+        app = fastapi.FastAPI()
+        blocking = weir.fastapi.limit("9/min", client=self.sync)
+
+        @app.get("/")
+        @blocking
+        @weir.fastapi.limit("8/min", client=self.sync)
+        @weir.fastapi.limit("2/min", client=self.sync)
+        def hello(q: int, request: fastapi.Request, response: fastapi.Response):
+            response.headers["X-Mine"] = request.url.path
+            return q
+
+        def asked():
+            sent = []
+
+            async def send(message):
+                sent.append(message)
+
+            async def receive():
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"q=7", "headers": [], "client": ("a", 1)}
+            self.loop.run_until_complete(app(scope, receive, send))
+            return sent[0]["status"], dict(sent[0]["headers"]).get(b"x-mine")
+
+        self.assertEqual([asked() for _ in range(3)], [(200, b"/"), (200, b"/"), (429, None)])
+
+    def test_each_route_has_its_own_by_its_path_and_its_mounts(self):
+        one = self.hello("1/h")
+        inner = starlette.applications.Starlette(routes=[starlette.routing.Route("/search/{word}", one)])
+        sub = fastapi.FastAPI()
+        sub.get("/search/{word}")(one)
+        router = fastapi.APIRouter()
+        router.get("/search/{word}")(one)
+        router.post("/search/{word}")(one)
+        app = fastapi.FastAPI()
+        app.include_router(router, prefix="/v1")
+        app.include_router(router, prefix="/v2/{tenant}")
+        outer = fastapi.APIRouter(prefix="/v3")
+        outer.include_router(router, prefix="/{tenant}")
+        app.include_router(outer)
+        app.mount("/inner/{tenant}", inner)
+        app.mount("/sub", sub)
+        ask = self.of_asgi(app)
+        for path, same in (
+            ("/v1/search/a", "/v1/search/b"),
+            ("/v2/1/search/a", "/v2/2/search/b"),
+            ("/v3/1/search/a", "/v3/2/search/b"),
+            ("/inner/1/search/a", "/inner/2/search/b"),
+            ("/sub/search/a", "/sub/search/b"),
+        ):
+            self.assertEqual(self.statuses(ask, path, path, same), [200, 429, 429], path)
+
+    def test_a_handler_of_a_class_is_for_its_method(self):
+        limit = self.limit
+
+        class Both(starlette.endpoints.HTTPEndpoint):
+            @limit("1/h")
+            async def get(self, request):
+                return PLAIN("hello")
+
+            @limit("1/h")
+            async def post(self, request):
+                return PLAIN("hello")
+
+        scope = {"router": starlette.routing.Router([starlette.routing.Route("/", Both)]), "endpoint": Both, "method": "POST"}
+        self.assertEqual(weir.fastapi.place(types.SimpleNamespace(scope=scope), Both.post), "POST /")
+        ask = self.of_asgi(starlette.applications.Starlette(routes=[starlette.routing.Route("/", Both)]))
+        self.assertEqual(self.statuses(ask, "/", "/"), [200, 429])
+
+    def test_exempt_on_denied_and_the_framework_s_own_handler(self):
+        app = fastapi.FastAPI()
+
+        async def instead(request, decision):
+            return PLAIN(f"wait {decision.retry_after:g}", 418)
+
+        @app.exception_handler(429)
+        async def handle(request, error):
+            return PLAIN(f"own {error.decision.retry_after:g}", 429, error.headers)
+
+        app.get("/a")(self.hello("1/h", on_denied=instead, exempt=lambda request: request.headers.get("x-user") == "root"))
+        app.get("/b")(self.hello("1/h"))
+        ask = self.of_asgi(app)
+        self.assertEqual(self.statuses(ask, "/a", "/a", "/b"), [200, 418, 200])
+        status, headers, body = ask("/a")
+        self.assertEqual((status, headers["retry-after"], body), (418, "3600", "wait 3600"))
+        status, headers, body = ask("/b")
+        self.assertEqual((status, headers["retry-after"], body), (429, "3600", "own 3600"))
+        self.assertEqual(ask("/a", user="root")[0], 200)
+
+    def test_one_that_is_made_in_a_request_is_an_error(self):
+        app = fastapi.FastAPI()
+
+        @app.get("/a")
+        async def awaited():
+            return self.limit("1/h")(awaited)
+
+        @app.get("/b")
+        def blocking():
+            return self.limit("1/h")(awaited)
+
+        ask = self.of_asgi(app)
+        for path in "/a", "/b":
+            with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
+                ask(path)
+
+    def test_middleware_by_rules(self):
+        app = fastapi.FastAPI()
+
+        def instead(scope, decision):
+            return PLAIN(scope["path"], 418)
+
+        app.get("/a")(self.hello("5/h", name="site"))
+        app.get("/b")(lambda: "hello")
+        app.add_middleware(weir.asgi.Middleware, rules=["5/h", "2/min"], name="site", client=self.awaited, on_denied=instead)
+        ask = self.of_asgi(app)
+        self.assertEqual(self.statuses(ask, "/a", "/b", "/a"), [200, 200, 418])
+        status, headers, body = ask("/b")
+        self.assertEqual((status, headers["retry-after"], body), (418, "30", "/b"))
+        self.server.advance(60_000)
+        self.assertEqual(self.statuses(ask, "/a", "/b", "/nowhere"), [200, 200, 418])
+
+    def test_a_proxy_that_nobody_trusts_is_told(self):
+        scope = {"client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", b"192.0.2.1, 192.0.2.2")]}
+        asgi.ASGI._told.clear()
+        with self.assertLogs("weir") as logged:
+            self.assertEqual(asgi.ASGI.client(scope), "10.0.0.1")
+        self.assertIn("--forwarded-allow-ips", logged.output[0])
+
+
+class Django(Asking):
+    def limit(self, *words, **options):
+        return weir.django.limit(*words, **{"client": self.sync, **options})
+
+    def hello(self, *words, **options):
+        @self.limit(*words, **options)
+        def hello(request, **_):
+            return HttpResponse("hello")
+
+        return hello
+
+    def test_each_url_has_its_own(self):
+        one = self.hello("1/h")
+        limit = self.limit
+
+        @method_decorator(limit("1/h"), name="dispatch")
+        class First(View):
+            def get(self, request):
+                return HttpResponse("hello")
+
+        class Second(View):
+            @method_decorator(limit("1/h"))
+            def get(self, request):
+                return HttpResponse("hello")
+
+            @method_decorator(limit("1/h"))
+            def post(self, request):
+                return HttpResponse("hello")
+
+        path = django.urls.path
+        ask = self.of_django(
+            path("a/<int:id>", one),
+            path("b", one, name="b"),
+            path("first", First.as_view()),
+            path("second", Second.as_view()),
+            path(
+                "s/<slug:of>/",
+                django.urls.include(([path("a/<int:id>", one), path("c", one, name="b")], "inner"), namespace="inner"),
+            ),
+        )
+        self.assertEqual(self.statuses(ask, "/a/1", "/a/2", "/b", "/b"), [200, 429, 200, 429])
+        self.assertEqual(self.statuses(ask, "/first", "/second", "/first", "/second"), [200, 200, 429, 429])
+        self.assertEqual([ask("/second", REQUEST_METHOD="POST")[0] for _ in range(2)], [200, 429])
+        self.assertEqual(self.statuses(ask, "/s/x/a/1", "/s/y/a/2", "/s/x/c"), [200, 429, 200])
+        self.assertEqual(ask("/first", REQUEST_METHOD="ANY")[0], 429, "a method that the client chooses changes nothing")
+
+    def test_what_a_denial_looks_like(self):
+        urls = (django.urls.path("a", self.hello("1/h")), django.urls.path("b", self.hello("1/h", on_denied=self.instead)))
+        ask = self.of_django(*urls)
+        ask("/a"), ask("/b")
+        self.assertEqual(ask("/a")[2], "Too many requests\n")
+        status, headers, body = ask("/a", HTTP_ACCEPT="application/json")
+        self.assertEqual((status, headers["retry-after"]), (429, "3600"))
+        self.assertEqual(flask.json.loads(body), {"error": "Too many requests", "retry_after": 3600.0})
+        self.assertEqual(ask("/a", HTTP_ACCEPT="text/html, application/json")[2], "Too many requests\n")
+        self.assertEqual(ask("/b")[::2], (418, "wait 3600"))
+        folder = self.enterContext(test_web.Folder())
+        folder.file("429.html", "<b>slowly</b>")
+        templates = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [folder.path]}]
+        with override_settings(TEMPLATES=templates):
+            status, headers, body = ask("/a")
+        self.assertEqual((status, headers["retry-after"], body), (429, "3600", "<b>slowly</b>"))
+
+    def instead(self, request, decision):
+        return HttpResponse(f"wait {decision.retry_after:g}", status=418)
+
+    def test_one_that_is_made_in_a_request_is_an_error(self):
+        def view(request):
+            return self.hello("1/h")(request)
+
+        async def awaited(request):
+            return self.hello("1/h")(request)
+
+        urls = django.urls.path("a", view), django.urls.path("b", awaited)
+        for handler, path in ((WSGIHandler, "/a"), (ASGIHandler, "/a"), (ASGIHandler, "/b")):
+            ask = self.of_django(*urls, handler=handler, DEBUG_PROPAGATE_EXCEPTIONS=True)
+            with self.subTest((handler, path)), override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True):
+                with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
+                    ask(path)
+
+    def test_middleware_by_rules(self):
+        class Limited(weir.django.Middleware):
+            rules = ("5/h", "2/min")
+            client = self.sync
+
+            def exempt(self, request):
+                return request.path == "/free"
+
+            def on_denied(self, request, decision):
+                return HttpResponse(f"wait {decision.retry_after:g}", status=418)
+
+        test_web.Mine = Limited
+        urls = [django.urls.path(name, lambda request: HttpResponse("hello")) for name in ("a", "b", "free")]
+        ask = self.of_django(*urls, MIDDLEWARE=["test_web.Mine"])
+        self.assertEqual(self.statuses(ask, "/a", "/b", "/a", "/nowhere", "/free"), [200, 200, 418, 418, 200])
+        self.assertEqual(ask("/a", ip="192.0.2.2")[0], 200)
+        self.assertEqual(ask("/b")[2], "wait 30")
+
+    def test_rest_framework(self):
+        throttle = type("Mine", (weir.drf.Throttle,), {"client": self.sync})
+
+        def view(*throttles, **said):
+            def get(self, request):
+                return rest_framework.response.Response("hello")
+
+            return type(
+                f"Of{view.count()}", (rest_framework.views.APIView,), {"get": get, "throttle_classes": throttles, **said}
+            )
+
+        class Items(rest_framework.viewsets.ViewSet):
+            @method_decorator(self.limit("1/h"))
+            def list(self, request):
+                return rest_framework.response.Response("hello")
+
+            @method_decorator(self.limit("1/h"))
+            def create(self, request):
+                return rest_framework.response.Response("hello")
+
+        view.count = iter(range(9)).__next__
+        hourly = throttle.by("1/h")
+        shared = throttle.by("1/h", name="both")
+        path = django.urls.path
+        ask = self.of_django(
+            path("a", view(hourly).as_view()),
+            path("b", view(hourly, hourly).as_view()),
+            path("c", view(shared).as_view()),
+            path("d", view(shared).as_view()),
+            path("e", view(throttle.by("3/h", "1/min")).as_view()),
+            path("f", Items.as_view({"get": "list", "post": "create"})),
+        )
+        self.assertEqual(self.statuses(ask, "/a", "/b", "/a", "/b"), [200, 200, 429, 429])
+        self.assertEqual(self.statuses(ask, "/c", "/d"), [200, 429])
+        self.assertEqual(self.statuses(ask, "/e", "/e"), [200, 429])
+        self.assertEqual([ask("/f", REQUEST_METHOD=each)[0] for each in ("GET", "POST", "GET")], [200, 200, 429])
+        self.assertEqual(self.statuses(ask, "/a", "/a", user="ann"), [200, 429])
+        self.assertEqual(ask("/a", ip="192.0.2.2")[0], 200)
+
+
+class Wsgi(Asking):
+    def test_middleware_by_rules(self):
+        def hello(environ, start_response):
+            start_response("200 OK", [])
+            return [b"hello"]
+
+        path, refusal = lambda environ: environ["PATH_INFO"], lambda *_: flask.Response("no", 418)
+        options = {}, {"name": "other"}, {"key": path}, {"on_denied": refusal}
+        asks = [wsgi_ask(weir.wsgi.Middleware(hello, rules="1/h", client=self.sync, **each)) for each in options]
+        self.assertEqual([ask("/a")[0] for ask in asks], [200, 200, 200, 418])
+        self.assertEqual([ask("/b")[0] for ask in asks], [429, 429, 200, 418])
+        self.assertEqual(asks[-1]("/a")[1]["retry-after"], "3600")
+        with self.assertRaisesRegex(TypeError, "name needs a rule"):
+            weir.wsgi.Middleware(hello, client=self.sync, name="x")
+
+    def test_a_limits_file_of_its_own(self):
+        folder = self.enterContext(test_web.Folder())
+        path = folder.file("limits.yaml", "version: 1\nlimits:\n  all: { by: [path], rate: 1/h }\n")
+        os.mkdir(folder.file("run"), 0o700)
+        environ = {"WEIR_PROGRAM": WEIR, "XDG_RUNTIME_DIR": folder.file("run")}
+        with mock.patch.dict(os.environ, environ):
+            os.environ.pop("WEIR_URL", None)
+            middleware = weir.wsgi.Middleware(flask.Flask("shop"), limits=path, on_error="raise")
+            ask = wsgi_ask(middleware)
+            self.assertEqual(self.statuses(ask, "/a", "/a", "/b"), [404, 429, 404])
+            self.clients.append(middleware._gate._client)
+        with self.assertRaisesRegex(TypeError, "connect\\(\\) takes it of yours"):
+            weir.wsgi.Middleware(flask.Flask("shop"), limits=path, client=self.sync)
+
+
+class Functions(Asking):
+    def test_each_function_has_its_own(self):
+        def made(name):
+            def inner():
+                return 1
+
+            inner.__qualname__ = name
+            return inner
+
+        one = weir.limit("1/h", client=self.sync)
+        first, second = one(made("first")), one(made("second"))
+        self.assertEqual((first(), second()), (1, 1))
+        self.assertRaises(weir.Denied, first)
+        other = weir.limit("1/h", client=self.connect(weir, "bar"))(made("first"))
+        self.assertEqual(other(), 1)
+        shared = [weir.limit("1/h", name="x", client=self.sync)(made(name)) for name in "ab"]
+        self.assertEqual(shared[0](), 1)
+        self.assertRaises(weir.Denied, shared[1])
+
+    def test_several_rules_a_cost_exempt_and_on_denied(self):
+        @weir.limit("4/min", "6/h", cost=lambda n: n, exempt=lambda n: n < 0, on_denied=lambda d: d.by, client=self.sync)
+        def call(n):
+            return n
+
+        self.assertEqual((call(3), call(-1)), (3, -1))
+        self.assertIn(":4/1m,", call(3))
+        self.server.advance(60_000)
+        self.assertIn(":6/1h,", call(4))
+
+        @weir.limit("1/h", on_denied=lambda d: asyncio.sleep(0, d.retry_after), client=self.awaited)
+        async def awaited():
+            return 1
+
+        self.assertEqual([self.loop.run_until_complete(awaited()) for _ in range(2)], [1, 3600.0])
+
+
+if __name__ == "__main__":
+    run_at_once()

@@ -1,0 +1,270 @@
+// What a limit counts by: clients/cases/identity.json, and in each framework who shares what.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import express from 'express';
+import { keyOf, keysOf, whoOf } from '../dist/esm/identity.js';
+import { claim } from '../dist/esm/names.js';
+import { rulesIn } from '../dist/esm/rule.js';
+import { startWeir } from '../dist/esm/testing.js';
+import { FRAMEWORKS } from './frameworks.mjs';
+import { CASES } from './support.mjs';
+
+const { keys, addresses, names } = JSON.parse(readFileSync(join(CASES, 'identity.json'), 'utf8'));
+
+for (const { name, app, limit, who, rules, keys: expected } of keys)
+  test(`keys: ${name}`, () => assert.deepEqual(keysOf(app, limit, who, rulesIn(rules, 'limit')).map(([key]) => key), expected));
+
+for (const { address, who } of addresses) test(`who: ${address}`, () => assert.equal(whoOf(address), who));
+
+for (const { rules, name } of names) test(`the name of ${rules}`, () => assert.equal(claim('a limit', undefined, rulesIn(rules, 'limit').join(';')), name) || forget(name));
+
+/** So that another row may have it. */
+function forget(name) {
+  globalThis[Symbol.for('@weir/client names')].delete(`a limit ${name}`);
+}
+
+let weir, client, number = 0;
+before(async () => {
+  weir = await startWeir();
+  client = weir.connect({ timeoutMs: 10_000, app: 'app' });
+});
+after(() => weir.close());
+
+/** A name that nothing else in this process has. */
+const fresh = (name) => `${name} ${++number}`;
+/** What of a rule is left to somebody. */
+const left = async (limit, rule, who = '127.0.0.1', app = 'app') => (await client.look({ key: keyOf(app, limit, who, rulesIn(rule, 'test')[0]), rule })).remaining;
+
+for (const [framework, { limit, header, start }] of Object.entries(FRAMEWORKS))
+  describe(framework, () => {
+    const asking = async (settings, requests) => {
+      const app = await start(settings);
+      const answers = [];
+      for (const [path, headers = {}] of requests) {
+        const answer = await fetch(`http://127.0.0.1:${app.port}${path}`, { method: 'POST', headers });
+        answers.push({ status: answer.status, headers: answer.headers, text: await answer.text() });
+      }
+      await app.close();
+      return answers;
+    };
+    const statuses = async (...words) => (await asking(...words)).map(({ status }) => status);
+    const times = (count, request) => Array.from({ length: count }, () => request);
+
+    test('a guesser beside a limit of the whole site: as many as the log-in promises', async () => {
+      const name = fresh('login');
+      const site = limit({ client, rule: '100/min', name: fresh('site') });
+      const login = limit({ client, rule: '5/min burst 5', name });
+      const app = await start({ all: [site], at: { '/login': [login] } });
+      let passed = 0;
+      for (let second = 0; second < 300; second += 5) {
+        for (let each = 0; each < 3; ++each) passed += (await fetch(`http://127.0.0.1:${app.port}/login`, { method: 'POST' })).status === 200;
+        await weir.advance(5000);
+      }
+      await app.close();
+      assert.ok(passed >= 25 && passed <= 5 + 300 / 12, `${passed} guesses in five minutes`);
+    });
+
+    test('one object on the application and on a route is charged once; on two routes it is one limit', async () => {
+      const name = fresh('once');
+      const one = limit({ client, rule: '4/h', name });
+      assert.deepEqual(await statuses({ all: [one], at: { '/login': [one] } }, [['/login'], ['/login'], ['/hello']]), [200, 200, 200]);
+      assert.equal(await left(name, '4/h'), 1);
+      const two = limit({ client, rule: '2/h', name: fresh('two routes') });
+      assert.deepEqual(await statuses({ at: { '/login': [two], '/hello': [two] } }, [['/login'], ['/hello'], ['/login']]), [200, 200, 429]);
+    });
+
+    test('another name is another limit, and another app', async () => {
+      const options = { client, rule: '1/h' };
+      for (const each of [{ name: fresh('a') }, { name: fresh('b') }]) assert.deepEqual(await statuses({ all: [limit({ ...options, ...each })] }, times(2, ['/hello'])), [200, 429]);
+      const name = fresh('two apps');
+      for (const app of ['first', 'second']) {
+        const other = weir.connect({ app, timeoutMs: 10_000 });
+        assert.deepEqual(await statuses({ all: [limit({ client: other, rule: '1/h', name })] }, times(2, ['/hello'])), [200, 429]);
+        assert.equal(await left(name, '1/h', '127.0.0.1', app), 0);
+      }
+    });
+
+    test('several rules: one question, all or none, each with a key of its own', async () => {
+      const name = fresh('several');
+      const both = limit({ client, rule: ['2/min', '3 per hour'], name });
+      assert.deepEqual(await statuses({ all: [both] }, times(3, ['/hello'])), [200, 200, 429]);
+      assert.deepEqual([await left(name, '2/min'), await left(name, '3/h')], [0, 1], 'what is denied is charged nowhere');
+      const text = fresh('one text');
+      assert.deepEqual(await statuses({ all: [limit({ client, rule: '9/min;1/h', name: text })] }, times(2, ['/hello'])), [200, 429]);
+      assert.equal(await left(text, '9/min'), 8);
+    });
+
+    test('key, cost and exempt, as numbers, texts and functions, which may be async', async () => {
+      const name = fresh('by key');
+      const key = async (request) => Number(header(request, 'x-tenant'));
+      const cost = async (request) => Number(header(request, 'x-cost') ?? 1);
+      const exempt = async (request) => header(request, 'x-free') === 'yes';
+      const one = limit({ client, rule: '10/h', name, key, cost, exempt });
+      const asked = [['/hello', { 'x-tenant': '7', 'x-cost': '8' }], ['/hello', { 'x-tenant': '7', 'x-cost': '3' }], ['/hello', { 'x-tenant': '8', 'x-cost': '3' }],
+        ['/hello', { 'x-tenant': '7', 'x-cost': '9', 'x-free': 'yes' }]];
+      assert.deepEqual(await statuses({ all: [one] }, asked), [200, 429, 200, 200]);
+      assert.deepEqual([await left(name, '10/h', '7'), await left(name, '10/h', '8')], [2, 7]);
+      const fixed = fresh('fixed');
+      assert.deepEqual(await statuses({ all: [limit({ client, rule: '10/h', name: fixed, cost: 4, key: 'all' })] }, [['/hello']]), [200]);
+      assert.equal(await left(fixed, '10/h', 'all'), 6);
+    });
+
+    test('a key that is undefined is an error, and nobody shares it', async () => {
+      const none = limit({ client, rule: '10/h', name: fresh('none'), key: () => undefined });
+      assert.deepEqual((await asking({ all: [none], failed: (error) => error.message }, [['/hello']])).map(({ status, text }) => [status, text]),
+        [[500, 'limit: key is a text or a number, not undefined']]);
+    });
+
+    test('an error handler gets the decision, and the fields are there', async () => {
+      const one = limit({ client, rule: '1/h', name: fresh('handled'), ...(framework === 'express' && { next: true }) });
+      const [, { status, headers, text }] = await asking({ all: [one], failed: (error) => `${error.code} ${error.decision.retryAfterMs}` }, times(2, ['/hello']));
+      assert.deepEqual([status, text], [429, 'DENIED 3600000']);
+      assert.equal(headers.get('retry-after'), '3600');
+    });
+
+    test('onDenied answers in its place', async () => {
+      const onDenied = {
+        express: (_, { retryAfterMs }, res) => res.status(420).send(`in ${retryAfterMs}`),
+        fastify: async (_, { retryAfterMs }, reply) => (reply.code(420), `in ${retryAfterMs}`),
+        koa: (ctx, { retryAfterMs }) => Object.assign(ctx, { status: 420, body: `in ${retryAfterMs}` }),
+        hono: (c, { retryAfterMs }) => c.text(`in ${retryAfterMs}`, 420),
+        nestjs: async (context, { retryAfterMs }) => {
+          const { HttpException } = await import('@nestjs/common');
+          throw new HttpException(`in ${retryAfterMs}`, 420);
+        },
+      }[framework];
+      const [, { status, headers, text }] = await asking({ all: [limit({ client, rule: '1/h', name: fresh('own'), onDenied })] }, times(2, ['/hello']));
+      assert.equal(status, 420);
+      assert.match(text, /in 3600000/);
+      assert.equal(headers.get('retry-after'), '3600');
+    });
+
+    test('onDenied that says no status is a 429', { skip: framework === 'nestjs' && 'it throws there' }, async () => {
+      const onDenied = { express: (_, __, res) => res.send('later'), fastify: () => 'later', koa: (ctx) => (ctx.body = 'later'), hono: (c) => c.text('later') }[framework];
+      const [, { status, text }] = await asking({ all: [limit({ client, rule: '1/h', name: fresh('plain'), onDenied })] }, times(2, ['/hello']));
+      assert.deepEqual([status, text], [429, 'later']);
+    });
+
+    test('JSON for a client that asks for it', { skip: framework !== 'express' && 'it answers as the framework does' }, async () => {
+      const json = { accept: 'application/json, text/plain, */*' };
+      const [, { headers, text }] = await asking({ all: [limit({ client, rule: '1/h', name: fresh('json') })] }, times(2, ['/hello', json]));
+      assert.match(headers.get('content-type'), /^application\/json/);
+      assert.deepEqual(JSON.parse(text), { error: 'Too many requests' });
+    });
+
+    test('no address is an error at the first request', async () => {
+      const path = join(mkdtempSync(join(tmpdir(), 'weir-')), 'app.sock');
+      const app = await start({ all: [limit({ client, rule: '1/h', name: fresh('socket') })], on: [path], failed: (error) => error.message });
+      const [status, text] = await new Promise((resolve, reject) => http.get({ socketPath: path, path: '/hello' }, async (answer) => {
+        resolve([answer.statusCode, (await answer.toArray()).join('')]);
+      }).on('error', reject));
+      await app.close();
+      assert.deepEqual([status, text], [500, 'limit: the framework tells no address of this client; say whose counter it is by key']);
+    });
+
+    test('a proxy that the framework does not trust is told once', async (t) => {
+      const told = t.mock.method(console, 'warn', () => {});
+      const one = limit({ client, rule: '9/h', name: fresh('proxy') });
+      await asking({ all: [one] }, [['/hello'], ['/hello', { 'x-forwarded-for': '192.0.2.1, 127.0.0.1' }]]);
+      assert.equal(told.mock.callCount(), 0);
+      await asking({ all: [one] }, times(2, ['/hello', { 'x-forwarded-for': '192.0.2.1' }]));
+      assert.equal(told.mock.callCount(), 1);
+      assert.match(told.mock.calls[0].arguments[0], /counted by (::ffff:)?127\.0\.0\.1.*(trust|proxy)/);
+    });
+  });
+
+test('a second limit of one name is an error that says so', () => {
+  const { limit } = FRAMEWORKS.express;
+  limit({ client, rule: '7/min' });
+  for (const options of [{ rule: '7/min' }, { rule: '7 per minute', name: '7/1m' }])
+    assert.throws(() => limit({ client, ...options }), /^TypeError: limit: there is a limit of the name '7\/1m' in this process: give each its own name/);
+  limit({ client, rule: ['7/min', '70/h'] });
+  assert.throws(() => FRAMEWORKS.koa.limit({ client, rule: '7/min; 70/h' }), /'7\/1m;70\/1h'/);
+  limit({ client, rule: '7/min', name: 'again' });
+  limit({ client, rule: '7/60s', name: 'again' }); // a module that is loaded again
+  assert.throws(() => limit({ client, rule: '8/min', name: 'again' }), /name 'again' in this process, of 7\/1m: give/);
+});
+
+test('a limit that is made in a request is found', async () => {
+  const { limit, start } = FRAMEWORKS.express;
+  const app = await start({ all: [(req, res, next) => limit({ client, rule: '6/min' })(req, res, next)] });
+  const said = [];
+  for (let each = 0; each < 2; ++each) said.push((await fetch(`http://127.0.0.1:${app.port}/hello`)).status);
+  await app.close();
+  assert.deepEqual(said, [200, 500]);
+});
+
+test('a router that is mounted with a parameter: one limit, whatever a client writes there', async () => {
+  const app = express();
+  const router = express.Router();
+  router.use(FRAMEWORKS.express.limit({ client, rule: '2/h', name: 'mounted' }));
+  router.get('/', (_, res) => res.send('hello'));
+  app.use('/tenants/:tenant', router);
+  const server = app.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const said = [];
+  for (const tenant of ['a', 'b', 'c']) said.push((await fetch(`http://127.0.0.1:${server.address().port}/tenants/${tenant}/`)).status);
+  server.close();
+  assert.deepEqual(said, [200, 200, 429]);
+});
+
+test('nestjs: two handlers of one name, and of one class, are two limits', async () => {
+  const { limit, start } = FRAMEWORKS.nestjs;
+  const one = limit({ client, rule: '1/h' });
+  const app = await start({ at: { '/login': [one], '/hello': [one] } });
+  const said = [];
+  for (const path of ['/login', '/hello', '/login']) said.push((await fetch(`http://127.0.0.1:${app.port}${path}`)).status);
+  await app.close();
+  assert.deepEqual(said, [200, 200, 429]);
+});
+
+test('nestjs: two classes of one name are an error, unless the limit has a name', async () => {
+  const { limit } = FRAMEWORKS.nestjs;
+  const handler = () => {};
+  const asks = (guard, type) => guard.canActivate({ getType: () => 'http', getClass: () => type, getHandler: () => handler,
+    switchToHttp: () => ({ getRequest: () => ({ ip: '127.0.0.1', method: 'GET', headers: {} }), getResponse: () => ({ header: () => {} }) }) });
+  const [first, second] = [class Users {}, (() => class Users {})()];
+  const unnamed = limit({ client, rule: '9/h' });
+  assert.equal(await asks(unnamed, first), true);
+  await assert.rejects(asks(unnamed, second), /two classes of the name Users; give/);
+  assert.equal(await asks(limit({ client, rule: '9/h', name: 'users' }), second), true);
+  await assert.rejects(unnamed.canActivate({ getType: () => 'ws' }), /this is ws, and a limit is for HTTP/);
+});
+
+test('Retry-After is never 0', async () => {
+  const { limit, start } = FRAMEWORKS.express;
+  const app = await start({ all: [limit({ client, rule: '1000/s burst 1', name: 'quick' })] });
+  const said = [];
+  for (let each = 0; each < 2; ++each) said.push((await fetch(`http://127.0.0.1:${app.port}/hello`)).headers.get('retry-after'));
+  await app.close();
+  assert.deepEqual(said, [null, '1']);
+});
+
+test('what an application is called', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-app-'));
+  const program = join(folder, 'shop/src/server.mjs');
+  mkdirSync(join(folder, 'shop/src'), { recursive: true });
+  const module = pathToFileURL(new URL('../dist/esm/index.js', import.meta.url).pathname);
+  writeFileSync(program, `import { connect } from '${module}';\nconst [url, app] = process.argv.slice(2);
+    const client = connect(url, { ...(app && { app }) });\nconsole.log(client.app);\nclient.app;\nawait client.close();\n`);
+  const asked = async (words, env = {}) => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, ...words], { env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env } });
+    return [stdout.trim(), stderr.trim()];
+  };
+  const told = (name) => `weir: limits are counted under '${name}', the name of this program; WEIR_APP, or app of connect(), says another`;
+  assert.deepEqual(await asked(['weir://a']), ['src', told('src')], 'the folder, without a package');
+  writeFileSync(join(folder, 'shop/src/package.json'), '{ "type": "module" }');
+  writeFileSync(join(folder, 'shop/package.json'), '{ "name": "@acme/shop" }');
+  assert.deepEqual(await asked(['weir://a']), ['@acme/shop', told('@acme/shop')]);
+  assert.deepEqual(await asked(['weir+local:']), ['@acme/shop', ''], 'alone on a machine nothing is told');
+  assert.deepEqual(await asked(['weir://a'], { WEIR_APP: 'till' }), ['till', '']);
+  assert.deepEqual(await asked(['weir://a', 'desk'], { WEIR_APP: 'till' }), ['desk', '']);
+  rmSync(folder, { recursive: true });
+});
