@@ -14,7 +14,8 @@
 --             'left ALGORITHM' used limit period      of a calendar, windows.lua has the period
 --             'refund ALGORITHM' cost limit period   what was not used after all; of gcra reserve.lua has it
 --           and last, only in tests, the time instead of the server's: 's us'
---   answer  1; the time, s and us; for each limit its state before
+--   answer  1; the time, s and us; for each limit its state before; of one in a ledger what ledger.lua tells of one unit
+--           after it, and the units charged
 --           -1 and the time: a window of the calendar is not the one that runs, and nothing is charged
 
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
@@ -28,26 +29,50 @@ local kind, burst, beyond
 
 -- include windows.lua
 
+-- include ledger.lua
+
+-- Of a ledger: `charging` says what is charged of what is owed, in whole units.
+local function raise_in(its, at, charging)
+  local T, full = ARGV[at + 1] + 0.0, ARGV[at + 1] * (burst + 0.0)
+  local time = time_in(its)
+  local counted = counted_by(its, time, T, full)
+  local need, over = charging(counted, time, T, full)
+  if need > 0 then
+    becomes(its, counted)
+    put_over(its, time, need, full)
+    counted = its
+  end
+  local free, view = view_of(its, counted, time, T, T, full, full)
+  if beyond then over = over or free < beyond * T end
+  return true, need > 0 and its, over, format('%s %d', view, need / T)
+end
+
 -- `owing` says what is owed then, of what is owed; nothing: it stays, and whether that is because it does not fit. A debt
--- in another T is counted in this one first, in whole units.
-local function raise(text, at, owing)
-  local T, as, an, mark = ARGV[at + 1], 0, 0, ''
+-- in another T is counted in this one first, in whole units. `charging` says the same of a ledger.
+local function raise(text, at, owing, charging)
+  local T, as, an = ARGV[at + 1], 0, 0
+  if type(text) == 'table' then
+    local time = time_in(text)
+    end_all(text, time, T * (burst + 0.0))
+    if not is_empty(text) then return raise_in(text, at, charging) end
+    local plain = plain_of(text)
+    local _, changed, over = raise(plain, at, owing)
+    if changed then
+      become_plain(text, changed)
+      if match(kind, '^left') then text.asked = text.front end
+    end
+    return true, changed and text, over, plain
+  end
   if text then
-    local tat, of, its = tat_of(text)
+    local tat, of = tat_of(text)
     if not tat or of and #of > 19 then return nil end
     as, an = ahead_of(pair(tat))
     if not as then return nil end
     if as > 0 or an > 0 then
-      if of then
-        tat, of, its = by_numbers(tat, of, its, T, burst + 0.0)
-        as, an = ahead_of(pair(tat))
-      end
-      mark = its
       if of and of ~= T then
         local units, more = divide(as, an, pair(of))
         if not units then return nil end
         as, an = times(more and units + 1 or units, pair(T))
-        mark = ''
       end
     end
   end
@@ -59,7 +84,7 @@ local function raise(text, at, owing)
   end
   if not bs then return true, nil, over end
   bs, bn = add(s, n, bs, bn)
-  return true, with_tat(bs, bn, not match(kind, 'redis%-cell$') and T, mark), over
+  return true, with_tat(bs, bn, not match(kind, 'redis%-cell$') and T), over
 end
 
 -- Each takes the state's text, or false, and the place of its words in ARGV. Whether the text is ours, the new one, and
@@ -74,6 +99,9 @@ function charge.charge(text, at)
     as, an = add(as, an, need_s, need_n)
     if less(most_s, most_n, as, an) then return most_s, most_n end
     return as, an
+  end, function(its, time, T, full)
+    local room = ARGV[at + 2] - (max(owed_at(its, time, full), time) - time)
+    return min(ARGV[at + 3] / T, max(floor(room / T), 0)) * T
   end)
 end
 
@@ -81,6 +109,9 @@ function charge.left(text, at)
   local used_s, used_n = pair(ARGV[at + 2])
   return raise(text, at, function(as, an)
     if less(as, an, used_s, used_n) then return used_s, used_n end
+  end, function(its, time, T, full)
+    its.asked = time + ARGV[at + 2]
+    return max(math.ceil((its.asked - max(owed_at(its, time, full), time)) / T), 0) * T
   end)
 end
 
@@ -92,6 +123,10 @@ function charge.gcra(text, at)
     if less(full_s, full_n, as, an) then return nil, nil, true end
     if need_s == 0 and need_n == 0 then return nil end
     return as, an
+  end, function(its, time, T, full)
+    local need = ARGV[at + 3] + 0.0
+    if need > free_at(its, time, full, full) then return 0, true end
+    return need
   end)
 end
 
@@ -149,30 +184,47 @@ local function ask(i, text)
   return charge[kind](text, at)
 end
 
-local answer, texts, changed, over, some_over = {1, time[1], time[2]}, {}, {}, {}, false
-local function keep(key, text)
-  if text then texts[key], changed[key] = text, true end
+local function state_at(i, key)
+  local text = read('GET', key)
+  local may_be_ledger = text and sub(text, 1, 9) == 'WRONGTYPE' and not match(ARGV[4 * i - 3], 'cell$')
+  return may_be_ledger and open_ledger(key) or text
+end
+
+local answer, texts, changed, over, some_over, firsts = {1, time[1], time[2]}, {}, {}, {}, false, {}
+local function keep(key, text, i)
+  if text then texts[key], changed[key] = text, 4 * i - 3 end
 end
 for i, key in ipairs(KEYS) do
-  if texts[key] == nil then texts[key] = read('GET', key) end
-  local ours, text, its_over = ask(i, texts[key])
+  if texts[key] == nil then texts[key] = state_at(i, key) end
+  local is_window = match(ARGV[4 * i - 3], 'window') or match(ARGV[4 * i - 3], 'calendar$')
+  if is_window and type(texts[key]) == 'table' then texts[key] = 'WRONGTYPE' end
+  local ours, text, its_over, view = ask(i, texts[key])
   if outside then return {-1, time[1], time[2]} end
   if not ours then return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind)) end
-  answer[i + 3], over[i], some_over = texts[key], its_over, some_over or its_over
-  if not beyond then keep(key, text) end
+  answer[i + 3], over[i], some_over, firsts[i] = view or texts[key], its_over, some_over or its_over, view
+  if not beyond then keep(key, text, i) end
 end
 if beyond then
   for i, key in ipairs(KEYS) do
-    answer[i + 3] = texts[key]
+    -- What a ledger was asked before has changed it: it is asked anew.
+    if type(texts[key]) == 'table' and not changed[key] then texts[key] = open_ledger(key) end
+    answer[i + 3] = firsts[i] or texts[key]
     if over[i] or not some_over then
-      local _, text = ask(i, texts[key])
-      keep(key, text)
+      local _, text, _, view = ask(i, texts[key])
+      answer[i + 3] = view and format('%s|%s', firsts[i], view) or answer[i + 3]
+      keep(key, text, i)
     end
   end
 end
 
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 for _, key in ipairs(KEYS) do
-  if changed[key] then call('SET', key, texts[key], 'PXAT', expiry(pair(match(texts[key], '%d%d+')))) end
+  local at, state = changed[key], texts[key]
+  changed[key] = nil
+  if at and type(state) == 'table' then
+    save(state, ARGV[at + 1] * (match(ARGV[at], 'burst (%d+) ') or 1))
+  elseif at then
+    call('SET', key, state, 'PXAT', expiry(pair(match(state, '%d%d+'))))
+  end
 end
 return answer

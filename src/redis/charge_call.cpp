@@ -118,9 +118,8 @@ class ChargeCall final : public StoreCall {
     std::array<Decision, store::kMostChecks> decisions;
     std::array<Charged, store::kMostChecks> told;
     const auto length = pause();
-    if (auto why = refunds_gcra() ? read_refund(value, asks(), decisions, told)
-                   : length       ? read_pause(value, asks(), *length, decisions, told)
-                                  : read_charge(value, charges(), decisions, told))
+    if (auto why = refunds_gcra() || length ? read_changed(value, asks(), decisions, told)
+                                            : read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     for (std::size_t i = 0; i < of_.size(); ++i) {

@@ -87,6 +87,15 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   if (now) to.bulk(time_word(*now));
 }
 
+core::Overdrawn overdrawn(const core::Rule& rule, const KeyState& state, nanoseconds now,
+                          const Outside& outside) {
+  if (!state.ledger) return core::overdraw(rule, state.words, now, outside);
+  core::Overdrawn told{state.ledger->told(rule, state.ledger->charged())};
+  if (outside.form == Outside::Form::cost) told.dropped = outside.units - std::min(told.charged, outside.units);
+  told.changes = told.charged != 0;
+  return told;
+}
+
 std::optional<std::string> read_states(const resp::Value& reply, std::span<const ScriptCharge> charges,
                                        ChargedStates& into) {
   const std::optional<nanoseconds> now = decided_at(reply);
@@ -106,15 +115,15 @@ std::optional<std::string> read_charge(const resp::Value& reply, std::span<const
   if (auto why = read_states(reply, charges, states)) return why;
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const ScriptCheck& ask = charges[i].ask;
-    core::TwoWords after;
+    KeyState after = states.before[i];
     if (const auto& outside = charges[i].outside) {
-      const core::Overdrawn overdrawn = core::overdraw(*ask.rule, states.before[i], states.now, *outside);
-      told[i] = overdrawn;
-      after = overdrawn.next;
+      const core::Overdrawn charged = overdrawn(*ask.rule, after, states.now, *outside);
+      told[i] = charged;
+      after.words = charged.next;
     } else {
-      after = core::decide(*ask.rule, states.before[i], states.now, ask.cost).next;
+      after.words = after.decide(*ask.rule, states.now, ask.cost).next;
     }
-    decisions[i] = core::decide(*ask.rule, after, states.now, Cost{0}).decision();
+    decisions[i] = after.decide(*ask.rule, states.now, Cost{0}).decision();
   }
   return std::nullopt;
 }

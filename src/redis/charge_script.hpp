@@ -41,8 +41,11 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges,
 // below.
 struct ChargedStates {
   std::chrono::nanoseconds now{0};
-  std::array<core::TwoWords, store::kMostChecks> before{};
+  std::array<KeyState, store::kMostChecks> before{};  // of a ledger: after it
 };
+// As core::overdraw() tells it, of a key that was in that state before.
+core::Overdrawn overdrawn(const core::Rule& rule, const KeyState& state, std::chrono::nanoseconds now,
+                          const Outside& outside);
 std::optional<std::string> read_states(const resp::Value& reply, std::span<const ScriptCharge> charges,
                                        ChargedStates& into);
 

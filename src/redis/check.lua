@@ -8,8 +8,8 @@
 --             ALGORITHM cost limit period      for each other algorithm; of a calendar, windows.lua has the period
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
 --             'give_back redis-cell' T need at
---             cap T full most                  gcra's state owes no more than full, or than most while its line is there
---             'cap redis-cell' T full most
+--             cap T full 0                     gcra's state owes no more than full
+--             'cap redis-cell' T full 0
 --           before the first of the four, in this order:
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
@@ -17,12 +17,13 @@
 --             'burst n '                       of gcra, where full is less than the limit's burst
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
---           of a give_back and a cap a second key may be named, the limit's line (reserve.lua): while that is there
---           nothing goes back, because those who wait or hold count on what was owed before them
+--           nothing goes back to a ledger (ledger.lua), because those who wait or hold count on what was owed before
+--           them; one whose time lies ahead is cut by what it owes, and what was reserved is forgotten
 --           or 'reset weir n', 'reset redis-cell': the keys are limits to forget, all of this one call; the last n of
---           them are the lines of limits, and when their breaches are forgotten, which go too and are not counted
+--           them are the lines of limits (reserve.lua), and when their breaches are forgotten, which go too and are not
+--           counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
---           time, s and us; for each limit its state before
+--           time, s and us; for each limit its state before, or what ledger.lua tells of that
 --           of a reset: how many keys had something to forget
 --           -1 and the time: a window of the calendar is not the one that runs, and nothing is charged
 --
@@ -32,10 +33,7 @@
 -- What is under a key is text for a person to read, and begins with a mark: weir, the number of this form, a
 -- letter for the algorithm. Times are ns since 1970:
 --
---   gcra                    'weir1g tat T', and ' @EPOCH' when it has a line (reserve.lua): a check in the same T
---                           keeps that; once the debt is counted by another T it is gone. ' @EPOCH END TAT' until it is
---                           charged after a pause: the pause's end, and the tat that it leaves there by T and the burst
---                           that the state is counted by; then EPOCH is '-' where it has no line
+--   gcra                    'weir1g tat T'; while anything of it is open or paused, a ledger (ledger.lua)
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
 --   calendar                'weir1d kept id used', `kept` being a while after the end of the window
@@ -48,7 +46,7 @@
 --
 -- What lies between `part` and `end` is also take.lua's.
 --
--- What reservations keep beside a state: reserve.lua. The rules are those of src/core, and the client makes the
+-- The rules are those of src/core, and the client makes the
 -- decision of the state and the time with those: here is only what it takes to say yes or no. A number in Lua holds
 -- 53 bits and a time in ns has 63, so times go as pairs of seconds and nanoseconds, and no number goes through
 -- tostring or '..', which keep 14 digits.
@@ -112,8 +110,27 @@ local floor, format, match, sub = math.floor, string.format, string.match, strin
 
 -- include windows.lua
 
--- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
--- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
+-- include ledger.lua
+
+local has_ledger = {gcra = true, give_back = true, cap = true}
+-- Text, false, or a ledger.
+local function state_at(key)
+  local text = read('GET', key)
+  return text and has_ledger[kind] and sub(text, 1, 9) == 'WRONGTYPE' and open_ledger(key) or text
+end
+local function full_of(at)
+  local T, burst = ARGV[at + 1] + 0.0, match(ARGV[at], 'burst (%d+) ')
+  return (burst or floor(ARGV[at + 2] / T)) * T
+end
+local function write_state(key, state, at)
+  if type(state) == 'table' then return save(state, full_of(at)) end
+  -- The first of its times: it has ten digits or more, as nothing before it has.
+  call('SET', key, state, 'PXAT', expiry(pair(match(state, '%d%d+'))))
+end
+
+-- Each takes the state's text, false, or its ledger, and the place of its words in ARGV, and returns whether the request
+-- is allowed and, if it is to be changed, the new one; of a ledger, what there was before. Nothing at all means: this is
+-- not ours.
 local decide = {}
 
 function decide.gcra(text, at)
@@ -124,22 +141,33 @@ function decide.gcra(text, at)
   local burst = divide(full_s, full_n, Ts, Tn)
   local cost = divide(need_s, need_n, Ts, Tn)
 
-  local ts, tn, as, an, mark = s, n, 0, 0, ''
+  if type(text) == 'table' then
+    local full = full_of(at)
+    end_all(text, time_in(text), full)
+    if not is_empty(text) then
+      return decide_by_ledger(text, T + 0.0, full, ARGV[at + 2] + 0.0, ARGV[at + 3] + 0.0)
+    end
+    local plain = plain_of(text)
+    local allowed, changed = decide.gcra(plain, at)
+    if changed then become_plain(text, changed) end
+    return allowed, changed and text, plain
+  end
+
+  local ts, tn, as, an = s, n, 0, 0
   if text then
     local tat, of
     if alone then
       tat, of = s - (match(text, tat_alone) or 0) <= 60 and text, T
     else
-      tat, of, mark = gcra_state(text)
+      tat, of = gcra_state(text)
     end
     if not tat or #of > 19 then return nil end
-    if mark ~= '' then tat, of, mark = by_numbers(tat, of, mark, T, (match(ARGV[at], 'burst (%d+) ') or burst) + 0.0) end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
     if not as then return nil end
     local of_s, of_n = pair(of)
     if as == 0 and an == 0 then
-      ts, tn, mark = s, n, ''
+      ts, tn = s, n
     elseif of_s ~= Ts or of_n ~= Tn then
       -- Whole units are owed, and drain at their own T until a request passes.
       local units, more = divide(as, an, of_s, of_n)
@@ -156,15 +184,15 @@ function decide.gcra(text, at)
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
   if alone then return true, format('%d%09d', ts, tn) end
-  return true, with_tat(ts, tn, T, mark)
+  return true, with_tat(ts, tn, T)
 end
 decide['redis-cell'] = decide.gcra
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
 function decide.give_back(text, at)
-  if not text then return true end
-  local tat, of, mark = tat_of(text)
+  if not text or type(text) == 'table' then return true end
+  local tat, of = tat_of(text)
   if not tat then return nil end
   if of and of ~= ARGV[at + 1] then return true end
   local ts, tn = pair(tat)
@@ -178,18 +206,26 @@ function decide.give_back(text, at)
   if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
-  return true, with_tat(ts, tn, of, mark)
+  return true, with_tat(ts, tn, of)
 end
 decide['give_back redis-cell'] = decide.give_back
 
--- What was charged while this clock was ahead; what was reserved then can no longer be given back. A line is a set,
--- not a text: where one is, to get it is an error.
+-- What was charged while this clock was ahead; what was reserved then can no longer be given back.
 function decide.cap(text, at)
   if not text then return true end
+  if type(text) == 'table' then
+    local now, full = now_in(text), ARGV[at + 2] + 0.0
+    if text.latest <= now then return true end
+    text.front, text.T = min(owed_at(text, EVER, full), now + full), ARGV[at + 1] + 0.0
+    for _, name in ipairs({'pause', 'latest', 'asked', 'from', 'till', 'last'}) do text[name] = NONE end
+    clear_tree(text)
+    text.open, text.held = 0, 0
+    return true, text
+  end
   local tat, of = tat_of(text)
   if not tat then return nil end
   if of and of ~= ARGV[at + 1] then return true end
-  local most_s, most_n = pair(ARGV[KEYS[2] and redis.pcall('GET', KEYS[2]) and at + 3 or at + 2])
+  local most_s, most_n = pair(ARGV[at + 2])
   most_s, most_n = add(s, n, most_s, most_n)
   local ts, tn = pair(tat)
   if not less(most_s, most_n, ts, tn) then return true end
@@ -411,8 +447,9 @@ if ARGV[1] == 'reset' then
     if not value then call('DEL', key) end
     if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
       local it = redis.pcall('LINDEX', key, 0)
-      -- Of slots, a hold that has one (reserve.lua).
+      -- Of slots, a hold that has one (reserve.lua); of a ledger its head.
       if it.err then it = match(redis.pcall('ZRANGE', key, 0, 0)[1] or '', '^weir%ds .*') end
+      if not it then it = match(redis.pcall('HGET', key, 'h') or '', '^weir%dh .*') end
       value = it or value
     end
     local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')
@@ -426,25 +463,21 @@ if ARGV[1] == 'reset' then
   return redis.error_reply(format('WRONGTYPE %d of these keys hold something other than a limit', foreign))
 end
 
--- A line is a set, not a text: where one is, this is an error.
-if match(ARGV[1], '^give_back') and KEYS[2] and redis.pcall('GET', KEYS[2]) then
-  return {0, time[1], time[2], false}
-end
-
 if #ARGV % 4 > 1 then
   local key, count = KEYS[1], floor(ARGV[6] + 0.0)
   kind = match(kind, '%S+$')
-  local before = read('GET', key)
-  local text, granted, written = before, 0, nil
+  local state, granted, written, before = state_at(key), 0, nil, nil
   while granted < count do
-    local allowed, changed = decide[kind](text, 1)
+    local allowed, changed, view = decide[kind](state, 1)
     if allowed == nil then return no_state(1, kind) end
-    if changed then text, written = changed, true end
+    -- The first that is denied says for how long.
+    before = before and view and not allowed and match(before, '^(weir1v .*) ') .. match(view, ' %d+$') or before or
+      view or state
+    if changed then state, written = changed, true end
     if not allowed then break end
     granted = granted + 1
   end
-  -- The first of a state's times: it has ten digits or more, as nothing before it has.
-  if written then call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+')))) end
+  if written then write_state(key, state, 1) end
   return {granted, time[1], time[2], before}
 end
 
@@ -452,11 +485,11 @@ end
 local answer = {1, time[1], time[2]}
 local allows = {}   -- by the limit's number
 local kinds = {}    -- by key, the algorithm that it was asked for by
-local after = {}    -- by key, its text when all limits so far are written down
+local after = {}    -- by key, its text or ledger when all limits so far are written down
+local words_of = {} -- by key, where the words of the last of them are
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
-  if at + 3 > #ARGV then break end  -- the line of a give_back
   local word, shadow = ARGV[at], false
   kind = decide[word] and word or match(word, '%S+$')
   if word ~= kind then
@@ -473,10 +506,10 @@ for i, key in ipairs(KEYS) do
   if kind == 'sliding_window_log' then
     allowed, answer[i + 3], logs[key] = decide_log(key, at)
   else
-    local text = after[key] or read('GET', key)
-    answer[i + 3] = text
-    allowed, changed = decide[kind](text, at)
-    after[key] = changed or after[key]
+    local state, view = after[key] or state_at(key), nil
+    allowed, changed, view = decide[kind](state, at)
+    answer[i + 3] = view or state
+    after[key], words_of[key] = changed or after[key], at
   end
   if allowed == nil then
     return no_state(i, kind)
@@ -491,9 +524,7 @@ end
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 if answer[1] == 1 then
   -- part charge
-  for key, text in pairs(after) do
-    call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+'))))
-  end
+  for key, state in pairs(after) do write_state(key, state, words_of[key]) end
   for key, log in pairs(logs) do
     if log then charge_log(key, log) end
   end

@@ -41,46 +41,17 @@ end
 -- throttled's within a second, so an integer that was over more than a minute ago is something else.
 local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
 
--- Its tat, its T, and its marks, with the space before them: that of its line, and of a pause.
+-- Its tat and its T. A former build has marked states that had a line.
 local function gcra_state(text)
   local tat, of, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
-  if tat and (mark == '' or match(mark, '^ @[%w_-]+$') or match(mark, '^ @[%w_-]+ %d+ %d+$')) then
-    return tat, of, mark
-  end
+  if tat and (mark == '' or match(mark, '^ @[%w_-]+[%d ]*$')) then return tat, of end
 end
 
--- The same by a T and a burst: others than those that a pause has left it by count it from the pause's end, and then it
--- is not what its line knew (src/core/pause.hpp).
-local function by_numbers(tat, of, mark, T, burst)
-  local stop, least = match(mark, ' (%d+) (%d+)$')
-  if not stop or not less(s, n, pair(tat)) then return tat, of, mark end
-  local as, an = pair(stop)
-  as, an = add(as, an, times(burst - 1, pair(T)))
-  local its = format('%d%09d', as, an)
-  if of == T and its == least then return tat, of, mark end
-  local ts, tn = pair(tat)
-  local ls, ln = pair(least)
-  local bs, bn = 0, 0
-  if less(ls, ln, ts, tn) then bs, bn = subtract(ts, tn, ls, ln) end
-  if of ~= T then
-    local units, more = divide(bs, bn, pair(of))
-    bs, bn = times(more and units + 1 or units, pair(T))
-  end
-  return format('%d%09d', add(as, an, bs, bn)), T, format(' @- %s %s', stop, its)
-end
-
--- The marks of a state that is written now: of a pause only while it lasts.
-local function marks_now(mark)
-  local line, stop = match(mark, '^( @%S+) (%d+) %d+$')
-  if not stop or less(s, n, pair(stop)) then return mark end
-  return line ~= ' @-' and line or ''
-end
-
--- The tat of a state, its T and its marks, which redis-cell's does not tell; false for any other text.
+-- The tat of a state and its T, which redis-cell's does not tell; false for any other text.
 local function tat_of(text)
   if match(kind, 'redis%-cell$') then return s - (match(text, tat_alone) or 0) <= 60 and text end
   return gcra_state(text)
 end
-local function with_tat(ts, tn, of, mark)
-  return of and format('weir1g %d%09d %s%s', ts, tn, of, marks_now(mark or '')) or format('%d%09d', ts, tn)
+local function with_tat(ts, tn, of)
+  return of and format('weir1g %d%09d %s', ts, tn, of) or format('%d%09d', ts, tn)
 end

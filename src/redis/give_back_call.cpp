@@ -28,7 +28,7 @@ void give_back(StoreParts& in, std::uint64_t hash, const ScriptCheck& ask, nanos
                nanoseconds now) {
   in.known.forget_denial(hash);
   std::string command;
-  append_give_back(command, ask, in.line_of(ask.key), charged_at);
+  append_give_back(command, ask, charged_at);
   send(in, hash, ask.key, std::move(command), now);
 }
 
@@ -47,11 +47,9 @@ void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, nanosecon
 
 bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
           nanoseconds now) {
-  const auto most = in.known.cut(check, rule, cost, told, now);
-  if (!most) return false;
+  if (!in.known.cut(check, rule, cost, told, now)) return false;
   std::string command;
-  append_cap(command, check.ask(), in.line_of(check.name),
-             rule.quota.emission_interval() * rule.quota.burst(), *most, {});
+  append_cap(command, check.ask(), rule.quota.emission_interval() * rule.quota.burst());
   send(in, check.hash, check.name, std::move(command), now);
   return true;
 }

@@ -11,6 +11,9 @@ namespace {
 using Kind = SentCommand::Kind;
 
 constexpr std::size_t kLongestShown = 200;
+// Before AUTH Redis takes no longer word, and calls it a protocol error where it should say that a password is
+// missing. So it is asked for something else first.
+constexpr std::size_t kLongestBeforeAuth = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -21,6 +24,8 @@ void Greeting::say(Node& node, std::chrono::nanoseconds now) const {
   if (!password.empty())
     node.ask(Kind::auth, user.empty() ? Words{"AUTH", password} : Words{"AUTH", user, password}, now);
   if (node.sentinel) return node.ask(Kind::last_greeting, Words{"PING"}, now);
+  if (password.empty() && scripts.front().size() > kLongestBeforeAuth)
+    node.ask(Kind::database, Words{"PING"}, now);
   const std::string database = std::to_string(endpoint.database);
   if (endpoint.database != 0) node.ask(Kind::database, Words{"SELECT", database}, now);
   // A node that is still loading, or in a slow script, says so in the answer to this one. A replica does not:

@@ -10,11 +10,13 @@
 // One thread. Not for: latency, failures and connections (shared_world_test.hpp).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <iterator>
@@ -98,6 +100,12 @@ class LuaRedis {
       lua_setfield(lua, -2, name);
     }
     lua_setglobal(lua, "redis");
+    lua_newtable(lua);
+    for (const auto& [name, function] : {std::pair{"pack", &pack}, {"unpack", &unpack}}) {
+      lua_pushcfunction(lua, function);
+      lua_setfield(lua, -2, name);
+    }
+    lua_setglobal(lua, "struct");
     constexpr const char* kSandbox = R"(
       redis.error_reply = function(text) return {err = text} end
       redis.status_reply = function(text) return {ok = text} end
@@ -151,6 +159,7 @@ class LuaRedis {
         {"LSET", &LuaRedis::lset},
         {"LTRIM", &LuaRedis::ltrim},
         {"PEXPIREAT", &LuaRedis::pexpireat},
+        {"PING", &LuaRedis::ping},
         {"PTTL", &LuaRedis::pttl},
         {"RPUSH", &LuaRedis::rpush},
         {"SCRIPT", &LuaRedis::script},
@@ -198,6 +207,7 @@ class LuaRedis {
     reply.list.push_back(LuaReply::of(std::to_string(us % 1'000'000)));
     return reply;
   }
+  LuaReply ping(const Strings&) { return {LuaReply::Kind::status, 0, "PONG"}; }
   LuaReply get(const Strings& words) {
     const auto* text = find_as<std::string>(words.at(1));
     return text != nullptr ? LuaReply::of(*text) : LuaReply{};
@@ -382,7 +392,11 @@ class LuaRedis {
     return LuaReply::of(hash->at(words[2]));
   }
   LuaReply hset(const Strings& words) {
-    return LuaReply::of(make_as<Hash>(words.at(1)).insert_or_assign(words.at(2), words.at(3)).second ? 1 : 0);
+    Hash& hash = make_as<Hash>(words.at(1));
+    std::int64_t added = 0;
+    for (std::size_t i = 2; i + 1 < words.size(); i += 2)
+      added += hash.insert_or_assign(words[i], words[i + 1]).second ? 1 : 0;
+    return LuaReply::of(added);
   }
   LuaReply hdel(const Strings& words) {
     Hash* const hash = find_as<Hash>(words.at(1));
@@ -527,6 +541,38 @@ class LuaRedis {
     ask(lua);
     return 1;
   }
+  // Of the library called struct what the scripts ask of it: a 'd' for each double.
+  static int pack(lua_State* lua) {
+    const int count = static_cast<int>(length_at(lua, 1));
+    for (int i = 0; i < count; ++i) {
+      const double number = luaL_checknumber(lua, 2 + i);
+      std::array<char, sizeof number> bytes;
+      std::memcpy(bytes.data(), &number, sizeof number);
+      lua_pushlstring(lua, bytes.data(), bytes.size());
+    }
+    lua_concat(lua, count);
+    return 1;
+  }
+  static int unpack(lua_State* lua) {
+    const int count = static_cast<int>(length_at(lua, 1));
+    std::size_t size = 0;
+    const char* const bytes = luaL_checklstring(lua, 2, &size);
+    if (size != static_cast<std::size_t>(count) * sizeof(double)) return luaL_error(lua, "data string too short");
+    luaL_checkstack(lua, count + 1, "too many");
+    for (int i = 0; i < count; ++i) {
+      double number = 0;
+      std::memcpy(&number, bytes + static_cast<std::size_t>(i) * sizeof number, sizeof number);
+      lua_pushnumber(lua, number);
+    }
+    lua_pushinteger(lua, static_cast<lua_Integer>(size + 1));
+    return count + 1;
+  }
+  static std::size_t length_at(lua_State* lua, int at) {
+    std::size_t size = 0;
+    luaL_checklstring(lua, at, &size);
+    return size;
+  }
+
   // Leaves the answer on top, of an error its text for `call`. False for an error.
   static bool ask(lua_State* lua) {
     auto& redis = *static_cast<LuaRedis*>(lua_touserdata(lua, lua_upvalueindex(1)));

@@ -144,10 +144,31 @@ class OthersFreeCall final : public StoreCall {
     in_.tally.decided(now);
     if (asks_ != Asks::charges) {
       for (std::size_t i = 0; i < of_.size(); ++i)
-        its_->decisions[of_[i]] = its_->charging.find_whether_over(
-            of_[i], check(i).limit.rule, states.before[first_of(i)], states.now, check(i).check());
+        its_->decisions[of_[i]] = find_whether_over(i, states);
     }
     for (std::size_t i = 0; i < of_.size(); ++i) tell(i, states, now);
+  }
+  Decision find_whether_over(std::size_t i, const ChargedStates& states) {
+    const core::Rule& rule = check(i).limit.rule;
+    if (!states.before[i].ledger)
+      return its_->charging.find_whether_over(of_[i], rule, states.before[first_of(i)].words, states.now,
+                                              check(i).check());
+    return its_->charging.find_whether_over(of_[i], decided(i, states, check(i).cost));
+  }
+  // Of a key in a ledger, which the script has charged that.
+  Decision decided(std::size_t i, const ChargedStates& states, Cost cost) {
+    const core::Rule& rule = check(i).limit.rule;
+    const KeyState& state = states.before[i];
+    if (cost.units != 0 && its_->has(its_->terms.others_free->if_it_fits, of_[i])) {
+      Decision told = state.decide(rule, states.now, Cost{0}).decision();
+      if (state.ledger->charged() != 0) return told;
+      told = state.decide(rule, states.now, cost).decision();
+      return told;
+    }
+    Outside outside = its_->terms.outside;
+    outside.units = cost.units;
+    its_->charging.told[of_[i]] = overdrawn(rule, state, states.now, outside);
+    return store::decision_of(its_->charging.told[of_[i]], rule, outside);
   }
   // The first that has its key: it owes what was owed before all of them.
   std::size_t first_of(std::size_t i) const {
@@ -157,10 +178,21 @@ class OthersFreeCall final : public StoreCall {
   }
   void tell(std::size_t i, const ChargedStates& states, nanoseconds now) {
     const core::Rule& rule = check(i).limit.rule;
+    if (states.before[i].ledger) {
+      ChargedStates after = states;
+      if (after.before[i].then) after.before[i].ledger = after.before[i].then;
+      const bool charged = asks_ != Asks::states && its_->charging.charges(of_[i]);
+      const Decision told = decided(i, after, charged ? check(i).cost : Cost{0});
+      tell(of_[i], told);
+      if (its_->recalls) return learn_of_charge(in_, check(i), &told, asked_, now);
+      return in_.known.learn_of_look(rule, after.before[i].decide(rule, states.now, Cost{0}).decision(),
+                                     check(i), now);
+    }
+    const core::TwoWords before = states.before[i].words;
     const core::Step step =
         asks_ == Asks::states
-            ? its_->charging.charge_for(of_[i], rule, states.before[i], states.now, Cost{0}, false)
-            : its_->charging.charge(of_[i], rule, states.before[i], states.now, check(i).check(), false);
+            ? its_->charging.charge_for(of_[i], rule, before, states.now, Cost{0}, false)
+            : its_->charging.charge(of_[i], rule, before, states.now, check(i).check(), false);
     tell(of_[i], step.decision());
     if (its_->recalls) {
       const Decision told = step.decision();

@@ -24,14 +24,13 @@ class ReserveCall final : public StoreCall {
     looks_ = false;
     max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
     hold_ = std::min(request.reservation->hold, kLongestHold);
-    moves_up_ = request.reservation->moves_up;
+    from_ = request.reservation->not_before;
     in_.known.may_wait(max_wait_);
   }
 
   // The next check of the request; or why there can be no such reservation.
   std::optional<std::string> add(const Check& check);
-  // A denial of the last one added that is remembered. One that may wait may find a hole, of which a denial
-  // tells nothing; and beyond a guarantee nobody here knows the rule.
+  // A denial of the last one added that is remembered. A denial tells nothing of one that may wait; and beyond a guarantee nobody here knows the rule.
   std::optional<Decision> recall(nanoseconds now) const {
     const KeptCheck& last = checks_.back();
     if (max_wait_.count() > 0 || hold_.count() > 0 || last.inside != Check::kNoGuarantee) return std::nullopt;
@@ -40,7 +39,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, moves_up_}; }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, from_ - asked_}; }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),
@@ -56,7 +55,7 @@ class ReserveCall final : public StoreCall {
   nanoseconds max_wait_{0};
   nanoseconds hold_{0};
   bool looks_ = true;  // at checks some of which are of slots
-  bool moves_up_ = false;
+  nanoseconds from_{0};
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name
@@ -101,8 +100,7 @@ std::optional<std::string> ReserveCall::add(const Check& check) {
 std::vector<ReserveAsk> ReserveCall::asks(nanoseconds now) const {
   std::vector<ReserveAsk> made;
   for (const KeptCheck& check : checks_) {
-    made.push_back({check.ask_beside_others(), check.limit.holding, check.limit.id, check.size,
-                    store::lowest_kept(check.limit), check.waits_with});
+    made.push_back({check.ask_beside_others(), check.limit.holding, check.limit.id, check.size});
     if (check.limit.rule.calendar != nullptr) made.back().ask.utc = time_there(check, now);
   }
   return made;
@@ -190,7 +188,6 @@ void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds n
   for (KeptCheck& each : checks_) {
     Check& made = checks.emplace_back(each.check());
     made.inside = each.inside;
-    made.waits_with = each.waits_with;
   }
   if (looks_) {
     in_.fallback.look(checks, now);

@@ -6,6 +6,7 @@
 
 #include "core/reservation.hpp"
 #include "core/severity.hpp"
+#include "redis/charge_script.hpp"
 #include "redis/reservation_id.hpp"
 #include "redis/slot.hpp"
 #include "resp/writer.hpp"
@@ -93,15 +94,15 @@ std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat fo
 namespace {
 
 // What a settlement has to know, and whose it is.
-std::string numbers_of(const ReserveAsk& each, std::uint64_t lowest) {
+std::string numbers_of(const ReserveAsk& each) {
   std::string text;
-  for (const std::uint64_t number : {std::uint64_t{each.key_size}, each.limit_id, lowest,
-                                     std::uint64_t{each.waits_with}, std::uint64_t{each.holding.by_actual}})
+  for (const std::uint64_t number :
+       {std::uint64_t{each.key_size}, each.limit_id, std::uint64_t{each.holding.by_actual}})
     text += " " + std::to_string(number);
   return text;
 }
 
-void append_window(resp::Writer& to, const ReserveAsk& each, bool looks) {
+void append_window(resp::Writer& to, const ReserveAsk& each) {
   const core::Rule& rule = *each.ask.rule;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool is_dated = rule.calendar != nullptr;
@@ -110,9 +111,9 @@ void append_window(resp::Writer& to, const ReserveAsk& each, bool looks) {
                                                                                          : "window "));
   to.bulk(is_dated ? window_word(rule, each.ask.utc) : std::to_string(rule.quota.rate().period.count()));
   to.number(limit);
-  to.number(looks ? 0 : std::min(each.ask.cost.units, limit + 1));
+  to.number(std::min(each.ask.cost.units, limit + 1));
   to.number(limit);
-  to.bulk((each.holding.settles ? "any" : "") + numbers_of(each, 0));
+  to.bulk((each.holding.settles ? "any" : "") + numbers_of(each));
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
                     const ReserveWords& words, std::optional<nanoseconds> now) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
-  to.array(9 + keys + 6 * asks.size());
+  to.array(10 + keys + 6 * asks.size());
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -130,7 +131,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     to.bulk(each.ask.key);
     to.bulk(line_in_redis(prefix, each.ask.key));
   }
-  to.bulk(words.moves_up ? "acquire" : "reserve");
+  to.bulk(words.looks ? "look" : "reserve");
   append_when(to, now);
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));
@@ -139,16 +140,17 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   for (const ReserveAsk& each : asks)
     if (each.holding.settles && !each.ask.shadow) longest = std::min(longest, each.holding.longest);
   to.number(static_cast<std::uint64_t>(longest.count()));
+  to.number(static_cast<std::uint64_t>(std::clamp(words.from, nanoseconds{0}, kLongestWait).count()));
   for (const ReserveAsk& each : asks) {
     const core::Rule& rule = *each.ask.rule;
     if (core::counts_at_grant(rule.algorithm)) {
-      append_window(to, each, words.looks);
+      append_window(to, each);
       continue;
     }
     const bool is_slots = core::counts_slots(rule.algorithm);
     const auto interval = is_slots ? 1 : static_cast<std::uint64_t>(rule.quota.emission_interval().count());
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-    const std::uint64_t units = words.looks ? 0 : std::min(each.ask.cost.units, burst + 1);
+    const std::uint64_t units = std::min(each.ask.cost.units, burst + 1);
     to.bulk(marks_of(each.ask, false) + (is_slots ? "slots " : ""));
     to.number(interval);
     to.number(is_slots ? static_cast<std::uint64_t>(most_slots(rule))
@@ -162,9 +164,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     } else if (holding.settles) {
       more = std::to_string(std::min(holding.at_most, static_cast<std::uint64_t>(kMostToDrain)));
     }
-    to.bulk(more + numbers_of(each, is_slots ? 0
-                                             : burst * interval -
-                                                   static_cast<std::uint64_t>(each.lowest_kept.count())));
+    to.bulk(more + numbers_of(each));
   }
 }
 
@@ -181,7 +181,7 @@ std::optional<ReservationRecord> read_record(std::string_view text) {
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     return one;
   };
-  constexpr std::string_view kMark = "weir1r ";
+  constexpr std::string_view kMark = "weir2r ";
   std::string_view first = line();
   if (!first.starts_with(kMark)) return std::nullopt;
   first.remove_prefix(kMark.size());
@@ -200,7 +200,6 @@ std::optional<ReservationRecord> read_record(std::string_view text) {
     word(rest);  // T
     word(rest);  // burst
     const auto units = number_in<std::uint64_t>(word(rest));
-    for (int left = 6; left > 0; --left) word(rest);
     const std::string_view settles = word(rest);
     if (!units || settles.empty()) return std::nullopt;
     parts.push_back({.limit_id = *limit,
@@ -261,12 +260,11 @@ void append_keys(resp::Writer& to, std::string_view prefix, std::span<const Scri
 }
 
 // The words that a pause and a rest have in common, after its name; of each ask, T and burst follow.
-void append_pausing(resp::Writer& to, std::string_view prefix, std::span<const ScriptCheck> asks,
-                    std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
+void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::string_view id,
+                    nanoseconds length, std::optional<nanoseconds> now) {
   append_when(to, now);
   to.bulk(id);
   to.number(static_cast<std::uint64_t>(length.count()));
-  to.bulk(record_in_redis(prefix, "", slot_of(asks[0].key)));
   for (const ScriptCheck& each : asks) {
     to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
@@ -278,8 +276,8 @@ void append_pausing(resp::Writer& to, std::string_view prefix, std::span<const S
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                   std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, asks, "pause", 4 + 2 * asks.size());
-  append_pausing(to, prefix, asks, id, length, now);
+  append_keys(to, prefix, asks, "pause", 3 + 2 * asks.size());
+  append_pausing(to, asks, id, length, now);
 }
 
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
@@ -299,8 +297,8 @@ void append_refund(std::string& out, std::string_view prefix, std::span<const Sc
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
                  const core::PenaltyTerms& penalty, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, {&ask, 1}, "rest", 9, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
-  append_pausing(to, prefix, {&ask, 1}, id, penalty.time, now);
+  append_keys(to, prefix, {&ask, 1}, "rest", 8, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
+  append_pausing(to, {&ask, 1}, id, penalty.time, now);
   to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(penalty.growing);
   to.number(static_cast<std::uint64_t>(penalty.most.count()));
@@ -338,7 +336,7 @@ std::optional<store::FreeSlots> read_slots(const Value& value) {
 // What each limit says of the states that the script found, as store::AllOrNoneCheck tells it.
 class Verdicts {
  public:
-  Verdicts(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states,
+  Verdicts(std::span<const ReserveAsk> asks, std::vector<KeyState> states,
            std::vector<store::FreeSlots> slots, nanoseconds now)
       : states_(std::move(states)), slots_(std::move(slots)), now_(now), decisions(asks.size()) {
     for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
@@ -357,25 +355,24 @@ class Verdicts {
     }
   }
 
-  // Charged as of that time; told in times from now.
-  void at(nanoseconds time) {
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const nanoseconds at = core::counts_at_grant(asks_[i].rule->algorithm) ? now_ : time;
-      const core::Step step = core::decide(rule(i), states_[i], at, asks_[i].cost);
-      Decision& decision = decisions[i] = step.decision();
-      if (at == now_) continue;
-      tell_owed(i, *asks_[i].rule, step.next);
-      if (decision.retry_after) *decision.retry_after += time - now_;
-    }
+  void decide() {
+    for (std::size_t i = 0; i < asks_.size(); ++i)
+      decisions[i] = states_[i].decide(rule(i), now_, asks_[i].cost).decision();
   }
   void look() {
     for (std::size_t i = 0; i < asks_.size(); ++i)
-      decisions[i] = core::look(rule(i), states_[i], now_, asks_[i].cost);
+      decisions[i] = states_[i].look(rule(i), now_, asks_[i].cost);
   }
   // It is denied: of those that allow it, what is there without it.
   void tell_uncharged() {
     for (std::size_t i = 0; i < asks_.size(); ++i)
-      if (decisions[i].allowed() && asks_[i].cost.units != 0) tell_owed(i, rule(i), states_[i]);
+      if (decisions[i].allowed() && asks_[i].cost.units != 0) tell_owed(i, states_[i]);
+  }
+  // It is charged there, for whatever moment, and that is what it has left.
+  void tell_charged(std::size_t i, const KeyState& after) {
+    decisions[i].verdict = Verdict::allowed;
+    decisions[i].retry_after.reset();
+    tell_owed(i, after);
   }
   std::uint8_t by() const {
     return static_cast<std::uint8_t>(core::deciding(
@@ -384,14 +381,14 @@ class Verdicts {
 
  private:
   core::Rule rule(std::size_t i) const { return rule_of(asks_, decisions, i); }
-  void tell_owed(std::size_t i, const core::Rule& its, core::TwoWords state) {
-    const Decision owed = core::decide(its, state, now_, Cost{0}).decision();
+  void tell_owed(std::size_t i, const KeyState& state) {
+    const Decision owed = state.decide(rule(i), now_, Cost{0}).decision();
     decisions[i].remaining = owed.remaining;
     decisions[i].reset_after = owed.reset_after;
   }
 
   std::vector<ScriptCheck> asks_;
-  std::vector<core::TwoWords> states_;
+  std::vector<KeyState> states_;
   std::vector<store::FreeSlots> slots_;
   nanoseconds now_;
 
@@ -400,10 +397,15 @@ class Verdicts {
 };
 
 // What the script says of a limit by more than its rule.
-void tell(Decision& decision, bool granted, nanoseconds wait) {
+void tell_denied(Decision& decision, nanoseconds wait) {
   const bool never = wait < nanoseconds{0};
-  decision.verdict = granted ? Verdict::allowed : never ? Verdict::never : Verdict::denied;
-  decision.retry_after = granted || never ? std::nullopt : std::optional(wait);
+  decision.verdict = never ? Verdict::never : Verdict::denied;
+  decision.retry_after = never ? std::nullopt : std::optional(wait);
+}
+
+nanoseconds until_one_more(const core::Rule& rule, const KeyState& state, nanoseconds now) {
+  if (!state.ledger) return core::until_one_more(rule, state.words, now);
+  return state.ledger->told(rule, 0).wait;
 }
 
 constexpr std::size_t kFirstStateOfReserve = 6;
@@ -414,12 +416,14 @@ constexpr std::size_t kFirstOfPause = 3;
 tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::span<const ReserveAsk> asks,
                                                       const ReserveWords& words) {
   const std::optional<nanoseconds> now = decided_at(reply);
-  if (!now || reply.items.size() != kFirstStateOfReserve + asks.size()) return not_ours(reply);
+  const std::size_t given = reply.items.size();
+  if (!now || (given != kFirstStateOfReserve + asks.size() && given != kFirstStateOfReserve + 2 * asks.size()))
+    return not_ours(reply);
   const std::string_view how = reply.items[3].text;
   const std::optional<nanoseconds> told_wait = time_in(reply.items[4]);
   const auto by = static_cast<std::size_t>(reply.items[5].integer);
   if (!told_wait || by >= asks.size()) return not_ours(reply);
-  std::vector<core::TwoWords> states(asks.size());
+  std::vector<KeyState> states(asks.size());
   std::vector<store::FreeSlots> slots(asks.size());
   bool has_slots = false;
   for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -441,18 +445,23 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     each.tell_slots();
     return ReserveAnswer{.by = each.by(), .decisions = std::move(each.decisions)};
   }
-  each.at(*now);
+  each.decide();
   const bool granted = reply.items[0].integer == 1;
   const bool is_busy = how == "busy";
-  const bool by_rule = how != "hole" && how != "held" && !is_busy;
+  const bool by_rule = how != "held" && !is_busy;
   ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *told_wait, .by = each.by()};
   told.at_once = each.decisions;
   if (!by_rule) {
     each.look();
   } else if (!granted) {
     each.tell_uncharged();
-  } else if (told.wait.count() > 0) {
-    each.at(*now + told.wait);
+  }
+  for (std::size_t i = 0; i < given - kFirstStateOfReserve - asks.size(); ++i) {
+    const Value& item = reply.items[kFirstStateOfReserve + asks.size() + i];
+    if (item.type == Value::Type::null) continue;
+    const auto after = read_state(item, asks[i].ask, *now);
+    if (!after) return not_ours(reply);
+    each.tell_charged(i, *after);
   }
   if (has_slots) {
     each.tell_slots(granted ? std::optional(told.wait + words.hold) : std::nullopt);
@@ -474,13 +483,14 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     const store::Busy held = longest({told.full_for, told.full_by});
     told.wait = held.wait;
     told.by = held.by;
-    tell(each.decisions[told.by], false, told.wait);
-  } else if (!by_rule || (how == "later" && !granted)) {
-    told.by = static_cast<std::uint8_t>(by);
+    tell_denied(each.decisions[told.by], told.wait);
+  } else if (how == "window") {
     // Its end is in its state, to the nanosecond.
-    if (core::counts_at_grant(asks[by].ask.rule->algorithm))
-      told.wait = each.decisions[by].retry_after.value_or(told.wait);
-    tell(each.decisions[by], granted, told.wait);
+    told.by = static_cast<std::uint8_t>(by);
+    told.wait = each.decisions[by].retry_after.value_or(told.wait);
+    tell_denied(each.decisions[by], told.wait);
+  } else if (!granted && how == "later") {
+    tell_denied(each.decisions[told.by], told.wait);
   } else if (!granted) {
     told.wait = each.decisions[told.by].retry_after.value_or(nanoseconds{-1});
   }
@@ -515,7 +525,7 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
       const core::Rule window{*quota, Algorithm::fixed_window};
       const auto state = read_state(rest[i + 2], {.rule = &window, .key = {}, .cost = {}}, *now);
       if (!state) return not_ours(reply);
-      answer.wait = std::max(answer.wait, core::until_one_more(window, *state, *now));
+      answer.wait = std::max(answer.wait, until_one_more(window, *state, *now));
       continue;
     }
     const auto quota = Quota::make({1, nanoseconds{*interval}}, *burst);
@@ -523,7 +533,7 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
     const core::Rule rule{*quota};
     const auto state = read_state(rest[i + 2], {.rule = &rule, .key = {}, .cost = {}}, *now);
     if (!state) return not_ours(reply);
-    answer.wait = std::max(answer.wait, core::until_one_more(rule, *state, *now));
+    answer.wait = std::max(answer.wait, until_one_more(rule, *state, *now));
   }
   return answer;
 }
@@ -535,20 +545,18 @@ tl::expected<nanoseconds, std::string> read_moment(const Value& reply) {
   return nanoseconds{*left};
 }
 
-std::optional<std::string> read_pause(const Value& reply, std::span<const ScriptCheck> asks,
-                                      nanoseconds length, std::span<Decision> decisions,
-                                      std::span<Charged> told) {
+std::optional<std::string> read_changed(const Value& reply, std::span<const ScriptCheck> asks,
+                                        std::span<Decision> decisions, std::span<Charged> told) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstOfPause + 2 * asks.size()) return not_ours(reply).value();
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const core::Rule& rule = *asks[i].rule;
-    const auto state = read_state(reply.items[kFirstOfPause + 2 * i], asks[i], *now);
-    const Value& moved = reply.items[kFirstOfPause + 2 * i + 1];
-    const auto by = number_in<std::uint64_t>(moved.text);
-    if (!state || !by) return not_ours(reply).value();
-    const core::Overdrawn paused = core::overdraw(rule, *state, *now, Pause{length}, *by);
-    told[i] = paused;
-    decisions[i] = core::decide(rule, paused.next, *now, Cost{0}).decision();
+    const auto after = read_state(reply.items[kFirstOfPause + 2 * i], asks[i], *now);
+    const auto units = number_in<std::uint64_t>(reply.items[kFirstOfPause + 2 * i + 1].text);
+    if (!after || !units) return not_ours(reply).value();
+    told[i] = overdrawn(rule, *after, *now, Outside{Cost{0}});
+    told[i].charged = *units;
+    decisions[i] = after->decide(rule, *now, Cost{0}).decision();
   }
   return std::nullopt;
 }
@@ -557,13 +565,8 @@ tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCh
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstOfPause + 3) return not_ours(reply);
   const auto state = read_state(reply.items[kFirstOfPause], ask, *now);
-  const auto by = number_in<std::uint64_t>(reply.items[kFirstOfPause + 1].text);
-  const auto length = number_in<std::int64_t>(reply.items[kFirstOfPause + 2].text);
-  if (!state || !by || !length) return not_ours(reply);
-  const bool rests = reply.items[0].integer == 1;
-  const core::TwoWords next =
-      rests ? core::overdraw(*ask.rule, *state, *now, Pause{nanoseconds{*length}}, *by).next : *state;
-  return core::decide(*ask.rule, next, *now, ask.cost).decision();
+  if (!state) return not_ours(reply);
+  return state->decide(*ask.rule, *now, ask.cost).decision();
 }
 
 tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const Value& reply) {
@@ -579,24 +582,6 @@ tl::expected<std::vector<store::OpenHold>, std::string> read_holds(const Value& 
     open.push_back({std::string(reply.items[at].text), *cost, nanoseconds{*wait}, nanoseconds{*ends}});
   }
   return open;
-}
-
-std::optional<std::string> read_refund(const Value& reply, std::span<const ScriptCheck> asks,
-                                       std::span<Decision> decisions, std::span<Charged> told) {
-  const std::optional<nanoseconds> now = decided_at(reply);
-  if (!now || reply.items.size() != kFirstOfPause + 2 * asks.size()) return not_ours(reply).value();
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const core::Rule& rule = *asks[i].rule;
-    const auto state = read_state(reply.items[kFirstOfPause + 2 * i], asks[i], *now);
-    const auto stays = number_in<std::int64_t>(reply.items[kFirstOfPause + 2 * i + 1].text);
-    if (!state || !stays) return not_ours(reply).value();
-    const std::uint64_t least = *stays < 0 ? std::numeric_limits<std::uint64_t>::max()
-                                           : static_cast<std::uint64_t>(now->count() + *stays);
-    const core::Overdrawn refunded = core::refund(rule, *state, *now, asks[i].cost.units, least);
-    told[i] = refunded;
-    decisions[i] = core::decide(rule, refunded.next, *now, Cost{0}).decision();
-  }
-  return std::nullopt;
 }
 
 }  // namespace weir::redis

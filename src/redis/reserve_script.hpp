@@ -41,8 +41,6 @@ struct ReserveAsk {
   // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
   std::uint64_t limit_id = 0;
   std::size_t key_size = 0;
-  std::chrono::nanoseconds lowest_kept{0};  // as store::Limit has it
-  std::uint16_t waits_with = 0;             // as store::Check has it
 };
 
 struct ReserveWords {
@@ -50,8 +48,8 @@ struct ReserveWords {
   std::string_view id;
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
-  bool looks = false;     // nothing is charged, whatever the asks cost
-  bool moves_up = false;  // store::ReservationTerms
+  bool looks = false;  // nothing is charged
+  std::chrono::nanoseconds from{0};  // it acts no earlier
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};
@@ -94,7 +92,7 @@ void append_extend(std::string& out, std::string_view prefix, std::string_view r
 struct ReserveAnswer {
   bool granted = false;
   bool has_id = false;               // it can be cancelled or settled
-  bool by_rule = true;               // neither a hole nor what is held has decided
+  bool by_rule = true;               // neither what is held nor slots have decided
   std::chrono::nanoseconds wait{0};  // as store::ReservationTerms
   std::uint8_t by = 0;
   std::chrono::nanoseconds full_for{0};  // as store::ReservationTerms
@@ -137,13 +135,10 @@ struct SettleAnswer {
 };
 tl::expected<SettleAnswer, std::string> read_settle(const resp::Value& reply);
 tl::expected<std::chrono::nanoseconds, std::string> read_moment(const resp::Value& reply);
-// By ask, what a pause came to, and a decision as of a look after it; otherwise why not.
-std::optional<std::string> read_pause(const resp::Value& reply, std::span<const ScriptCheck> asks,
-                                      std::chrono::nanoseconds length, std::span<Decision> decisions,
-                                      std::span<Charged> told);
+// Of a pause or a refund: by ask, what it came to, and a decision as of a look after it; otherwise why not.
+std::optional<std::string> read_changed(const resp::Value& reply, std::span<const ScriptCheck> asks,
+                                        std::span<Decision> decisions, std::span<Charged> told);
 // What the ask is told then by its rule, whether the key has been made to rest or not.
 tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask);
-std::optional<std::string> read_refund(const resp::Value& reply, std::span<const ScriptCheck> asks,
-                                       std::span<Decision> decisions, std::span<Charged> told);
 
 }  // namespace weir::redis

@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "core/calendar_window.hpp"
-#include "core/pause.hpp"
 #include "core/sliding_window_log.hpp"
 #include "resp/writer.hpp"
 
@@ -155,48 +154,37 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
   return text.substr(mark.size());
 }
 
-// Without what a state says of its line (reserve.lua), and of a pause, which `paused` is then.
-std::string_view without_line(std::string_view text, core::PausedState& paused) {
-  const std::size_t at = text.find(" @");
-  if (at == text.npos || at + 2 == text.size()) return text;
-  constexpr std::string_view kEpoch = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const std::size_t after = text.find_first_not_of(kEpoch, at + 2);
-  if (after == text.npos) return text.substr(0, at);
-  std::array<std::uint64_t, 2> numbers{};
-  if (after == at + 2 || text[after] != ' ' || read_numbers(text.substr(after + 1), numbers) != 2)
-    return text;
-  paused = {numbers[0], numbers[1]};
-  return text.substr(0, at);
-}
-
 }  // namespace
 
-std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& ask, nanoseconds now) {
+std::optional<KeyState> read_state(const Value& value, const ScriptCheck& ask, nanoseconds now) {
   const core::Rule& rule = *ask.rule;
-  if (value.type == Value::Type::null) return core::TwoWords{};
+  if (value.type == Value::Type::null) return KeyState{};
   if (value.type != Value::Type::string) return std::nullopt;
+  if (value.text.starts_with(LedgerView::kMark) && rule.algorithm == Algorithm::gcra) {
+    const std::size_t end = value.text.find('|');
+    KeyState found{{}, LedgerView::read(value.text.substr(0, end)), {}};
+    if (end != value.text.npos) found.then = LedgerView::read(value.text.substr(end + 1));
+    return found.ledger ? std::optional(found) : std::nullopt;
+  }
   if (ask.format == ValueFormat::redis_cell) {
     constexpr std::size_t kTimeDigits = 19;
     const std::optional<std::uint64_t> tat = read_number(value);
     if (!tat || value.text.size() != kTimeDigits) return std::nullopt;
     const auto second = static_cast<std::uint64_t>(now.count()) / kSecond;
     if (second > *tat / kSecond + kMostOverAlone) return std::nullopt;
-    return core::TwoWords{*tat, static_cast<std::uint64_t>(rule.quota.emission_interval().count())};
+    return KeyState{{*tat, static_cast<std::uint64_t>(rule.quota.emission_interval().count())}, {}, {}};
   }
   const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
   if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
-  const bool can_have_line = rule.algorithm == Algorithm::gcra;
-  core::PausedState paused;
-  const std::size_t count = read_numbers(can_have_line ? without_line(*text, paused) : *text, numbers);
+  // A former build has marked states of gcra that had a line.
+  const std::size_t count = read_numbers(text->substr(0, text->find(" @")), numbers);
   core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:
       if (count != 2) return std::nullopt;
       if (core::ahead_of(words.until, now) == 0) break;
       if (words.word == 0) return std::nullopt;
-      words = paused.counted_by(static_cast<std::uint64_t>(rule.quota.emission_interval().count()),
-                                static_cast<std::uint64_t>(rule.quota.burst()), words);
       break;
     case Algorithm::fixed_window:
     case Algorithm::fixed_window_clock:
@@ -217,7 +205,7 @@ std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& 
       std::abort();  // a mistake in our code: it has no words
   }
   if (core::ahead_of(words.until, now) >= kMostAhead) return std::nullopt;
-  return words;
+  return KeyState{words, {}, {}};
 }
 
 namespace {
@@ -250,10 +238,9 @@ std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, n
 std::optional<Decision> decide_as_core(const Value& state, const ScriptCheck& ask, const core::Rule& rule,
                                        nanoseconds now, bool look) {
   if (rule.algorithm == Algorithm::sliding_window_log) return decide_log(state, rule, now, ask.cost, look);
-  const std::optional<core::TwoWords> words = read_state(state, ask, now);
-  if (!words) return std::nullopt;
-  return look ? core::look(rule, *words, now, ask.cost)
-              : core::decide(rule, *words, now, ask.cost).decision();
+  const std::optional<KeyState> found = read_state(state, ask, now);
+  if (!found) return std::nullopt;
+  return look ? found->look(rule, now, ask.cost) : found->decide(rule, now, ask.cost).decision();
 }
 
 }  // namespace
@@ -376,17 +363,15 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 
 namespace {
 
-// What changes the state of gcra of one key, beside which its line may lie.
-void append_change(std::string& out, const char* what, const ScriptCheck& ask, std::string_view line,
-                   std::uint64_t first, std::uint64_t second, std::optional<nanoseconds> now) {
-  const std::size_t keys = line.empty() ? 1 : 2;
+// What changes the state of gcra of one key.
+void append_change(std::string& out, const char* what, const ScriptCheck& ask, std::uint64_t first,
+                   std::uint64_t second, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  to.array(3 + keys + kWordsOfLimit + (now ? 1 : 0));
+  to.array(4 + kWordsOfLimit + (now ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(check_sha());
-  to.number(keys);
+  to.number(std::uint64_t{1});
   to.bulk(ask.key);
-  if (!line.empty()) to.bulk(line);
   to.bulk(ask.format == ValueFormat::redis_cell ? std::string(what) + " redis-cell" : what);
   to.number(static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(first);
@@ -396,17 +381,15 @@ void append_change(std::string& out, const char* what, const ScriptCheck& ask, s
 
 }  // namespace
 
-void append_give_back(std::string& out, const ScriptCheck& ask, std::string_view line, nanoseconds charged_at,
+void append_give_back(std::string& out, const ScriptCheck& ask, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-  append_change(out, "give_back", ask, line, ask.cost.units * interval,
+  append_change(out, "give_back", ask, ask.cost.units * interval,
                 static_cast<std::uint64_t>(charged_at.count()), now);
 }
 
-void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line, nanoseconds full,
-                nanoseconds most, std::optional<nanoseconds> now) {
-  append_change(out, "cap", ask, line, static_cast<std::uint64_t>(full.count()),
-                static_cast<std::uint64_t>(most.count()), now);
+void append_cap(std::string& out, const ScriptCheck& ask, nanoseconds full, std::optional<nanoseconds> now) {
+  append_change(out, "cap", ask, static_cast<std::uint64_t>(full.count()), 0, now);
 }
 
 void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
@@ -514,13 +497,14 @@ tl::expected<std::size_t, std::string> read_times(const Value& reply, const Scri
                                                   std::span<Decision> decisions) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);
-  std::optional<core::TwoWords> words = read_state(reply.items[kFirstState], ask, *now);
-  if (!words) return not_ours(reply);
+  std::optional<KeyState> found = read_state(reply.items[kFirstState], ask, *now);
+  if (!found) return not_ours(reply);
   std::size_t allowed = 0;
   for (Decision& each : decisions) {
-    const core::Step step = decide(*ask.rule, *words, *now, ask.cost);
+    const core::Step step = found->decide(*ask.rule, *now, ask.cost);
     each = step.decision();
-    if (step.changes) words = step.next;
+    if (step.changes && found->ledger) found->ledger->charge(ask.cost);
+    if (step.changes) found->words = step.next;
     allowed += each.allowed() ? 1 : 0;
   }
   if (reply.items[0].integer != static_cast<std::int64_t>(allowed)) {

@@ -16,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "core/rule.hpp"
+#include "redis/ledger_view.hpp"
 #include "redis/value_format.hpp"
 #include "resp/value.hpp"
 #include "resp/writer.hpp"
@@ -79,16 +80,14 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
 // owed: a unit that has drained since is gone, so that what is admitted for what was given back keeps the
-// promise (the proof is that of leases.hpp). Nothing when the T has changed, and while anything is kept under
-// `line` (reservation_id.hpp): those who wait or hold count on what was owed before them. It may be empty.
-// The answer has nothing to read.
-void append_give_back(std::string& out, const ScriptCheck& ask, std::string_view line,
-                      std::chrono::nanoseconds charged_at, std::optional<std::chrono::nanoseconds> now = {});
+// promise (the proof is that of leases.hpp). Nothing when the T has changed, and while the key is in a ledger:
+// those who wait or hold count on what was owed before them. The answer has nothing to read.
+void append_give_back(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds charged_at,
+                      std::optional<std::chrono::nanoseconds> now = {});
 
-// Cuts what is owed beyond `full`, or beyond `most` while anything is kept under `line`: after a step of the
-// store's clock. The answer has nothing to read.
-void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line,
-                std::chrono::nanoseconds full, std::chrono::nanoseconds most,
+// Cuts what is owed beyond `full`, and ends a ledger whose time lies ahead: after a step of the store's clock.
+// The answer has nothing to read.
+void append_cap(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds full,
                 std::optional<std::chrono::nanoseconds> now = {});
 
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
@@ -117,8 +116,8 @@ tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<co
                                           std::span<Decision> decisions);
 // What stands before an algorithm's name: check.lua has the meaning.
 std::string marks_of(const ScriptCheck& ask, bool look);
-// A state as core has it; nothing when the text is not what a script would have let pass, or holds a log.
-std::optional<core::TwoWords> read_state(const resp::Value& value, const ScriptCheck& ask,
+// Nothing when the text is not what a script would have let pass, or holds a log.
+std::optional<KeyState> read_state(const resp::Value& value, const ScriptCheck& ask,
                                          std::chrono::nanoseconds now);
 // The rule that decides the ask of this number, once those before it are decided.
 core::Rule rule_of(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, std::size_t which);

@@ -85,16 +85,12 @@ Decision Charging::find(std::size_t which, const core::Rule& rule, const KeyLedg
 Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
                                      nanoseconds now, const Check& check) {
   KeyLedger copy = ledger;
-  const Decision found = charge_for(which, rule, copy, now, check.cost);
-  if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
-  return found;
+  return find_whether_over(which, charge_for(which, rule, copy, now, check.cost));
 }
 
 Decision Charging::find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
                                      nanoseconds now, const Check& check) {
-  const Decision found = charge_for(which, rule, state, now, check.cost, false).decision();
-  if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
-  return found;
+  return find_whether_over(which, charge_for(which, rule, state, now, check.cost, false).decision());
 }
 
 void Charging::tell(Request& request) const {

@@ -44,6 +44,11 @@ struct Charging {
   // The same of one in a ledger.
   Decision find_whether_over(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
                              std::chrono::nanoseconds now, const Check& check);
+  // The same of one of which that is known.
+  Decision find_whether_over(std::size_t which, const Decision& found) {
+    if (is_over(which, found)) over |= static_cast<std::uint16_t>(1U << which);
+    return found;
+  }
   // The same of one for whose key there is no room, which is over where it would be charged.
   void find_over_for_room(std::size_t which, const Check& check) {
     if (check.cost.units != 0) over |= static_cast<std::uint16_t>(1U << which);
