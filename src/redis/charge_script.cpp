@@ -91,7 +91,8 @@ core::Overdrawn overdrawn(const core::Rule& rule, const KeyState& state, nanosec
                           const Outside& outside) {
   if (!state.ledger) return core::overdraw(rule, state.words, now, outside);
   core::Overdrawn told{state.ledger->told(rule, state.ledger->charged())};
-  if (outside.form == Outside::Form::cost) told.dropped = outside.units - std::min(told.charged, outside.units);
+  if (outside.form == Outside::Form::cost)
+    told.dropped = outside.units - std::min(told.charged, outside.units);
   told.changes = told.charged != 0;
   return told;
 }

@@ -471,8 +471,11 @@ if #ARGV % 4 > 1 then
     local allowed, changed, view = decide[kind](state, 1)
     if allowed == nil then return no_state(1, kind) end
     -- The first that is denied says for how long.
-    before = before and view and not allowed and match(before, '^(weir1v .*) ') .. match(view, ' %d+$') or before or
-      view or state
+    if before == nil then
+      before = view or state
+    elseif view and not allowed then
+      before = match(before, '^(weir1v .*) ') .. match(view, ' %d+$')
+    end
     if changed then state, written = changed, true end
     if not allowed then break end
     granted = granted + 1

@@ -11,8 +11,8 @@ namespace {
 using Kind = SentCommand::Kind;
 
 constexpr std::size_t kLongestShown = 200;
-// Before AUTH Redis takes no longer word, and calls it a protocol error where it should say that a password is
-// missing. So it is asked for something else first.
+// Before AUTH Redis takes no longer word, and calls it a protocol error where it should say that a password
+// is missing. So it is asked for something else first.
 constexpr std::size_t kLongestBeforeAuth = std::size_t{16} << 10;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a script tells of a key that is in a ledger (ledger.lua), as of the moment at which it was asked: enough
-// to decide requests there by the numbers by which it was counted.
+// What a script tells of a key that is in a ledger (ledger.lua), as of the moment at which it was asked:
+// enough to decide requests there by the numbers by which it was counted.
 //
 // A value; any thread. Not for: a key whose state is all (core/rule.hpp).
 #pragma once

@@ -557,7 +557,8 @@ class LuaRedis {
     const int count = static_cast<int>(length_at(lua, 1));
     std::size_t size = 0;
     const char* const bytes = luaL_checklstring(lua, 2, &size);
-    if (size != static_cast<std::size_t>(count) * sizeof(double)) return luaL_error(lua, "data string too short");
+    if (size != static_cast<std::size_t>(count) * sizeof(double))
+      return luaL_error(lua, "data string too short");
     luaL_checkstack(lua, count + 1, "too many");
     for (int i = 0; i < count; ++i) {
       double number = 0;

@@ -143,8 +143,7 @@ class OthersFreeCall final : public StoreCall {
     if (auto why = read_states(value, charges(), states)) return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     if (asks_ != Asks::charges) {
-      for (std::size_t i = 0; i < of_.size(); ++i)
-        its_->decisions[of_[i]] = find_whether_over(i, states);
+      for (std::size_t i = 0; i < of_.size(); ++i) its_->decisions[of_[i]] = find_whether_over(i, states);
     }
     for (std::size_t i = 0; i < of_.size(); ++i) tell(i, states, now);
   }

@@ -13,7 +13,8 @@
 --                                               two numbers for the client, which the record keeps; whether a
 --                                               settlement that names no limit says what it cost here
 --                                               The hold may be extended by `longest` from then on. It acts no earlier
---                                               than in `from`
+--                                               than in `from`. One of that id whose moment has not come is
+--                                               cancelled first
 --           look ...                            as reserve, and nothing is charged
 --           cancel TIME
 --           extend TIME hold                  ns, from now or from its moment
@@ -285,9 +286,82 @@ local function read_record(key)
   return its
 end
 
+-- The record that is asked for, and what of it is still there; the rest has died.
+local record, parts, id, until_moment, until_end, is_there
+local live, open_windows, has_slots, has_windows = {}, {}, {}, false
+local function read_own_record()
+  record = read_record(KEYS[1])
+  parts = record and record.parts or {}
+  id = match(KEYS[1], '[%w_-]+$')
+  until_moment = record and from_now(record.moment) or 0
+  until_end = record and from_now(record.last) or 0
+  local place = {}
+  for i = 1, count do place[KEYS[2 * i]] = i end
+  for _, part in ipairs(parts) do
+    local i = place[part.name]
+    part.i = i
+    if part.kind == 's' then
+      local score = redis.pcall('ZSCORE', part.name, slot_of(id))
+      if score and type(score) ~= 'table' then has_slots[#has_slots + 1] = part.name end
+    elseif part.kind ~= 'r' then
+      has_windows = true
+      if i and reads_its_window(i, part) and call('GET', KEYS[2 * i + 1]) == part.epoch then
+        open_windows[#open_windows + 1] = part
+      end
+    elseif i then
+      ledgers[i] = open_ledger(part.name)
+      if ledgers[i] and ledgers[i].id == part.epoch then
+        live[#live + 1], part.full = part, part.T * part.burst
+        local ts, tn = pair(part.at)
+        part.moment = (ts - ledgers[i].E) * 1e9 + tn
+      end
+    end
+  end
+  is_there = live[1] or has_slots[1] or has_windows or #parts == 0 and record
+end
+local function full_of_part(i)
+  for _, part in ipairs(parts) do
+    if part.i == i then return part.full end
+  end
+end
+local function free_slots()
+  for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
+end
+-- It is open no more; false: its time was over.
+local function take_from_line(part)
+  local its = ledgers[part.i]
+  local stop = max(until_end, part.moment - now_in(its))
+  local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, digits_of(stop))
+  if call('ZREM', KEYS[2 * part.i + 1], member) == 0 then return false end
+  its.open, its.changed = its.open - 1, true
+  if part.listed then its.held = its.held - part.units end
+  return true
+end
+
+local function cancel()
+  call('DEL', KEYS[1])
+  free_slots()
+  local given_back = 0
+  for _, part in ipairs(live) do
+    if take_from_line(part) then close(ledgers[part.i], part.moment, part.seq, 0) end
+    end_holds(part.i, part.full)
+    if not part.shadow then given_back = max(given_back, part.units) end
+  end
+  for _, part in ipairs(open_windows) do
+    write_window(part.i, part.at, max(states[part.i].used - part.units, 0))
+    if not part.shadow then given_back = max(given_back, part.units) end
+  end
+  save_changed(full_of_part)
+  return floor(given_back)
+end
+
 if verb == 'reserve' or verb == 'look' then
   local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
   local looks, busy, closed, never = true, false, nil, false
+  if verb == 'reserve' and call('EXISTS', KEYS[1]) == 1 then
+    read_own_record()
+    if until_moment > 0 then cancel() end
+  end
   for i = 1, count do
     local at = 7 + 6 * (i - 1)
     local marks = ARGV[at + 1]
@@ -648,64 +722,7 @@ end
 
 -- The others begin with the record.
 
-local record = read_record(KEYS[1])
-local parts = record and record.parts or {}
-local id = match(KEYS[1], '[%w_-]+$')
-local until_moment = record and from_now(record.moment) or 0
-local until_end = record and from_now(record.last) or 0
-
--- What of it is still there; the others have died.
-local live, open_windows, has_slots, has_windows = {}, {}, {}, false
-for i, part in ipairs(parts) do
-  if part.kind == 'r' then
-    ledgers[i] = open_ledger(KEYS[2 * i])
-    if ledgers[i] and ledgers[i].id == part.epoch then
-      live[#live + 1], part.full = part, part.T * part.burst
-      local ts, tn = pair(part.at)
-      part.moment = (ts - ledgers[i].E) * 1e9 + tn
-    end
-  elseif part.kind == 's' then
-    local score = redis.pcall('ZSCORE', part.name, slot_of(id))
-    if score and type(score) ~= 'table' then has_slots[#has_slots + 1] = part.name end
-  else
-    has_windows = true
-    if reads_its_window(i, part) and call('GET', KEYS[2 * i + 1]) == part.epoch then
-      open_windows[#open_windows + 1] = part
-    end
-  end
-end
-local is_there = live[1] or has_slots[1] or has_windows or #parts == 0 and record
-local function full_of(i) return parts[i].full end
-local function free_slots()
-  for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
-end
--- It is open no more; false: its time was over.
-local function take_from_line(part)
-  local its = ledgers[part.i]
-  local stop = max(until_end, part.moment - now_in(its))
-  local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, digits_of(stop))
-  if call('ZREM', KEYS[2 * part.i + 1], member) == 0 then return false end
-  its.open, its.changed = its.open - 1, true
-  if part.listed then its.held = its.held - part.units end
-  return true
-end
-
-local function cancel()
-  call('DEL', KEYS[1])
-  free_slots()
-  local given_back = 0
-  for _, part in ipairs(live) do
-    if take_from_line(part) then close(ledgers[part.i], part.moment, part.seq, 0) end
-    end_holds(part.i, part.full)
-    if not part.shadow then given_back = max(given_back, part.units) end
-  end
-  for _, part in ipairs(open_windows) do
-    write_window(part.i, part.at, max(states[part.i].used - part.units, 0))
-    if not part.shadow then given_back = max(given_back, part.units) end
-  end
-  save_changed(full_of)
-  return floor(given_back)
-end
+read_own_record()
 
 if verb == 'cancel' then return {until_moment > 0 and is_there and cancel() or 0, time[1], time[2]} end
 
@@ -739,7 +756,7 @@ if verb == 'extend' then
   local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
   local text = format('weir2r %s %s %d 1 %d', record.moment, digits, #parts, record.longest)
   call('SET', KEYS[1], text .. rest, 'PXAT', expiry(pair(digits_of(max(stop, 0)))))
-  save_changed(full_of)
+  save_changed(full_of_part)
   return {1, time[1], time[2], int(stop)}
 end
 
@@ -781,7 +798,7 @@ for _, part in ipairs(live) do
                            int(dropped)}) do answer[#answer + 1] = word end
   end
 end
-save_changed(full_of)
+save_changed(full_of_part)
 for _, part in ipairs(open_windows) do
   local used, actual = states[part.i].used, ARGV[3 + part.i] + 0.0
   if part.settles then

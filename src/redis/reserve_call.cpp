@@ -25,12 +25,14 @@ class ReserveCall final : public StoreCall {
     max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
     hold_ = std::min(request.reservation->hold, kLongestHold);
     from_ = request.reservation->not_before;
+    instead_of_ = request.reservation->instead_of;
     in_.known.may_wait(max_wait_);
   }
 
   // The next check of the request; or why there can be no such reservation.
   std::optional<std::string> add(const Check& check);
-  // A denial of the last one added that is remembered. A denial tells nothing of one that may wait; and beyond a guarantee nobody here knows the rule.
+  // A denial of the last one added that is remembered. A denial tells nothing of one that may wait; and
+  // beyond a guarantee nobody here knows the rule.
   std::optional<Decision> recall(nanoseconds now) const {
     const KeptCheck& last = checks_.back();
     if (max_wait_.count() > 0 || hold_.count() > 0 || last.inside != Check::kNoGuarantee) return std::nullopt;
@@ -56,6 +58,7 @@ class ReserveCall final : public StoreCall {
   nanoseconds hold_{0};
   bool looks_ = true;  // at checks some of which are of slots
   nanoseconds from_{0};
+  std::string instead_of_{};
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name
@@ -108,7 +111,8 @@ std::vector<ReserveAsk> ReserveCall::asks(nanoseconds now) const {
 
 void ReserveCall::send(std::unique_ptr<Call> self, nanoseconds now) {
   const std::uint16_t slot = slot_of(checks_[0].name);
-  id_ = reservation_id(in_.ids.next(), slot);
+  // Under the same id it takes the place of the one before.
+  id_ = slot_of_reservation(instead_of_) == slot ? instead_of_ : reservation_id(in_.ids.next(), slot);
   record_ = record_in_redis(in_.endpoint.prefix, id_, slot);
   in_line_ = !looks_ && in_.client.busy(in_.slot(checks_[0].name));
   for (KeptCheck& check : checks_) {
@@ -142,14 +146,18 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   if (cause != Cause::none) {
     // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
     // or a later one.
-    if (!looks_ && (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other))
+    if (!looks_ && (!instead_of_.empty() || cause == Cause::timeout || cause == Cause::connection ||
+                    cause == Cause::other))
       take_back(in_, record_, checks_, hold_.count() > 0, now);
     return decide_here(cause, error, now);
   }
   in_.tally.decided(now);
   Request* const request = ticket_.take();
   if (request == nullptr) return;  // cancelled
-  for (std::size_t i = 0; i < request->checks.size(); ++i) request->checks[i].decision = told.decisions[i];
+  for (std::size_t i = 0; i < request->checks.size(); ++i) {
+    request->checks[i].decision = told.decisions[i];
+    request->checks[i].hash = checks_[i].hash;
+  }
   request->by = told.by;
   request->charged = told.granted;
   if (looks_) return finish(*request);

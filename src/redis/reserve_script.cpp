@@ -417,7 +417,8 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
                                                       const ReserveWords& words) {
   const std::optional<nanoseconds> now = decided_at(reply);
   const std::size_t given = reply.items.size();
-  if (!now || (given != kFirstStateOfReserve + asks.size() && given != kFirstStateOfReserve + 2 * asks.size()))
+  if (!now ||
+      (given != kFirstStateOfReserve + asks.size() && given != kFirstStateOfReserve + 2 * asks.size()))
     return not_ours(reply);
   const std::string_view how = reply.items[3].text;
   const std::optional<nanoseconds> told_wait = time_in(reply.items[4]);

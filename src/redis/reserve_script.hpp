@@ -48,7 +48,7 @@ struct ReserveWords {
   std::string_view id;
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
-  bool looks = false;  // nothing is charged
+  bool looks = false;                // nothing is charged
   std::chrono::nanoseconds from{0};  // it acts no earlier
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.

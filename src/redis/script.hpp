@@ -80,13 +80,13 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
 // owed: a unit that has drained since is gone, so that what is admitted for what was given back keeps the
-// promise (the proof is that of leases.hpp). Nothing when the T has changed, and while the key is in a ledger:
-// those who wait or hold count on what was owed before them. The answer has nothing to read.
+// promise (the proof is that of leases.hpp). Nothing when the T has changed, and while the key is in a
+// ledger: those who wait or hold count on what was owed before them. The answer has nothing to read.
 void append_give_back(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds charged_at,
                       std::optional<std::chrono::nanoseconds> now = {});
 
-// Cuts what is owed beyond `full`, and ends a ledger whose time lies ahead: after a step of the store's clock.
-// The answer has nothing to read.
+// Cuts what is owed beyond `full`, and ends a ledger whose time lies ahead: after a step of the store's
+// clock. The answer has nothing to read.
 void append_cap(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds full,
                 std::optional<std::chrono::nanoseconds> now = {});
 
@@ -118,7 +118,7 @@ tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<co
 std::string marks_of(const ScriptCheck& ask, bool look);
 // Nothing when the text is not what a script would have let pass, or holds a log.
 std::optional<KeyState> read_state(const resp::Value& value, const ScriptCheck& ask,
-                                         std::chrono::nanoseconds now);
+                                   std::chrono::nanoseconds now);
 // The rule that decides the ask of this number, once those before it are decided.
 core::Rule rule_of(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, std::size_t which);
 // Of append_times: fills `decisions`, as many as there were times, with what the requests would have been

@@ -211,6 +211,7 @@ class SimulatedRedis {
     return std::chrono::floor<std::chrono::microseconds>(ours + ahead);
   }
 
+  // Of one that is in no ledger.
   std::optional<core::TwoWords> state_of(const Deed::Part& part, nanoseconds now) {
     const LuaReply found = redis_.answer({"GET", part.key}, now);
     resp::Value value;
@@ -221,7 +222,9 @@ class SimulatedRedis {
       return std::nullopt;
     }
     const ValueFormat format = part.alone ? ValueFormat::redis_cell : ValueFormat::weir;
-    return read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost, .format = format}, now);
+    const auto state =
+        read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost, .format = format}, now);
+    return state ? std::optional(state->words) : std::nullopt;
   }
 
   // Fills the decisions, and says what the script has to answer; nothing of what changes a state without a

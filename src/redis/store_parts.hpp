@@ -36,6 +36,8 @@ struct StoreOptions {
   // further off is not owed.
   nanoseconds longest_wait = std::chrono::seconds{60};
   core::Random random = core::random_key;
+  // Told of the hash of a key (store::Check) when something of it was given back by what was asked here.
+  std::function<void(std::uint64_t)> given_back = [](std::uint64_t) {};
 };
 
 // The calls of each key that wait in order while the store is busy.

@@ -72,6 +72,7 @@ class UndoCall final : public StoreCall {
     if (its_.verb == store::Verb::moment || its_.verb == store::Verb::extend)
       return told_moment(*result.value);
     its_.verb == store::Verb::cancel ? cancelled(*result.value) : settled(*result.value);
+    for (const RecordPart& part : its_.parts) in_.options.given_back(hash_of(part));
   }
 
   // What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
@@ -148,9 +149,11 @@ class UndoCall final : public StoreCall {
 
   void forget_denials() {
     if (its_.verb == store::Verb::moment) return;  // it changes nothing
-    for (const RecordPart& part : its_.parts)
-      in_.known.forget_denial(
-          hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
+    for (const RecordPart& part : its_.parts) in_.known.forget_denial(hash_of(part));
+  }
+  static std::uint64_t hash_of(const RecordPart& part) {
+    return redis::hash_of(part.limit_id,
+                          std::string_view(part.name).substr(part.name.size() - part.key_size));
   }
 
   Ticket ticket_;  // nobody's: that of a reservation whose answer did not come

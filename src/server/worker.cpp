@@ -6,16 +6,23 @@
 #include "http/conversation.hpp"
 #include "resp/conversation.hpp"
 #include "rls/conversation.hpp"
+#include "store/reservations.hpp"
 
 namespace weir::inline v0_1::server {
 
 namespace {
 
 std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const service::Service& service,
-                                              store::EmbeddedStore& embedded, redis::ProcessMemory* memory) {
+                                              store::EmbeddedStore& embedded, redis::ProcessMemory* memory,
+                                              waiting::House& house) {
   if (!settings.store) return nullptr;
   redis::SharedStore::Options options = settings.store_options;
   options.lease_parts = settings.threads;  // what a limit leases is a server's, whatever its loops are
+  options.given_back = [&house](std::uint64_t hash) {
+    const std::uint64_t place = store::Reservations::place_of(hash);
+    house.queues.given_back(place);
+    house.queues.slot_freed(place);
+  };
   return std::make_unique<redis::SharedStore>(*settings.store, options, embedded, *memory,
                                               service.options().clock);
 }
@@ -25,9 +32,6 @@ core::ClockFunction loop_clock(const service::Service& service) {
   return service.options().virtual_time ? store::steady_now : service.options().clock;
 }
 
-// One that waits for less acts as it was told: asking Redis again is two more of its commands.
-constexpr std::chrono::milliseconds kTrustsFor{500};
-
 }  // namespace
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
@@ -36,11 +40,10 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
                WorldLinks world)
     : service_(service),
       embedded_(embedded),
-      shared_(shared_of(settings, service, embedded, memory)),
+      shared_(shared_of(settings, service, embedded, memory, house)),
       acquiring_(
           store(), house, service.options().clock, [this] { wake(); },
-          [this] { boost::asio::post(loop_.context, [this] { advance(); }); },
-          shared_ ? kTrustsFor : std::chrono::nanoseconds{0}),
+          [this] { boost::asio::post(loop_.context, [this] { advance(); }); }, shared_ == nullptr),
       counting_(service, shared_ == nullptr),
       resp_(service, store(), &acquiring_,
             [this] { boost::asio::post(loop_.context, [this] { resp_.ender.advance(); }); }),

@@ -271,7 +271,9 @@ void Reservations::reserve_rates(Request& request, Arrival when) {
   asked.id.clear();
   asked.wait = nanoseconds{0};
   const bool may_act_now = asked.not_before <= when.now || looks(request.checks);
-  if (may_act_now && (asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
+  if (asked.instead_of.empty() && may_act_now && (asked.hold.count() == 0 || looks(request.checks)) &&
+      reserve_now(request, when))
+    return;
   reserve_later(request, when);
 }
 
@@ -304,12 +306,22 @@ void Reservations::reserve_later(Request& request, Arrival when) {
             when.now);
   Locked locked(*this, request.checks);
   locked.clear_away(when.now);
+  cancel_before(request, when.now);
   if (!take_memory(request, asked, when.now)) return;
   decide(request, when, asked);
   ReservationTerms& reservation = *request.reservation;
   if (request.charged && (reservation.wait.count() != 0 || reservation.hold.count() != 0))
     return keep(request, asked, when.now);
   if (asked.would_wait) refuse_full(request, asked.full, asked.kind);
+}
+
+// What it is asked instead of. Under the locks of its stripes, which are those of the request's.
+void Reservations::cancel_before(Request& request, nanoseconds now) {
+  const auto id = ReservationId::read(request.reservation->instead_of);
+  const auto before = id ? copy_record(*id, now) : std::nullopt;
+  if (!before || before->moment <= now) return;
+  ReservationTerms cancelled{.stands_in_line = true};
+  if (const auto record = take_record(*id, now)) cancel_all(*id, *record, cancelled, now);
 }
 
 // Of one reservation, beside its ledgers.

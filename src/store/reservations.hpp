@@ -274,6 +274,7 @@ class Reservations final : public LedgerKeys {
   std::optional<std::pair<nanoseconds, OpenHold>> describe_hold(ReservationId id, std::uint64_t cost,
                                                                 nanoseconds now);
   bool may_act(const Record& record, nanoseconds now);
+  void cancel_before(Request& request, nanoseconds now);
   void cancel_all(ReservationId id, const Record& record, ReservationTerms& asked, nanoseconds now);
   bool cancel(const Part& part, ReservationId id, const Record& record, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,

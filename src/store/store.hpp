@@ -163,7 +163,9 @@ struct ReservationTerms {
   bool stands_in_line = false;
   // Asked by reserve: it acts no earlier, as others stand in line.
   std::chrono::nanoseconds not_before{0};
-  bool moves_up = false;  // asked by reserve: it looks out for whether its moment comes earlier
+  // Asked by reserve: a reservation of the same keys whose moment has not come, which is cancelled as this is
+  // decided.
+  std::string instead_of{};
   // Asked by moment, cancel, settle and extend: which. Answered by reserve; empty when it was denied, and
   // when it acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z,
   // 0-9, - and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as
@@ -183,7 +185,7 @@ struct ReservationTerms {
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
-  // would be allowed if nobody else came, and below 0 if no time helps. Holes are left out of account. By
+  // would be allowed if nobody else came, and below 0 if no time helps. By
   // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
   // hold's end, without a hold for a minute; both below 0 when there is no such reservation. By extend: until
   // its hold's end, 0 when no such hold is open.

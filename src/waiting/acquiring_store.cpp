@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kHiccup{10};
 constexpr std::chrono::seconds kLookAgain{1};
 // How often the first in line for a slot asks a store that does not tell of one that is free.
 constexpr std::chrono::milliseconds kAskForSlot{50};
-// And the first of a line for its moment, which may come earlier.
+// And one that has a plan for an earlier one.
 constexpr std::chrono::milliseconds kAskForMoment{100};
 
 // The rates alone could not be in time, whatever becomes of the slots.
@@ -66,8 +66,6 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
     reservation.stands_in_line = true;
-    // Without a hold, in a store that does not tell, it would ask for nothing most of the time.
-    reservation.moves_up = its.tells_ || reservation.hold.count() > 0;
     asked.patience = of.patience;
     owner = &its;
     number = its.house_.queues.next_number();
@@ -81,25 +79,6 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     texts.clear();
   }
 
-  // One limit, and nothing else, has made it wait: the key of that line.
-  std::optional<std::string> line() const {
-    if (copies.size() != 1 || copies[0].shadow || reservation.hold.count() > 0) return std::nullopt;
-    if (!listed.empty() && store.house_.moments.has_moved(listed)) return std::nullopt;
-    std::string key = std::to_string(copies[0].limit->id) + ' ';
-    return key.append(copies[0].key);
-  }
-  // Of such a one: how long what it was charged takes to drain, and how much of that is left. It drains last
-  // of what its line owed when it came, by a burst after its moment; one that took a hole over drains before
-  // others, at a time that is not known.
-  nanoseconds charged() const {
-    return copies[0].limit->rule.quota.emission_interval() * static_cast<std::int64_t>(copies[0].cost.units);
-  }
-  nanoseconds undrained(nanoseconds now) const {
-    const Quota& quota = copies[0].limit->rule.quota;
-    const nanoseconds full = quota.emission_interval() * static_cast<std::int64_t>(quota.burst());
-    if (copies[0].decision.reset_after > reservation.wait + full) return nanoseconds{0};
-    return std::clamp(full - (now - moment), nanoseconds{0}, charged());
-  }
   // So late adds less than a unit to any span, or less than what a busy machine does.
   bool is_on_time(nanoseconds now) const {
     nanoseconds shortest = nanoseconds::max();
@@ -113,19 +92,6 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     store::Actual nothing;
     for (const store::Check& each : copies) nothing.limits.push_back(each.limit->id);
     return {.id = std::move(id), .actuals = {std::move(nothing)}};
-  }
-
-  // The key in whose line its moment may come earlier, as Moments has it; empty when there is none.
-  std::string moving_line() const {
-    const store::Check* rate = nullptr;
-    for (const store::Check& each : copies) {
-      if (!core::can_reserve(each.limit->rule.algorithm) || each.cost.units == 0) continue;
-      if (rate != nullptr) return {};
-      rate = &each;
-    }
-    if (rate == nullptr || !reservation.moves_up || reservation.id.empty()) return {};
-    if (store.tells_) return std::to_string(store::Reservations::place_of(rate->hash));
-    return std::to_string(rate->limit->id).append(1, ' ').append(rate->key);
   }
 
   // The keys at which it has charged ahead, by which its moment may come earlier.
@@ -186,8 +152,6 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool looks_again = false;     // its timer is earlier than its turn
   nanoseconds moment{0};        // to act; in line: when there would be room if nobody else came
   nanoseconds since{0};         // when it was granted that
-  std::string listed{};         // the line under which House::moments has it
-  nanoseconds listed_at{0};     // with that moment
   std::tuple<std::uint8_t, Source, nanoseconds>
       granted{};  // and what it was told then: by, source, charged_at
 };
@@ -209,12 +173,10 @@ struct AcquiringStore::Leaving final : Request {
 };
 
 AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFunction clock,
-                               std::function<void()> changed, std::function<void()> soon,
-                               nanoseconds trusts_for)
+                               std::function<void()> changed, std::function<void()> soon, bool tells)
     : other_(other),
       house_(house),
-      trusts_for_(trusts_for),
-      tells_(trusts_for.count() == 0),
+      tells_(tells),
       clock_(std::move(clock)),
       changed_(std::move(changed)),
       soon_(std::move(soon)) {}
@@ -224,7 +186,6 @@ AcquiringStore::~AcquiringStore() {
   for (const auto& [number, each] : waiting_) {
     if (each->is_asked()) other_.cancel(each->asked);
     if (each->queue != nullptr) house_.queues.leave(*each, false);
-    forget_moment(*each);
   }
   for (const auto& each : leaving_)
     if (each->state == Request::State::submitted) other_.cancel(*each);
@@ -263,7 +224,7 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
     request.state = Request::State::idle;
   }
   store::ReservationTerms& asked = *request.reservation;
-  if (tells_ && asked.max_wait.count() > 0 && !house_.queues.empty())
+  if (asked.max_wait.count() > 0 && !house_.queues.empty())
     asked.not_before = house_.queues.after_all(request.checks);
   Request* const one = &request;
   other_.submit({&one, 1}, when);
@@ -280,8 +241,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
   }
   waiting.max_wait = max_wait;
   waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
-  const bool may_join = tells_ ? !house_.queues.empty() : Queues::has_lines(waiting.copies);
-  if (may_join && house_.queues.join(waiting)) {
+  if (!house_.queues.empty() && house_.queues.join(waiting)) {
     line_up(waiting, when.now);
   } else {
     ask(waiting, when);
@@ -292,7 +252,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
   // What holds give back nobody knows.
-  const bool is_known = !waiting.is_for_slot() && (!tells_ || waiting.reservation.hold.count() == 0);
+  const bool is_known = !waiting.is_for_slot() && waiting.reservation.hold.count() == 0;
   const bool may_be_late = is_known && waiting.moment > waiting.deadline;
   if (may_be_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
@@ -355,11 +315,12 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Request& asked = waiting.asked;
+  end_plan_before(waiting);
   if (waiting.may_refuse != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
-  if (granted && tells_ && waiting.asker != nullptr && waiting.reservation.wait.count() > 0)
+  if (granted && waiting.asker != nullptr && waiting.reservation.wait.count() > 0)
     return plan(waiting, since);
   if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
@@ -367,7 +328,6 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
     if (granted) take_back(waiting);
     return remove(waiting);
   }
-  if (granted && waiting.reservation.wait.count() > 0) return wait_for_moment(waiting, since);
   if (waiting.denied && asked.fault == Fault::none) {
     if (store::takes_slot(waiting.copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);
@@ -458,16 +418,6 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
   return true;
 }
 
-void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
-  waiting.told_at_once = false;
-  waiting.keep();  // when the program stands still beyond its moment, it asks again
-  waiting.since = since;
-  waiting.moment = since + waiting.reservation.wait;
-  // It took a while until it was answered.
-  if (waiting.moment > last_moment_) return end(waiting);
-  look_out(waiting, since);
-}
-
 // It is the first of its line, or becomes it: what it has reserved is its plan.
 void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
@@ -480,11 +430,11 @@ void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   settle_in(waiting);
 }
 
-// Something of its keys was given back. Its place in line is its own meanwhile.
+// Something of its keys was given back, or may have been. Its place in line is its own meanwhile.
 void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
   if (waiting.moment > now) {
-    give_up({.stands_in_line = true, .id = std::exchange(reservation.id, {})}, Verb::cancel);
+    reservation.instead_of = std::exchange(reservation.id, {});
   } else if (reservation.hold.count() > 0) {
     give_up(waiting.at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
   }
@@ -493,28 +443,15 @@ void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
   ask(waiting, {now, now});
 }
 
-// For its moment, and for whether that comes earlier.
-void AcquiringStore::look_out(Waiting& waiting, nanoseconds now) {
-  std::string line = waiting.moving_line();
-  forget_moment(waiting);
-  nanoseconds next = waiting.moment;
-  if (!line.empty()) {
-    waiting.listed = std::move(line);
-    waiting.listed_at = waiting.moment;
-    const bool is_first = house_.moments.add(waiting.listed, waiting.moment, waiting.number, *this, !tells_);
-    if (is_first && !tells_) next = std::min(next, now + kAskForMoment);
-  }
-  wait_until(waiting, next);
-}
-
-void AcquiringStore::forget_moment(Waiting& waiting) {
-  if (waiting.listed.empty()) return;
-  house_.moments.remove(waiting.listed, waiting.listed_at, waiting.number, *this);
-  waiting.listed.clear();
+// What could not be asked has left the plan as it was.
+void AcquiringStore::end_plan_before(Waiting& waiting) {
+  std::string before = std::exchange(waiting.reservation.instead_of, {});
+  if (before.empty() || waiting.asked.fault == Fault::none) return;
+  give_up({.stands_in_line = true, .id = std::move(before)}, Verb::cancel);
 }
 
 // Of one in line, its timer: that of its turn, or of its deadline. The first looks for other limits, by which
-// its turn may come earlier.
+// its turn may come earlier; in a store that does not tell, for whether something was given back.
 void AcquiringStore::settle_in(Waiting& waiting) {
   const Queues& queues = house_.queues;
   const bool is_first = queues.is_first(waiting);
@@ -523,6 +460,7 @@ void AcquiringStore::settle_in(Waiting& waiting) {
                                         : waiting.deadline;
   if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
   const nanoseconds soon = clock_() + kLookAgain;
+  if (!tells_ && waiting.has_plan()) turn = std::min<nanoseconds>(turn, clock_() + kAskForMoment);
   waiting.looks_again = (is_first || waiting.has_plan()) && waiting.renew != nullptr && soon < turn;
   wait_until(waiting, waiting.looks_again ? soon : turn);
 }
@@ -546,8 +484,7 @@ bool AcquiringStore::take_turns() {
     const auto found = waiting_.find(number);
     if (found == waiting_.end()) continue;
     Waiting& waiting = *found->second;
-    if (waiting.queue == nullptr && waiting.listed.empty()) continue;
-    if (waiting.is_asked() || waiting.ended || waiting.refused) continue;
+    if (waiting.queue == nullptr || waiting.is_asked() || waiting.ended || waiting.refused) continue;
     waiting.looks_again = false;
     waiters_.add(waiting, nanoseconds{0});
   }
@@ -557,7 +494,6 @@ bool AcquiringStore::take_turns() {
 // Who acts makes another the first, who may act too. Other work of the loop comes in between.
 void AcquiringStore::advance(nanoseconds now) {
   constexpr int kRounds = 64;
-  undrained_.reset();
   take_turns();
   for (int round = 0; round < kRounds; ++round) {
     waiters_.advance(now);
@@ -573,26 +509,10 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 }
 
 void AcquiringStore::on_due(Waiting& waiting) {
-  if (waiting.queue != nullptr) return on_turn(waiting);
-  store::ReservationTerms& reservation = waiting.reservation;
-  if (waiting.refused) {
-    give_up_moment(waiting);
-    return tell_refused(waiting);
-  }
-  if (waiting.ended) {
-    give_up_moment(waiting);
-    return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
-  }
-  const nanoseconds now = clock_();
-  if (acts_too_late(waiting, now)) return ask_again(waiting, now);
-  const bool has_come = now >= waiting.moment;
-  if (has_come && (reservation.id.empty() || reservation.wait <= trusts_for_)) return act(waiting);
-  waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
-  waiting.asked.verb = Verb::moment;
-  ask(waiting, {now, now});
+  if (waiting.queue != nullptr) on_turn(waiting);
 }
 
-// It may have moved. Where the store does not say, it acts as it was told.
+// Of one whose plan's moment has come. Where the store does not say, it acts as it was told.
 void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
   const nanoseconds left = waiting.asked.fault == Fault::none ? reservation.wait : waiting.moment - now;
@@ -607,21 +527,17 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
     return remove(waiting);
   }
   // A pause lies over its moment, or it is forgotten.
-  if (tells_ && left < nanoseconds{0}) return plan_again(waiting, now);
+  if (left < nanoseconds{0}) return plan_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
     reservation.wait = waiting.moment - waiting.since;
     return act(waiting);
   }
+  // The store's clock has not come that far.
   waiting.moment = now + left;
   reservation.wait = waiting.moment - waiting.since;
   if (waiting.moment > last_moment_) return end(waiting);
-  if (waiting.moment <= waiting.deadline) return look_out(waiting, now);
-  // Those who came earlier may have left a moment to it.
-  forget_moment(waiting);
-  give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
-  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
-  ask(waiting, {now, now});
+  settle_in(waiting);
 }
 
 void AcquiringStore::act(Waiting& waiting) {
@@ -633,47 +549,6 @@ void AcquiringStore::act(Waiting& waiting) {
   if (reservation.hold.count() == 0) reservation.id.clear();
   if (waiting.queue != nullptr) house_.queues.leave(waiting, true);
   finish(waiting);
-}
-
-// What has not drained of the charges of those that are overdue is theirs alone, whatever has come since. As
-// many of them as that pays for may act now, those that came first before the others (docs/algorithm.md, "A
-// program that stood still").
-bool AcquiringStore::acts_too_late(const Waiting& waiting, nanoseconds now) {
-  if (waiting.is_on_time(now)) return false;
-  if (!undrained_) look_at_overdue(now);
-  const auto line = waiting.line();
-  if (!line) return true;
-  nanoseconds& undrained =
-      (*undrained_)[*line];  // NOLINT(bugprone-unchecked-optional-access): it was looked at
-  const nanoseconds takes = waiting.charged();
-  if (undrained < takes) return true;
-  undrained -= takes;
-  return false;
-}
-
-// Before any of them has acted. Those that are on time act as what they are.
-void AcquiringStore::look_at_overdue(nanoseconds now) {
-  undrained_.emplace();
-  for (const auto& [number, each] : waiting_) {
-    if (each->queue != nullptr || each->is_asked() || each->ended || each->refused || each->is_on_time(now))
-      continue;
-    if (const auto line = each->line()) (*undrained_)[*line] += each->undrained(now);
-  }
-}
-
-// What it was charged has drained while nobody acted.
-void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
-  forget_moment(waiting);
-  store::ReservationTerms& reservation = waiting.reservation;
-  std::string before = std::exchange(reservation.id, {});
-  if (reservation.hold.count() > 0) {
-    give_up(waiting.at_no_cost(std::move(before)), Verb::settle);
-  } else if (!before.empty()) {
-    give_up({.id = std::move(before)},
-            Verb::cancel);  // unless a pause has moved it, there is nothing to cancel
-  }
-  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
-  ask(waiting, {now, now});
 }
 
 // Of one in line.
@@ -801,9 +676,8 @@ void AcquiringStore::cancel(Request& pending) {
 void AcquiringStore::give_up_moment(Waiting& waiting) {
   std::string id = std::exchange(waiting.reservation.id, {});
   give_up({.id = id}, Verb::cancel);
-  // It may have come already, by what others have settled: then there was nothing to cancel.
-  if (!waiting.listed.empty() && waiting.reservation.hold.count() > 0)
-    give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
+  // It may have come meanwhile: then there was nothing to cancel.
+  if (waiting.reservation.hold.count() > 0) give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
 }
 
 bool AcquiringStore::end(Request& pending) {
@@ -855,7 +729,6 @@ void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {
 
 void AcquiringStore::remove(Waiting& waiting) {
   if (waiting.in_house) house_.leave();
-  forget_moment(waiting);
   waiting_.erase(waiting.number);
 }
 

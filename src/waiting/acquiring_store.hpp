@@ -1,18 +1,13 @@
-// Acquires: a reservation and a timer. A Store around a Store that answers Verb::acquire when the moment has
-// come at which the request may act; everything else it passes on.
+// Acquires: a line and a timer. A Store around a Store that answers Verb::acquire when the moment has come at
+// which the request may act; everything else it passes on.
 //
-// What it asks of the other store is a reservation, charged at once, so each that waits has a moment of its
-// own, in the order in which they came, over all that share that store. It comes earlier when what is ahead
-// of it turns out to cost less. One whose asker goes away is cancelled, and its units go to those who come
-// next; so is one whose wait is ended early.
+// Those that cannot act at once stand in line, first come first served (queues.hpp), and are charged when
+// they act. The first of a line has a plan: a reservation of the other store for the first moment at which it
+// fits, so that nobody who came later makes it later. It is given up for an earlier one when something is
+// given back, and when its asker goes away.
 //
-// A class that keeps something free for others is not charged ahead, nor is one that finds no slot: its
-// requests wait here, in line for what has denied them (queues.hpp), ask again when there is room, and are
-// charged when they are granted. Their order is that of the House.
-//
-// When the program stood still, many moments are overdue at once. As many are told as what they were charged
-// and has not drained; the others ask for other moments, so that what acts keeps the promise, whatever comes
-// before the timers have their turn.
+// A class that keeps something free for others is told no moment ahead, nor is one that finds no slot: the
+// first of those asks again when there is room.
 //
 // One thread, its loop's, which sets a timer to next_deadline() and then calls advance(). Bounded by a House,
 // which any number of these share, each with a loop of its own. Not for: timers, and what a client is told.
@@ -34,7 +29,6 @@
 
 #include "core/clock_function.hpp"
 #include "store/store.hpp"
-#include "waiting/moments.hpp"
 #include "waiting/queues.hpp"
 #include "weir/lock.hpp"
 #include "weir/waiters.hpp"
@@ -58,7 +52,6 @@ class House {
   std::uint64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
   Queues queues;
-  Moments moments;
 
  private:
   const std::size_t most_;
@@ -71,11 +64,11 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   using nanoseconds = std::chrono::nanoseconds;
 
   // `changed` is called when next_deadline() may have become earlier; `soon` by any thread when advance() is
-  // to be called. Before one acts that has waited for longer than `trusts_for`, the store is asked whether
-  // its moment is still the same. All that is handed in must outlive this; no request may be submitted to it
+  // to be called. `tells`: the House is told of all that is given back in the store; otherwise the first of a
+  // line looks for it. All that is handed in must outlive this; no request may be submitted to it
   // when it is destroyed.
   AcquiringStore(store::Store& other, House& house, core::ClockFunction clock, std::function<void()> changed,
-                 std::function<void()> soon, nanoseconds trusts_for = nanoseconds{0});
+                 std::function<void()> soon, bool tells = true);
   ~AcquiringStore() override;
   AcquiringStore(const AcquiringStore&) = delete;
   AcquiringStore& operator=(const AcquiringStore&) = delete;
@@ -120,24 +113,19 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void on_answered(Waiting& waiting, nanoseconds since);
   bool waits_for_room(Waiting& waiting, nanoseconds since);
   bool waits_for_slot(Waiting& waiting, nanoseconds since);
-  void wait_for_moment(Waiting& waiting, nanoseconds since);
   void on_first(std::uint64_t number) override;
   bool take_turns();
   void on_due(Waiting& waiting);
   void on_moment(Waiting& waiting, nanoseconds now);
   void act(Waiting& waiting);
-  bool acts_too_late(const Waiting& waiting, nanoseconds now);
-  void look_at_overdue(nanoseconds now);
-  void ask_again(Waiting& waiting, nanoseconds now);
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
-  void look_out(Waiting& waiting, nanoseconds now);
   void plan(Waiting& waiting, nanoseconds since);
   void plan_again(Waiting& waiting, nanoseconds now);
   void on_plan(Waiting& waiting, nanoseconds now);
   void give_up_plan(Waiting& waiting);
+  void end_plan_before(Waiting& waiting);
   void go_by_renewed(Waiting& waiting, nanoseconds now);
-  void forget_moment(Waiting& waiting);
   void wait_until(Waiting& waiting, nanoseconds time);
   void end(Waiting& waiting);
   void deny(Waiting& waiting, nanoseconds wait);
@@ -150,17 +138,13 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
 
   store::Store& other_;
   House& house_;
-  nanoseconds trusts_for_;
-  bool tells_;  // the store tells the House of a slot that is free, and of a line that has moved up
+  bool tells_;
   core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();
   std::function<void()> soon_;
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers
-  // For those of this advance() that are overdue: what of their charges each key's line has not drained, less
-  // what acts.
-  std::optional<std::unordered_map<std::string, nanoseconds>> undrained_;
   detail::Mutex mutex_;
   std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
   std::list<std::unique_ptr<Leaving>> leaving_;

@@ -508,7 +508,7 @@ TEST(AcquiringStore, one_that_joins_a_line_is_denied_at_once_where_its_rates_can
 TEST(AcquiringStore, one_whose_turn_comes_while_it_is_judged_has_it) {
   Line line;
   Slow slow{line.embedded};
-  AcquiringStore late(slow, line.house, [&line] { return line.now; }, [] {}, [] {}, 1s);
+  AcquiringStore late(slow, line.house, [&line] { return line.now; }, [] {}, [] {}, false);
   auto asker = std::make_unique<Asker>(line.limit, "k", 50s, line.told);
   asker->which.hold = 60s;
   late.acquire(*asker, {line.now, line.now}, nullptr);

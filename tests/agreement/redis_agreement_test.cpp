@@ -671,7 +671,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
             chance.up_to(static_cast<std::int64_t>(std::min<std::size_t>(charges.size(), 4)) - 1))];
         if (!std::exchange(charge.kept, false)) continue;
         const ScriptCheck one{&rule, key, charge.cost};
-        redis::append_give_back(connection_->out, one, "", nanoseconds{charge.at}, nanoseconds{now});
+        redis::append_give_back(connection_->out, one, nanoseconds{charge.at}, nanoseconds{now});
         connection_->flush();
         EXPECT_EQ(redis::decided_at(connection_->receive()), nanoseconds{now});
         const std::int64_t need = static_cast<std::int64_t>(charge.cost.units) * interval;
@@ -709,7 +709,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   const auto give_back = [this](const core::Rule& of, std::uint64_t cost, std::int64_t charged,
                                 std::int64_t now) {
     const ScriptCheck one{&of, "key", Cost{cost}};
-    redis::append_give_back(connection_->out, one, "", nanoseconds{charged}, nanoseconds{now});
+    redis::append_give_back(connection_->out, one, nanoseconds{charged}, nanoseconds{now});
     connection_->flush();
     EXPECT_TRUE(redis::decided_at(connection_->receive()));
     return std::string(ask({"GET", "key"}).text);
@@ -730,7 +730,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   EXPECT_EQ(give_back(rule, 1, kBegin, kBegin), "weir1g 99999999999999999999 1000000000");
   const auto refused = [&] {
     const ScriptCheck one{&rule, "key", Cost{1}};
-    redis::append_give_back(connection_->out, one, "", nanoseconds{kBegin}, nanoseconds{kBegin});
+    redis::append_give_back(connection_->out, one, nanoseconds{kBegin}, nanoseconds{kBegin});
     connection_->flush();
     return std::string(connection_->receive().text);
   };

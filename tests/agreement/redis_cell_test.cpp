@@ -110,7 +110,7 @@ class BesideRedisCell : public testing::Test {
   }
   std::string give_back(const core::Rule& rule, const std::string& key, std::uint64_t cost, std::int64_t at,
                         std::int64_t now) {
-    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, ValueFormat::redis_cell}, "",
+    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, ValueFormat::redis_cell},
                             nanoseconds{at}, nanoseconds{now});
     connection_->flush();
     return std::string(connection_->receive().text);

@@ -60,7 +60,7 @@ class AcquiringWorld : public World {
   waiting::AcquiringStore acquiring_{
       around_->store(),          house_,
       [this] { return now(); },  [] {},
-      [this] { turns_ = true; }, nanoseconds{around_->reservations() != nullptr ? 0 : 1}};
+      [this] { turns_ = true; }, around_->reservations() != nullptr};
 };
 
 }  // namespace weir::store::conformance
