@@ -274,8 +274,8 @@ class WEIR_API KeyedLimiter {
   [[nodiscard]] Taken take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least = {});
 
   // As Limiter::reserve(), of the key. Throws std::invalid_argument unless the algorithm is gcra, the only
-  // one whose states tell a later moment, and for a quota whose burst takes more than 73 years to drain;
-  // std::length_error, with nothing charged, for a wait or a hold while those of one memory keep 48 MiB, and
+  // one whose states tell a later moment; std::length_error, with nothing charged, for a wait or a hold while
+  // those of one memory keep 48 MiB, or of a quota whose burst takes more than 73 years to drain; and
   // std::bad_alloc.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   // The same with a quota of this call, as check() has it. A moment that was told stays when another call
