@@ -183,7 +183,7 @@ struct ReservationTerms {
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
-  // would be allowed if nobody else came, and below 0 if no time helps. Holes are left out of account. By
+  // would be allowed if nobody else came and nothing were given back, and below 0 if no time helps. By
   // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
   // hold's end, without a hold for a minute; both below 0 when there is no such reservation. By extend: until
   // its hold's end, 0 when no such hold is open.
