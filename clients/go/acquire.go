@@ -8,7 +8,7 @@ import (
 )
 
 // An ACQUIRE holds up its connection until its moment has come, so it has one of its own: a lane. To give up is to
-// close it: the server gives the moment to another.
+// close it: that leaves the line.
 type lanes struct {
 	client  *Client
 	places  chan struct{}
@@ -28,7 +28,7 @@ func newLanes(c *Client, most int) *lanes {
 const usualWait = time.Minute
 
 // Acquire returns when the moment has come, within MaxWait: 60 s unless given, cut to what the limit and the server
-// allow. Denied is an error, *Denied. If ctx ends, the moment is given back.
+// allow. Denied is an error, *Denied. If ctx ends, it leaves the line.
 func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservation, error) {
 	if err := q.checkWaiting(w); err != nil {
 		return nil, err

@@ -9,12 +9,14 @@
 // A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,
 // until that has drained. It admits nothing, so the promise holds for all that was admitted.
 //
-// A pause moves the moments of those who wait, too: all by the same time, so that the first of them acts at
-// its end; in a Limiter it ends their reservations instead (Reservation::moment()). Nothing shortens it.
+// A pause is a time and no debt: what is owed drains on, nobody acts before its end, and then one unit does,
+// and the pace follows. A reservation whose moment lies in it is cancelled when it asks
+// (Reservation::moment()). Nothing shortens a pause, and other numbers do not move it.
 //
 // A refund is for callers that have no weir::Reservation to settle: it takes the key's last units back,
-// which may be another caller's, so the promise holds for what was not refunded. It gives back nothing that
-// somebody who waits or holds depends on, and shortens no pause.
+// which may be another caller's, so the promise holds for what was not refunded. It takes from what is over
+// and was charged before every open hold, and nothing that a pause or a Remaining has asked for and that has
+// not drained.
 //
 // What is owed beyond the burst is an overdraft. It is bounded, as a time: what would drain later is dropped.
 //

@@ -40,8 +40,8 @@
 //
 // A quota may be changed while it is in use: set_quota(). What a key has spent stays spent, in units, and no
 // change forgives any of it: quotas that follow each other admit together at most the greatest burst
-// + W / the smallest T (docs/algorithm.md, "One key under two quotas"). What they have reserved for later
-// acts at its moment all the same, and keeps the promise of the quota that it was reserved by.
+// + W / the smallest T (docs/algorithm.md, "One key under two quotas"). Moments that were told stay; holds
+// that are open can give nothing back from then on, and can still cost more.
 //
 // The promise (src/core/gcra.hpp, after ITU-T I.371): in any span of length W the cost admitted for a key is
 // at most burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter
@@ -117,10 +117,10 @@ class WEIR_API alignas(64) Limiter {
   // std::invalid_argument unless 1 <= least <= most.
   [[nodiscard]] Taken take_up_to(Cost most, Cost least = {});
 
-  // Charges the request now and says when to act, at the latest after max_wait; a request whose moment would
-  // be later is denied at once and charged nothing. A cost of 0 looks. Throws std::bad_alloc, with nothing
-  // charged, when it has to wait or to be held and there is no memory; std::invalid_argument for a quota
-  // whose burst takes more than 73 years to drain.
+  // Says when to act, at the earliest moment at which it fits and at the latest after max_wait, and charges
+  // it as of then; a request whose moment would be later is denied at once and charged nothing. A cost of 0
+  // looks. Throws std::bad_alloc, with nothing charged, when it has to wait or to be held and there is no
+  // memory; std::invalid_argument for a quota whose burst takes more than 73 years to drain.
   //
   // A moment that was told stays. What cancel() and settle() give back is a moment at which others fit,
   // checks too, as long as they make nobody late who was told a later one. A pause over the moment ends it:
@@ -134,7 +134,7 @@ class WEIR_API alignas(64) Limiter {
   std::uint64_t refund(Cost units = {}) noexcept { return charge(detail::refund_of(units)).charged; }
 
   // From now on it counts by this quota, also what was charged before: a debt of 10 units stays one of 10,
-  // and drains at the new rate as soon as a request has been admitted under it. Moments that were promised
+  // and drains at the new rate as soon as a request has been admitted under it. Moments that were told
   // stay. Requests that other threads are asking meanwhile are decided by the one quota or the other. The
   // first change allocates some 400 bytes, and from then on a check takes a lock. Throws std::bad_alloc, and
   // std::invalid_argument for a quota whose burst takes more than 73 years to drain; nothing has changed
@@ -207,9 +207,8 @@ class WEIR_API LocalStore {
     return check_all(std::span<const KeyedCheck>(checks.begin(), checks.size()));
   }
 
-  // Charges all limits for the moment at which all allow, or none; KeyedLimiter::reserve() says the rest. A
-  // request that would keep a limit with room to spare waiting for another one's moment, and leave it less
-  // than its burst, is denied (docs/algorithm.md). Throws as check_all() and KeyedLimiter::reserve() do.
+  // Charges all limits as of the earliest moment at which it fits at all of them, or none;
+  // KeyedLimiter::reserve() says the rest. Throws as check_all() and KeyedLimiter::reserve() do.
   [[nodiscard]] Reservation reserve(std::span<const KeyedCheck> checks, ReserveOptions options = {});
   [[nodiscard]] Reservation reserve(std::initializer_list<KeyedCheck> checks, ReserveOptions options = {}) {
     return reserve(std::span<const KeyedCheck>(checks.begin(), checks.size()), options);
@@ -274,15 +273,13 @@ class WEIR_API KeyedLimiter {
   // The same with a quota of this call, as check() has it.
   [[nodiscard]] Taken take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least = {});
 
-  // Charges the key now and says when to act, at the latest after max_wait; a request whose moment would be
-  // later is denied at once and charged nothing. A cost of 0 looks. What cancel() gives back is the moment:
-  // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
-  // does before it comes it is lost. Throws std::invalid_argument unless the algorithm is gcra, the only one
-  // whose states tell a later moment; std::length_error, with nothing charged, for a wait or a hold while
-  // those of one memory keep 48 MiB, and std::bad_alloc.
+  // As Limiter::reserve(), of the key. Throws std::invalid_argument unless the algorithm is gcra, the only
+  // one whose states tell a later moment; std::length_error, with nothing charged, for a wait or a hold while
+  // those of one memory keep 48 MiB, or of a quota whose burst takes more than 73 years to drain; and
+  // std::bad_alloc.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
-  // The same with a quota of this call, as check() has it. A moment that was promised stays when another call
-  // brings another quota; a cancelled one is taken over only by the quota that it was given under.
+  // The same with a quota of this call, as check() has it. A moment that was told stays when another call
+  // brings another quota.
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
 

@@ -191,11 +191,11 @@ class WEIR_API Limits {
   // and std::invalid_argument unless 1 <= least <= cost, and for `costs`.
   [[nodiscard]] LimitsTaken take_up_to(const LimitsRequest& request, Cost least = {});
 
-  // Charges the request now and says when to act: weir/reservation.hpp has the rest. The first form waits for
-  // as long as the least `max_wait` of the limits that the request meets, or not at all where none has one;
-  // the second for as long as it says. What the limits' `hold` says can be settled. A request of a class that
-  // leaves something free for others is granted only when it can act now. `by` and the decision are as
-  // check()'s. Throws as check() does, StoreFault for a limit that is not by gcra and for a store that
+  // Says when to act, and charges the request as of then: weir/reservation.hpp has the rest. The first form
+  // waits for as long as the least `max_wait` of the limits that the request meets, or not at all where none
+  // has one; the second for as long as it says. What the limits' `hold` says can be settled. A request of a
+  // class that leaves something free for others is granted only when it can act now. `by` and the decision
+  // are as check()'s. Throws as check() does, StoreFault for a limit that is not by gcra and for a store that
   // cannot reserve, and std::invalid_argument for a max_wait above the limits'. A reservation keeps the
   // memory that it lies in; a RedisStore and a clock must outlive it.
   [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request) {

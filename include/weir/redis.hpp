@@ -209,13 +209,12 @@ class WEIR_API SharedLimiter {
   }
   [[nodiscard]] Taken take_up_to(std::string_view key, const Quota& quota, Cost most, Cost least = {});
 
-  // Charges the request now and says when to act: weir/reservation.hpp has the rest. Each moment is a key's
-  // next, over all processes. It waits for the store, at most the deadline, to reserve, to cancel and to
-  // settle. Its moment is by our clock, and as much later than the store's as its answer took, at
-  // least. What `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and
-  // `merge` are not used. A cancelled moment goes to one that comes before it (docs/waiting.md).
-  // Throws as check() does, and std::invalid_argument for another algorithm than GCRA, and for slots without
-  // a hold.
+  // Says when to act: weir/reservation.hpp has the rest. The moment is the earliest at which it fits, over
+  // all processes. It waits for the store, at most the deadline, to reserve, to cancel and to settle. Its
+  // moment is by our clock, and as much later than the store's as its answer took, at least. What
+  // `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and `merge` are
+  // not used. Throws as check() does, and std::invalid_argument for another algorithm than GCRA, and for
+  // slots without a hold.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});

@@ -5,9 +5,10 @@
 //   std::this_thread::sleep_for(mine.wait());                        // weir/acquire.hpp can be interrupted
 //   act();
 //
-// The units are charged when they are reserved. Each reservation has a moment of its own, checks and
-// reservations that come later do not pass it, and the limiter's promise holds for the moments of acting. A
-// program that acts later by L than its moment may add L / T to a span, T being the emission interval.
+// The moment is the earliest at which the request fits, and its units are charged as of then. It stays:
+// whatever comes later is admitted only where it makes nobody late who was told a moment. The limiter's
+// promise holds for the moments of acting. A program that acts later by L than its moment may add L / T to a
+// span, T being the emission interval.
 //
 // Destroyed before its moment, by the limiter's clock, a reservation is cancelled; after it, it stands.
 //
@@ -62,7 +63,8 @@ class WEIR_API Reservation {
   // It may act at its moment: it was not denied, and has not been cancelled.
   [[nodiscard]] bool granted() const noexcept { return granted_; }
   // Remaining and reset_after are those of the moment of asking. Denied: retry_after is the shortest time
-  // after which the same request, with the same max_wait, would be granted if nobody else came.
+  // after which the same request, with the same max_wait, would be granted if nobody else came and nothing
+  // were given back.
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
   // Which of several limits decides, counted from 0.
   [[nodiscard]] std::size_t by() const noexcept { return by_; }
@@ -74,10 +76,10 @@ class WEIR_API Reservation {
   // From now to at() by the limiter's clock, never below 0.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
 
-  // When it acts by now: asks for it, as a pause (weir/charge.hpp) may have moved it, and at() says so from
-  // then on. Nothing, and at() stays, when there is no such reservation any more, or the store had no memory
-  // to keep it; a Limiter that was paused over its moment has cancelled it then, and granted() says so.
-  // Throws StoreFault when a store does not answer.
+  // Whether it may still act, and when: asks for it, as a pause (weir/charge.hpp) may have come over its
+  // moment. Then it is cancelled, its slots too, and granted() says so: reserve again. Nothing, too, when
+  // there is no such reservation any more, or the store had no memory to keep it. One that acts in a pause
+  // without having asked breaks the pause. Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
   // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
   // nothing to ask. at() stays as it is, as this may be somewhere else by then; it need not live longer than
@@ -106,9 +108,8 @@ class WEIR_API Reservation {
   // Whether cancel() would ask for it back: its moment is ahead, and it has not been cancelled or settled.
   [[nodiscard]] bool can_cancel() const noexcept;
   // Takes it back before its moment, once; the units that were given back, and 0 when a store does not
-  // answer. From its moment on, which is at(), it changes nothing and returns 0: a pause that has moved it
-  // counts once moment() has been asked, as nobody else knows whether it has acted. What others get of it is
-  // the limiter's to say: reserve(). Ends the program when there is no memory.
+  // answer. From its moment on, which is at(), it changes nothing and returns 0. Nothing is kept of it: its
+  // moment is free for what fits there. Ends the program when there is no memory.
   std::uint64_t cancel() noexcept;
   // Does not wait: `done` is told the units, a std::uint64_t, by the store's thread, or by this one when
   // there is nothing to ask. What it is called on is then as one that was moved from.
@@ -121,12 +122,12 @@ class WEIR_API Reservation {
         std::forward<Done>(done));
   }
 
-  // Charges what it turned out to cost, once, until its hold is over: less goes back as far as it has not
-  // drained and nobody waits, more is a debt that those who come next wait for. Without an actual it cost
-  // what it was charged, and its hold ends. Returns the time until one more unit would be admitted; nothing
-  // when there is nothing to settle (any longer, or in a Limiter yet), and then nothing has changed. Throws
-  // std::invalid_argument, and nothing has changed, for one that waits and was granted without a hold;
-  // StoreFault when a store does not answer.
+  // Charges what it turned out to cost, once, from its moment until its hold is over: less or more, as of its
+  // moment, so that what is owed is as if that had been known. More may make those late that were told a
+  // later moment. Without an actual it cost what it was charged, and its hold ends. Returns the time until
+  // one more unit would be admitted; nothing when there is nothing to settle, yet or any longer, and then
+  // nothing has changed. Throws std::invalid_argument, and nothing has changed, for one that waits and was
+  // granted without a hold; StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});
   // Does not wait: `done` is told that std::optional, as cancel(done) does it. A store that refuses it, as
   // above, says so by Fault::unsuitable; what was charged then stands.

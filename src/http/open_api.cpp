@@ -75,7 +75,7 @@ std::string_view open_api() {
     "/v1/reserve": {
       "post": {
         "x-weir-role": "decide",
-        "summary": "Charge a request now, to act when its moment comes",
+        "summary": "Say when a request may act, and charge it as of then",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
         "responses": {
           "200": {"description": "Granted: act after `wait`", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
@@ -88,13 +88,13 @@ std::string_view open_api() {
     "/v1/acquire": {
       "post": {
         "x-weir-role": "decide",
-        "summary": "Charge a request now, and answer when its moment has come; a client that disconnects gives it up",
+        "summary": "Answer when a request may act, and charge it then; a client that disconnects leaves the line",
         "parameters": [{"name": "Prefer", "in": "header", "schema": {"type": "string"}, "example": "wait=10",
                         "description": "wait=N (RFC 7240): the longest wait in seconds. The least of this, max_wait and the limits file's counts; one of them is required"}],
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
         "responses": {
           "200": {"description": "Its moment has come: act", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
-          "429": {"description": "Denied at once: its moment would be later; another status where the limits file says so",
+          "429": {"description": "Denied: it could not act in time; another status where the limits file says so",
                   "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
           "default": {"$ref": "#/components/responses/Problem"}
         }
@@ -197,10 +197,10 @@ std::string_view open_api() {
     "/v1/moment": {
       "post": {
         "x-weir-role": "decide",
-        "summary": "When a reservation acts by now, as a pause may have moved it",
+        "summary": "Whether a reservation may still act, and when: one over whose moment a pause lies is cancelled",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
         "responses": {
-          "200": {"description": "Seconds until its moment, 0 from then on until its hold ends, without a hold for a minute; -1 for an unknown id", "content": {"application/json": {"schema": {
+          "200": {"description": "Seconds until its moment, 0 from then on until its hold ends, without a hold for a minute; -1 for an unknown id, and where a pause lies over its moment", "content": {"application/json": {"schema": {
             "type": "object", "required": ["wait"], "properties": {"wait": {"type": "number", "minimum": -1}}}}}},
           "default": {"$ref": "#/components/responses/Problem"}
         }

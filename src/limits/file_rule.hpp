@@ -100,9 +100,10 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::hold,
                  "`hold`: the estimate does not fit into `at_most` of the burst; `at_most` beside a "
                  "`reserve`. Noted only: a `ttl` beyond the time in which the burst drains"},
-    FileRuleText{FileRule::max_wait,
-                 "warning: `max_wait` is more than another limit of the request, or another window, can "
-                 "absorb for its lowest class"},
+    FileRuleText{
+        FileRule::max_wait,
+        "warning: `max_wait` of a limit whose requests meet one that counts by a sliding window too: "
+        "they cannot wait"},
     FileRuleText{FileRule::needs_store,
                  "warning of `weir serve`: `on_store_error` or `lease` without a shared store"},
     FileRuleText{FileRule::shadow_end, "warning: `shadow` without an end"},

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/duration.hpp"
 #include "core/reservation.hpp"
-#include "limits/common_wait.hpp"
 #include "limits/gateways.hpp"
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
@@ -32,17 +30,6 @@ void fill_meets(const File& file, Route& route) {
   }
 }
 
-// What one window can absorb of a wait that another limit asks for: its room for the lowest class, which
-// keeps free what is reserved for guarantees too, less one unit.
-nanoseconds borne(const NamedLimit& limit, const Window& window) {
-  const Quota& quota = window.rule.quota;
-  std::uint32_t kept = limit.reserve.share.millionths;
-  if (!limit.leave.shares.empty()) kept += limit.leave.shares.back().millionths;
-  const nanoseconds unit = quota.emission_interval();
-  const nanoseconds room = quota.burst() * unit - part_of(quota, std::min(kept, Share::kWhole));
-  return std::max(room - unit, nanoseconds{0});
-}
-
 // What counts as the max_wait of a route's requests: the least; 0: they do not wait.
 nanoseconds longest_wait(const File& file, const Route& route) {
   nanoseconds least{-1};
@@ -53,41 +40,30 @@ nanoseconds longest_wait(const File& file, const Route& route) {
   return std::max(least, nanoseconds{0});
 }
 
-// What keeps requests from waiting for `wait`, the longest that theirs may, for the limit `own` of theirs;
-// empty: nothing does.
-std::string hinders(const File& file, const CommonWaits& waits, const Route& route, Index own,
-                    nanoseconds wait) {
+// What keeps requests of the route from waiting; empty: nothing does.
+std::string hinders(const File& file, const Route& route) {
   for (const Index index : route.meets) {
     const NamedLimit& limit = file.limits[index];
-    const std::vector<Index> together = waits.with(index);
-    const bool lifted = (index != own || limit.windows.size() > 1) &&
-                        std::find(together.begin(), together.end(), own) == together.end();
     for (const Window& window : limit.windows) {
-      if (window.is_slots() || core::counts_at_grant(window.rule.algorithm)) continue;
-      if (window.rule.algorithm != Algorithm::gcra)
+      const Algorithm algorithm = window.rule.algorithm;
+      if (!window.is_slots() && !core::counts_at_grant(algorithm) && algorithm != Algorithm::gcra)
         return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
-               core::name_of(window.rule.algorithm);
-      if (lifted && borne(limit, window) < wait)
-        return core::to_text(wait) +
-               (file.limits[own].max_wait == wait ? "" : ", the least max_wait of the same request,") +
-               " is more than " + quoted(index == own ? core::to_text(window.rule) : limit.name) +
-               ", which the same request meets, can absorb: at most " + core::to_text(borne(limit, window));
+               core::name_of(algorithm);
     }
   }
   return {};
 }
 
-// 23: for one that waits for the limit whose max_wait it is.
-void judge_waiting(const File& file, const CommonWaits& waits, const Route& route, std::vector<bool>& told,
-                   Findings& findings) {
-  const nanoseconds wait = longest_wait(file, route);
+// 23
+void judge_waiting(const File& file, const Route& route, std::vector<bool>& told, Findings& findings) {
+  if (longest_wait(file, route).count() == 0) return;
+  const std::string what = hinders(file, route);
+  if (what.empty()) return;
   for (const Index own : route.meets) {
     const NamedLimit& limit = file.limits[own];
-    if (wait.count() == 0 || limit.max_wait.count() < 0 || told[own]) continue;
-    const std::string what = hinders(file, waits, route, own, wait);
-    told[own] = !what.empty();
-    if (told[own])
-      findings.warn(FileRule::max_wait, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
+    if (limit.max_wait.count() < 0 || told[own]) continue;
+    told[own] = true;
+    findings.warn(FileRule::max_wait, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
   }
 }
 
@@ -142,14 +118,13 @@ void judge_gateways(const File& file, Findings& findings) {
 void judge_routes(File& file, Findings& findings) {
   std::vector<bool> used(file.limits.size(), false);
   std::vector<bool> told(file.limits.size(), false);
-  const CommonWaits waits(file);
   std::unordered_map<std::string, std::size_t> by_when;  // the first of each
   for (std::size_t i = 0; i < file.routes.size(); ++i) {
     Route& route = file.routes[i];
     fill_meets(file, route);
     for (const Index index : route.meets) used[index] = true;
     judge_checks(file, route, findings);
-    judge_waiting(file, waits, route, told, findings);
+    judge_waiting(file, route, told, findings);
     // 13
     const auto [first, fresh] = by_when.emplace(same_when(route.when), i);
     const auto rest = by_when.find("");

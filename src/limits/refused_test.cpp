@@ -894,40 +894,11 @@ limits:
      R"(limits.yaml:4:50: limits.a.leave: 60% of 'in_flight=2' on line 4, in whole slots rounded up, leaves the least important class none
 )"},
     {23, R"(version: 1
-classes: [default, bulk]
-limits:
-  a: { by: [user], rate: [10/s burst 5, 100/h], within: b, max_wait: 4s }
-  b: { by: [], rate: 10/s burst 100, leave: { bulk: 60% } }
-)",
-     R"(limits.yaml:4:70: warning: limits.a.max_wait: 4s is more than 'b', which the same request meets, can absorb: at most 3.9s
-)"},
-    {23, R"(version: 1
-limits:
-  a: { by: [user], rate: [10/s burst 5, 100/h], max_wait: 4s, overrides: [{ when: { plan: gold }, rate: 200/h }] }
-)",
-     R"(limits.yaml:3:59: warning: limits.a.max_wait: 4s is more than '10/s burst 5', which the same request meets, can absorb: at most 400ms
-limits.yaml:3:85: note: limits.a.overrides[0].when.plan: not in by: a key keeps one debt under whichever numbers its requests have
-)"},
-    {23, R"(version: 1
-limits:
-  a: { by: [user], rate: 10/s burst 5, max_wait: 10s }
-  b: { by: [ip], rate: 10/s burst 5 }
-)",
-     R"(limits.yaml:3:50: warning: limits.a.max_wait: 10s is more than 'b', which the same request meets, can absorb: at most 400ms
-)"},
-    {23, R"(version: 1
 limits:
   a: { by: [user], rate: 10/s burst 5, max_wait: 1s }
   b: { by: [ip], rate: 10/s algorithm=sliding_window_counter }
 )",
      R"(limits.yaml:3:50: warning: limits.a.max_wait: no request can wait: it meets 'b' too, which counts by sliding_window_counter
-)"},
-    {23, R"(version: 1
-limits:
-  a: { by: [user], rate: [10/s burst 10, 1000/h], max_wait: 30s }
-  b: { by: [user], rate: 60000/min, max_wait: 30s }
-)",
-     R"(limits.yaml:4:47: warning: limits.b.max_wait: 30s is more than 'a', which the same request meets, can absorb: at most 900ms
 )"},
     {25, R"(version: 1
 limits:
@@ -1173,13 +1144,6 @@ limits:
   a: { by: [user], rate: 1/s, deny: { path: ["/a*", /b, "/a*"] } }
 )",
      R"(limits.yaml:3:57: limits.a.deny.path[2]: the pattern '/a*' a second time
-)"},
-    {23, R"(version: 1
-limits:
-  roomy: { by: [a], rate: 10/s burst 100, max_wait: 30s }
-  tight: { by: [b], rate: 1000/s burst 1000, max_wait: 5s }
-)",
-     R"(limits.yaml:3:53: warning: limits.roomy.max_wait: 5s, the least max_wait of the same request, is more than 'tight', which the same request meets, can absorb: at most 999ms
 )"},
   };
   return kRows;

@@ -41,13 +41,13 @@ constexpr std::array kCommands = {
             "[COST n [ATLEAST m]] [FIELDS] [KEYS] key rule [key rule ...]: decides one request under several "
             "limits"},
     Command{"WEIR.RESERVE", -3, kNoKeys, Flags::none, Role::decide, ask_reserve, nullptr,
-            "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] "
+            "say when to act, and charge as of then: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] "
             "[FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.ACQUIRE", -5, kNoKeys, Flags::waits, Role::decide, ask_acquire, nullptr,
             "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
             "ms] [BOUND] [FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.MOMENT", 2, kNoKeys, Flags::none, Role::decide, ask_moment, nullptr,
-            "id: in how many milliseconds a reservation acts by now, as a pause may have moved it"},
+            "id: in how many milliseconds a reservation acts; -1 where a pause has cancelled it"},
     Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, Role::decide, ask_cancel, nullptr,
             "take a reservation back before its moment"},
     Command{"WEIR.SETTLE", -2, kNoKeys, Flags::none, Role::decide, ask_settle, nullptr,

@@ -1,4 +1,4 @@
-// Commands about moments that are promised: charge now, act later.
+// Commands about moments that are told: those who ask act later.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // a denial of one who would have waited; nor what only a class leaves to others, a full table or too many
 // open holds have denied, for which the key's own debt is asked once more.
 //
-// Pure functions, any thread. Not for: how a key rests (schedule.hpp, reserve.lua).
+// Pure functions, any thread. Not for: how a key rests (key_ledger.hpp, reserve.lua).
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,7 @@
 // makes place for others.
 //
 // Any thread may call anything at any time; a call looks at kPlaces places under a lock. Not for: how a key
-// rests (schedule.hpp).
+// rests (key_ledger.hpp).
 #pragma once
 
 #include <atomic>

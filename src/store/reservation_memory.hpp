@@ -2,9 +2,9 @@
 // kind, and a share of that for each client, so that nobody who makes one of them without end takes the
 // place of others.
 //
-// Counted are the bytes of what is kept (records, lines, holes), as their authors state them. Any thread may
-// call anything at any time. What is taken goes back when the Share is destroyed, so a Share must not outlive
-// the ReservationMemory. Not for: the table of states, which has a bound of its own (table.hpp).
+// Counted are the bytes of what is kept (records, ledgers, slots), as their authors state them. Any thread
+// may call anything at any time. What is taken goes back when the Share is destroyed, so a Share must not
+// outlive the ReservationMemory. Not for: the table of states, which has a bound of its own (table.hpp).
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // What a settlement comes to at each limit that a reservation has charged: one rule for every store.
 //
-// Pure functions, any thread. Not for: what then goes back (schedule.hpp).
+// Pure functions, any thread. Not for: what is owed then (key_ledger.hpp).
 #pragma once
 
 #include <cstdint>

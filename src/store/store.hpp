@@ -107,7 +107,7 @@ enum class Verb : std::uint8_t {
   // Slots are taken by a reservation with a hold alone, and can be looked at and reset; any other verb that
   // meets them is Fault::unsuitable.
   reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
-  moment,   // when a reservation acts by now, as a pause may have moved it; no checks
+  moment,   // when a reservation acts, unless a pause lies over its moment; no checks
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
   extend,   // give an open hold another end; no checks
@@ -185,7 +185,7 @@ struct ReservationTerms {
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
-  // would be allowed if nobody else came, and below 0 if no time helps. By
+  // would be allowed if nobody else came and nothing were given back, and below 0 if no time helps. By
   // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
   // hold's end, without a hold for a minute; both below 0 when there is no such reservation. By extend: until
   // its hold's end, 0 when no such hold is open.

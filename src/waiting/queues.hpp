@@ -80,7 +80,7 @@ class Queues {
   void plan(Place& place, std::vector<std::uint64_t> keys);
   void unplan(Place& place);
   void given_back(std::uint64_t key);
-  // When there would be room for one more unit behind all those of the class who wait for its keys, or for a
+  // When there would be room for one more unit after all those of the class who wait for its keys, or for a
   // higher class.
   nanoseconds after_all(std::span<const store::Check> checks) const;
   // Takes it out of its line, with what it was charged or without.

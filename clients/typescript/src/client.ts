@@ -44,7 +44,7 @@ export interface Client extends AsyncDisposable {
   check(question: Asked): Promise<Decision>;
   /** What check would get now; it charges nothing. */
   look(question: Asked): Promise<Decision>;
-  /** Charged now, to act after `waitMs`, which is 0 where `maxWaitMs` is not given; throws Denied. */
+  /** To act after `waitMs`, which is 0 where `maxWaitMs` is not given; throws Denied. */
   reserve(question: Waits): Promise<Granted>;
   /** As reserve, but one that is denied is returned: `decision` says so, and `waitMs` is null. */
   tryReserve(question: Waits): Promise<Reservation>;

@@ -52,7 +52,7 @@ export class Reservation implements AsyncDisposable {
     return this.id === null ? 0 : this.#desk.extend(this.id, ms);
   }
 
-  /** Milliseconds until its moment by now, which a pause may have moved. */
+  /** Milliseconds until its moment; null: it has no id, is unknown, or a pause has come over it. */
   async moment(): Promise<number | null> {
     return this.id === null ? null : this.#desk.moment(this.id);
   }

@@ -78,7 +78,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         attributes: Mapping[str, Value] = _NONE,
         **more: Value,
     ) -> ReservationT:
-        """Charged now, to act after its `wait`, which is 0 unless `max_wait` is given. A denial raises Denied."""
+        """To act after its `wait`, which is 0 unless `max_wait` is given. A denial raises Denied."""
         subject = Subject(key, rule, attributes, more, cost, costs, None, class_, fields)
         return self._book(words.reserve(subject, max_wait, hold, bound))  # type: ignore[no-any-return]
 
