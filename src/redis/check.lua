@@ -122,8 +122,8 @@ local function full_of(at)
   local T, burst = ARGV[at + 1] + 0.0, match(ARGV[at], 'burst (%d+) ')
   return (burst or floor(ARGV[at + 2] / T)) * T
 end
-local function write_state(key, state, at)
-  if type(state) == 'table' then return save(state, full_of(at)) end
+local function write_state(key, state)
+  if type(state) == 'table' then return save(state, state.full) end
   -- The first of its times: it has ten digits or more, as nothing before it has.
   call('SET', key, state, 'PXAT', expiry(pair(match(state, '%d%d+'))))
 end
@@ -143,6 +143,7 @@ function decide.gcra(text, at)
 
   if type(text) == 'table' then
     local full = full_of(at)
+    text.full = full
     end_all(text, time_in(text), full)
     if not is_empty(text) then
       return decide_by_ledger(text, T + 0.0, full, ARGV[at + 2] + 0.0, ARGV[at + 3] + 0.0)
@@ -216,7 +217,7 @@ function decide.cap(text, at)
   if type(text) == 'table' then
     local now, full = now_in(text), ARGV[at + 2] + 0.0
     if text.latest <= now then return true end
-    text.front, text.T = min(owed_at(text, EVER, full), now + full), ARGV[at + 1] + 0.0
+    text.full, text.front, text.T = full, min(owed_at(text, EVER, full), now + full), ARGV[at + 1] + 0.0
     for _, name in ipairs({'pause', 'latest', 'asked', 'from', 'till', 'last'}) do text[name] = NONE end
     clear_tree(text)
     text.open, text.held = 0, 0
@@ -480,7 +481,7 @@ if #ARGV % 4 > 1 then
     if not allowed then break end
     granted = granted + 1
   end
-  if written then write_state(key, state, 1) end
+  if written then write_state(key, state) end
   return {granted, time[1], time[2], before}
 end
 
@@ -489,7 +490,6 @@ local answer = {1, time[1], time[2]}
 local allows = {}   -- by the limit's number
 local kinds = {}    -- by key, the algorithm that it was asked for by
 local after = {}    -- by key, its text or ledger when all limits so far are written down
-local words_of = {} -- by key, where the words of the last of them are
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
@@ -512,7 +512,7 @@ for i, key in ipairs(KEYS) do
     local state, view = after[key] or state_at(key), nil
     allowed, changed, view = decide[kind](state, at)
     answer[i + 3] = view or state
-    after[key], words_of[key] = changed or after[key], at
+    after[key] = changed or after[key]
   end
   if allowed == nil then
     return no_state(i, kind)
@@ -527,7 +527,7 @@ end
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 if answer[1] == 1 then
   -- part charge
-  for key, state in pairs(after) do write_state(key, state, words_of[key]) end
+  for key, state in pairs(after) do write_state(key, state) end
   for key, log in pairs(logs) do
     if log then charge_log(key, log) end
   end

@@ -358,7 +358,7 @@ end
 if verb == 'reserve' or verb == 'look' then
   local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
   local looks, busy, closed, never = true, false, nil, false
-  if verb == 'reserve' and call('EXISTS', KEYS[1]) == 1 then
+  if verb == 'reserve' then
     read_own_record()
     if until_moment > 0 then cancel() end
   end
