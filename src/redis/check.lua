@@ -450,7 +450,8 @@ if ARGV[1] == 'reset' then
       local it = redis.pcall('LINDEX', key, 0)
       -- Of slots, a hold that has one (reserve.lua); of a ledger its head.
       if it.err then it = match(redis.pcall('ZRANGE', key, 0, 0)[1] or '', '^weir%ds .*') end
-      if not it then it = match(redis.pcall('HGET', key, 'h') or '', '^weir%dh .*') end
+      local head = not it and redis.pcall('HGET', key, 'h')
+      if type(head) == 'string' then it = match(head, '^weir%dh .*') end
       value = it or value
     end
     local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')

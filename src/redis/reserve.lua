@@ -100,7 +100,7 @@ local function less(as, an, bs, bn) return as < bs or as == bs and an < bn end
 
 -- include windows.lua
 
-local LISTED = 1e15
+local LISTED = 4e15
 local LOOKED = 64  -- holds
 local TOLD = 60e9  -- for how long it is told of one without a hold that its moment has come
 
