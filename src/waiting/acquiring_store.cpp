@@ -65,6 +65,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     take_checks();
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
+    reservation.id.clear();  // it may be what its asker was answered before
     reservation.stands_in_line = true;
     // Without a hold, in a store that does not tell, it would ask for nothing most of the time.
     reservation.moves_up = its.tells_ || reservation.hold.count() > 0;
