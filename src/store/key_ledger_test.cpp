@@ -301,6 +301,16 @@ TEST_F(OneKey, a_pause_is_a_time_and_no_debt) {
   EXPECT_EQ(left(39s), 10);
 }
 
+TEST_F(OneKey, a_pause_after_another_asks_for_itself_alone_whatever_is_open_before_both) {
+  const auto held = hold(0s, 1);
+  for (int second = 1; second < 100; ++second) check(1s * second, 1);
+  ledger_.charge(rule_, 100s, Pause{1s});
+  check(120s, 1);
+  EXPECT_EQ(ledger_.charge(rule_, 130s, Pause{2s}).wait, 2s);
+  EXPECT_EQ(left(132s), 1);
+  EXPECT_TRUE(ledger_.is_open(held));
+}
+
 TEST_F(OneKey, a_pause_stays_whatever_is_given_back) {
   const auto held = hold(0s, 10);
   const auto told = hold(0s, 2);

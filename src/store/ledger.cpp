@@ -182,11 +182,15 @@ void Ledger::fold(Time now, Time full) {
   if (members_.empty() || members_.front().key.at >= pause_end_) end_pause(full);
 }
 
-// One that has ended lies before nothing that has acted, or before open ones only: as a part of the front it
-// asks for no less.
+// One that has ended stays where it is: as a part of the front it would ask, beyond what it does, for all
+// that has acted before it.
 void Ledger::pause(Time end, Time now, Time full) {
   fold(now, full);
-  if (pause_end_ != 0 && pause_end_ <= now) end_pause(full);
+  if (pause_end_ != 0 && pause_end_ <= now) {
+    const Member ended{{pause_end_, 0}, core::GrantMap{.least = paced(core::GrantMap::kNever, full)}, false};
+    pause_end_ = 0;
+    keep(ended);
+  }
   pause_end_ = std::max(pause_end_, end);
 }
 

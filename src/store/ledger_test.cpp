@@ -69,12 +69,7 @@ class Model {
         std::find_if(members_.begin(), members_.end(), [](const Member& each) { return each.runs; });
     if (of_pause != members_.end()) {
       of_pause->runs = false;
-      Member former = *of_pause;
-      // It has ended. Where something before it is still open, it asks for as much before that.
-      const bool waits =
-          std::any_of(members_.begin(), of_pause, [](const Member& each) { return each.open; });
-      if (former.at > now || waits) members_.erase(of_pause);
-      if (former.at <= now && waits) members_.insert(first_open(), former);
+      if (of_pause->at > now) members_.erase(of_pause);
     }
     pause_end_ = std::max(pause_end_, end);
     insert({.at = pause_end_, .id = -1, .is_pause = true, .runs = true}, false);
@@ -134,9 +129,6 @@ class Model {
       return each.at < member.at || (after_equals && each.at == member.at);
     };
     members_.insert(std::find_if_not(members_.begin(), members_.end(), before), member);
-  }
-  std::vector<Member>::iterator first_open() {
-    return std::find_if(members_.begin(), members_.end(), [](const Member& each) { return each.open; });
   }
   std::vector<Member>::iterator find(int id) {
     return std::find_if(members_.begin(), members_.end(), [&](const Member& each) { return each.id == id; });

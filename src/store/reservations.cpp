@@ -131,12 +131,14 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
       holds_expired_.fetch_add(1, std::memory_order_relaxed);
     } else {
       if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
-      shelf.acted.emplace_back(due + kTold, id);
+      Acted& acted = shelf.acted.emplace_back(Acted{due, id, {}});
+      for (const Part& part : found->second.parts)
+        if (part.is_in_ledger()) acted.keys.push_back({part.hash});
     }
     shelf.records.erase(found);
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
-  while (!shelf.acted.empty() && shelf.acted.front().first <= now) shelf.acted.pop_front();
+  while (!shelf.acted.empty() && shelf.acted.front().moment + kTold <= now) shelf.acted.pop_front();
 }
 
 void Reservations::clear_away_all(nanoseconds now) {

@@ -163,12 +163,20 @@ class Reservations final : public LedgerKeys {
     nanoseconds longest{0};  // the least of Holding::longest
     std::string address{};   // as ReservationTerms has it; no snapshot does
   };
+  // One without a hold whose moment has come, of which that is told for a while.
+  struct Acted {
+    struct Key {
+      std::uint64_t hash;
+    };
+    nanoseconds moment;
+    ReservationId id;
+    std::vector<Key> keys;  // at which it is in a ledger
+  };
   struct Shelf {
     SpinLock mutex;
     std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
     SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
-    // Those without a hold that have acted, and until when that is told of them.
-    std::deque<std::pair<nanoseconds, ReservationId>> acted WEIR_GUARDED_BY(mutex);
+    std::deque<Acted> acted WEIR_GUARDED_BY(mutex);                                  // by their moments
   };
   struct KeptLedger {
     KeyLedger ledger;
@@ -275,6 +283,7 @@ class Reservations final : public LedgerKeys {
                                                                 nanoseconds now);
   bool may_act(const Record& record, nanoseconds now);
   void cancel_before(Request& request, nanoseconds now);
+  void tell_acted(ReservationId id, ReservationTerms& asked, nanoseconds now);
   void cancel_all(ReservationId id, const Record& record, ReservationTerms& asked, nanoseconds now);
   bool cancel(const Part& part, ReservationId id, const Record& record, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,

@@ -68,14 +68,7 @@ void Reservations::moment(Request& request, nanoseconds now) {
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
   const auto record = copy_record(*id, now);
-  if (!record) {
-    Shelf& shelf = shelf_of(*id);
-    const Held lock(shelf.mutex);
-    if (std::any_of(shelf.acted.begin(), shelf.acted.end(),
-                    [&id](const auto& each) { return each.second == *id; }))
-      asked.wait = nanoseconds{0};
-    return;
-  }
+  if (!record) return tell_acted(*id, asked, now);
   const Locked locked(*this, record->parts);
   if (!is_there(*id, *record, now)) return;
   if (may_act(*record, now)) {
@@ -83,6 +76,24 @@ void Reservations::moment(Request& request, nanoseconds now) {
     return;
   }
   if (const auto taken = take_record(*id, now)) cancel_all(*id, *taken, asked, now);
+}
+
+// Of one without a hold there is nothing to cancel once its moment has come: what it was charged is spent.
+void Reservations::tell_acted(ReservationId id, ReservationTerms& asked, nanoseconds now) {
+  std::optional<Acted> found;
+  {
+    Shelf& shelf = shelf_of(id);
+    const Held lock(shelf.mutex);
+    for (const Acted& each : shelf.acted)
+      if (each.id == id) found = each;
+  }
+  if (!found) return;
+  const Locked locked(*this, found->keys);
+  const bool may_act = std::all_of(found->keys.begin(), found->keys.end(), [&](const Acted::Key& key) {
+    const KeptLedger* const kept = find_ledger(key.hash, now);
+    return kept == nullptr || kept->ledger.may_act_at(found->moment);
+  });
+  if (may_act) asked.wait = nanoseconds{0};
 }
 
 void Reservations::extend(Request& request, nanoseconds now) {

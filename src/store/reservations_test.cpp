@@ -316,6 +316,23 @@ TEST(Reservations, over_whose_moment_a_pause_lies_are_cancelled_when_they_ask) {
   EXPECT_EQ(world.store.reservations().counts().open, 1U);
 }
 
+TEST(Reservations, over_whose_moment_a_pause_lies_do_not_act_though_they_ask_after_it) {
+  World world;
+  const Limit one = limit("1/s");
+  world.check(one);
+  const Answer told = world.reserve(one, 1, 10s);
+  EXPECT_EQ(told.wait, 1s);
+  Check check{.limit = &one, .key = "k"};
+  ChargeTerms pause{.outside = Pause{30s}};
+  Request charge{.checks = {&check, 1}, .verb = Verb::charge, .charge = &pause};
+  Request* const each = &charge;
+  world.store.submit({&each, 1}, {world.now, world.now});
+  world.now += 2s;
+  ReservationTerms asked{.id = told.id};
+  world.ask(Verb::moment, {}, &asked);
+  EXPECT_EQ(asked.wait, -1ns);
+}
+
 TEST(Reservations, cannot_be_cancelled_once_their_moment_has_come) {
   World world;
   const Limit one = limit("1/s burst 1");

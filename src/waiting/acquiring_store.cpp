@@ -65,6 +65,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     take_checks();
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
+    reservation.id.clear();  // it may be what its asker was answered before
     reservation.stands_in_line = true;
     asked.patience = of.patience;
     owner = &its;

@@ -463,6 +463,26 @@ TEST(AcquiringStore, a_reservation_does_not_pass_those_in_line_for_its_slot) {
   EXPECT_EQ(line.told, (std::vector{line.first.get()}));
 }
 
+TEST(AcquiringStore, who_is_denied_in_line_leaves_what_its_asker_was_granted_before) {
+  Line line;
+  const store::Limit other{.rule = core::Rule::parse("1/s").value(), .id = 2};
+  Asker before(other, "o", 0s, line.told);
+  before.which.hold = 60s;
+  Request* const one = &before;
+  line.store.submit({&one, 1}, {line.now, line.now});
+  ASSERT_NE(before.which.id, "");
+  Asker passer(line.limit, "k", 0s, line.told);
+  passer.verb = Verb::reserve;
+  passer.which = before.which;
+  line.store.reserve(passer, {line.now, line.now});
+  EXPECT_FALSE(passer.allowed());
+  store::ReservationTerms asked{.hold = 60s, .id = before.which.id};
+  Request extend{.verb = Verb::extend, .reservation = &asked};
+  Request* const again = &extend;
+  line.store.submit({&again, 1}, {line.now, line.now});
+  EXPECT_EQ(asked.wait, 60s);
+}
+
 TEST(AcquiringStore, a_reservation_of_a_slot_without_a_line_is_asked_for_as_it_is) {
   Line line;
   line.store.cancel(*line.first);
