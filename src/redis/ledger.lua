@@ -230,6 +230,18 @@ end
 local function end_pause(its, full)
   its.front, its.pause = max(its.front, its.pause + full - its.T), NONE
 end
+-- Another begins. Where something before it is open, it stays in its place: in the front it would ask, beyond what it
+-- does, for all that has acted before it.
+local function keep_pause(its, full)
+  local moment, tat = its.pause, its.pause + full - its.T
+  its.pause = NONE
+  edit_leaf(its, moment, 0, function(leaf, i)
+    widen(leaf, i, LEAF)
+    leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3], leaf[i + 4] = moment, 0, 0, tat, 0
+    join(its, leaf, i)
+    join(its, leaf, i - LEAF)
+  end)
+end
 local function fold(its, at, full)
   while its.height > 0 do
     local leaf = first_leaf(its)

@@ -309,11 +309,14 @@ local function read_own_record()
         open_windows[#open_windows + 1] = part
       end
     elseif i then
-      ledgers[i] = open_ledger(part.name)
-      if ledgers[i] and ledgers[i].id == part.epoch then
-        live[#live + 1], part.full = part, part.T * part.burst
+      local its = open_ledger(part.name)
+      if its then
         local ts, tn = pair(part.at)
-        part.moment = (ts - ledgers[i].E) * 1e9 + tn
+        part.moment = (ts - its.E) * 1e9 + tn
+        part.may_act = part.moment <= its.from or part.moment >= its.till
+      end
+      if its and its.id == part.epoch then
+        ledgers[i], live[#live + 1], part.full = its, part, part.T * part.burst
       end
     end
   end
@@ -637,7 +640,7 @@ if verb == 'pause' or verb == 'rest' then
       local at = time_in(its)
       becomes(its, counted_by(its, at, T, full))
       fold(its, at, full)
-      if its.pause <= at then end_pause(its, full) end
+      if its.pause ~= NONE and its.pause <= at then keep_pause(its, full) end
       local stop = max(at + length, its.pause)
       local function units_at_end() return max(ceil((owed_at(its, stop, full) - stop) / T), 0) end
       local before = units_at_end()
@@ -727,16 +730,12 @@ read_own_record()
 if verb == 'cancel' then return {until_moment > 0 and is_there and cancel() or 0, time[1], time[2]} end
 
 if verb == 'moment' then
-  local wait = '-1'
+  local wait, may_act = '-1', true
+  for _, part in ipairs(parts) do may_act = may_act and part.may_act ~= false end
   if record and not record.held and until_moment <= 0 then
-    wait = '0'
+    wait = may_act and '0' or '-1'
   elseif is_there and (until_moment > 0 or until_end > 0) then
-    wait = int(max(until_moment, 0))
-    for _, part in ipairs(live) do
-      local its = ledgers[part.i]
-      if part.moment > its.from and part.moment < its.till then wait = '-1' end
-    end
-    if wait == '-1' then cancel() end
+    if may_act then wait = int(max(until_moment, 0)) else cancel() end
   end
   return {1, time[1], time[2], wait}
 end
