@@ -76,8 +76,8 @@ class WEIR_API Reservation {
 
   // When it acts by now: asks for it, as a pause (weir/charge.hpp) may have moved it, and at() says so from
   // then on. Nothing, and at() stays, when there is no such reservation any more, or the store had no memory
-  // to keep it; a Limiter that was paused over its moment has cancelled it then, and granted() says so.
-  // Throws StoreFault when a store does not answer.
+  // to keep it, nor of one that was settled; a Limiter that was paused over its moment has cancelled it then,
+  // and granted() says so. Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
   // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
   // nothing to ask. at() stays as it is, as this may be somewhere else by then; it need not live longer than
@@ -152,6 +152,7 @@ class WEIR_API Reservation {
       : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
   Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
               std::size_t by, std::unique_ptr<store::ReservationHandle> kept) noexcept;
+  std::optional<std::chrono::nanoseconds> known_moment() const;
   detail::Ready<std::optional<std::chrono::nanoseconds>> ready_moment() const;
   detail::Ready<std::chrono::nanoseconds> ready_extend(std::chrono::nanoseconds hold) const;
   static void begin_cancel(Reservation mine, Callback<detail::RawResult<std::uint64_t>> answer);
@@ -164,6 +165,7 @@ class WEIR_API Reservation {
   std::size_t by_ = 0;
   std::unique_ptr<store::ReservationHandle> kept_;  // null: there is nothing to cancel or to settle
   bool granted_ = false;
+  bool is_settled_ = false;
 };
 
 }  // namespace weir
