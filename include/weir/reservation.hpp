@@ -78,7 +78,7 @@ class WEIR_API Reservation {
 
   // Whether it may still act, and when: asks for it, as a pause (weir/charge.hpp) may have come over its
   // moment. Then it is cancelled, its slots too, and granted() says so: reserve again. Nothing, too, when
-  // there is no such reservation any more, or the store had no memory to keep it. One that acts in a pause
+  // there is no such reservation any more, as it was settled, or the store had no memory to keep it. One that acts in a pause
   // without having asked breaks the pause. Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
   // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
@@ -153,6 +153,7 @@ class WEIR_API Reservation {
       : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
   Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
               std::size_t by, std::unique_ptr<store::ReservationHandle> kept) noexcept;
+  std::optional<std::chrono::nanoseconds> known_moment() const;
   detail::Ready<std::optional<std::chrono::nanoseconds>> ready_moment() const;
   detail::Ready<std::chrono::nanoseconds> ready_extend(std::chrono::nanoseconds hold) const;
   static void begin_cancel(Reservation mine, Callback<detail::RawResult<std::uint64_t>> answer);
@@ -165,6 +166,7 @@ class WEIR_API Reservation {
   std::size_t by_ = 0;
   std::unique_ptr<store::ReservationHandle> kept_;  // null: there is nothing to cancel or to settle
   bool granted_ = false;
+  bool is_settled_ = false;
 };
 
 }  // namespace weir

@@ -144,10 +144,10 @@ class LimiterHandle final : public ReservationHandle {
 
   std::optional<nanoseconds> moment(nanoseconds now) override {
     Limiter::Locked locked(limiter_);
-    if (is_forgotten()) return std::nullopt;
+    if (is_forgotten() || (is_held_ && now >= own_.until)) return std::nullopt;
     if (locked.ledger().may_act(own_)) return std::max(at() - now, nanoseconds{0});
     is_paused_ = true;
-    locked.ledger().cancel(own_);
+    if (now < own_.until) locked.ledger().cancel(own_);
     return std::nullopt;
   }
   bool is_paused() const noexcept override { return is_paused_; }
@@ -169,10 +169,10 @@ class LimiterHandle final : public ReservationHandle {
   }
 
   std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
-    if (!is_held_ && now < own_.until)
-      throw std::invalid_argument("weir::Reservation::settle: " + without_hold());
     Limiter::Locked locked(limiter_);
-    if (is_forgotten() || now < at() || now >= own_.until) return std::nullopt;
+    if (is_forgotten() || now >= own_.until) return std::nullopt;
+    if (!is_held_) throw std::invalid_argument("weir::Reservation::settle: " + without_hold());
+    if (now < at()) return std::nullopt;
     locked.ledger().settle(locked.rule(), own_, told.value_or(own_.units), now, Outside{}.overdraft);
     locked.leave_idle_ledger(now);
     return locked.decide(now, Cost{1}).retry_after.value_or(nanoseconds{0});

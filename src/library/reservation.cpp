@@ -25,7 +25,8 @@ Reservation::Reservation(Reservation&& from) noexcept
       wait_(from.wait_),
       by_(from.by_),
       kept_(std::move(from.kept_)),
-      granted_(std::exchange(from.granted_, false)) {}
+      granted_(std::exchange(from.granted_, false)),
+      is_settled_(from.is_settled_) {}
 
 Reservation& Reservation::operator=(Reservation&& from) noexcept {
   if (this == &from) return *this;
@@ -36,6 +37,7 @@ Reservation& Reservation::operator=(Reservation&& from) noexcept {
   by_ = from.by_;
   kept_ = std::move(from.kept_);
   granted_ = std::exchange(from.granted_, false);
+  is_settled_ = from.is_settled_;
   return *this;
 }
 
@@ -63,8 +65,13 @@ nanoseconds at_least_none(nanoseconds hold) { return std::max(hold, nanoseconds{
 
 }  // namespace
 
+// Of one that keeps nothing.
+std::optional<nanoseconds> Reservation::known_moment() const {
+  return granted_ && !is_settled_ ? std::optional(at_) : std::nullopt;
+}
+
 std::optional<nanoseconds> Reservation::moment() {
-  if (!kept_) return granted_ ? std::optional(at_) : std::nullopt;
+  if (!kept_) return known_moment();
   const nanoseconds now = kept_->now();
   const std::optional<nanoseconds> wait = kept_->moment(now);
   if (!wait && kept_->is_paused()) granted_ = false;
@@ -75,7 +82,7 @@ std::optional<nanoseconds> Reservation::moment() {
 
 detail::Ready<std::optional<nanoseconds>> Reservation::ready_moment() const {
   using Told = detail::RawResult<std::optional<nanoseconds>>;
-  if (!kept_) return store::ReservationHandle::answers(granted_ ? std::optional(at_) : std::nullopt);
+  if (!kept_) return store::ReservationHandle::answers(known_moment());
   return [ready = kept_->ready_moment(kept_->now()), at = at_,
           clock = kept_->clock()](Callback<Told> answer) mutable {
     ready([answer = std::move(answer), at, clock](Told told) mutable {
@@ -115,7 +122,7 @@ void Reservation::begin_cancel(Reservation mine, Callback<detail::RawResult<std:
 std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
   if (!kept_) return std::nullopt;
   const auto settled = kept_->settle(kept_->now(), actual);
-  if (settled) kept_.reset();
+  if (settled) kept_.reset(), is_settled_ = true;
   return settled;
 }
 

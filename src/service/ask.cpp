@@ -214,7 +214,17 @@ bool may_refund(const Ask& ask, const Basis& basis, const Question& into, Refusa
   return true;
 }
 
+// Of keys with their rules, as the file's are dropped: what happened outside takes no slot.
+void pass_slots_by(Question& into) {
+  const auto rest = std::stable_partition(
+      into.checks.begin(), into.checks.end(),
+      [](const store::Check& each) { return counts_no_slots(each.limit->rule.algorithm); });
+  if (rest != into.checks.begin())
+    into.checks = into.checks.first(static_cast<std::size_t>(rest - into.checks.begin()));
+}
+
 bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (ask.as == nullptr) pass_slots_by(into);
   const bool of_one = ask.form == Outside::Form::remaining || ask.form == Outside::Form::pause;
   if (ask.as == nullptr && of_one && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");

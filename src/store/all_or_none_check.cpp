@@ -224,13 +224,12 @@ bool AllOrNoneCheck::reserve() {
   reserving_->by = deciding(checks_);
   if (allowed && reserving_->not_before <= now_) return true;
 
+  const JointMoment moment = find_moment();
   if (const auto full = full_window()) {
-    reserving_->by = *full;
-    reserving_->wait = checks_[*full].decision.retry_after.value_or(nanoseconds{-1});
+    tell_full(*full, moment);
     tell_uncharged();
     return false;
   }
-  const JointMoment moment = find_moment();
   reserving_->wait = moment.wait;
   reserving_->would_wait = moment.granted && !reserving_->keeps;
   if (moment.granted && reserving_->keeps) {
@@ -255,6 +254,25 @@ std::optional<std::uint8_t> AllOrNoneCheck::full_window() const {
     if (!full || core::decides(check.decision, checks_[*full].decision)) full = static_cast<std::uint8_t>(i);
   }
   return full;
+}
+
+// It waits for the window's end, or for its rates where they ask for more; no time helps where one says so.
+void AllOrNoneCheck::tell_full(std::size_t window, const JointMoment& rates) {
+  const auto end = checks_[window].decision.retry_after;
+  reserving_->by = static_cast<std::uint8_t>(window);
+  reserving_->wait = end.value_or(nanoseconds{-1});
+  if (rates.granted || (rates.wait >= nanoseconds{0} && (!end || rates.wait <= *end))) return;
+  // A rate decides: of several the one that a check would name.
+  std::optional<std::size_t> by;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Check& each = checks_[i];
+    if (each.shadow || each.decision.allowed() || core::counts_at_grant(each.limit->rule.algorithm)) continue;
+    if (!by || core::decides(each.decision, checks_[*by].decision)) by = i;
+  }
+  if (!by || (!end && *by > window)) return;
+  reserving_->by = static_cast<std::uint8_t>(*by);
+  reserving_->wait = rates.wait;
+  if (rates.wait >= nanoseconds{0}) checks_[*by].decision.retry_after = rates.wait;
 }
 
 // When every check has been decided as of now.

@@ -132,6 +132,7 @@ class AllOrNoneCheck {
   bool reserve();
   std::optional<std::uint8_t> full_window() const;
   KeyLedger ledger_of(const Key& key, core::TwoWords state, const core::Rule& rule) const;
+  void tell_full(std::size_t window, const JointMoment& rates);
   JointMoment find_moment() const;
   void take_moment(const JointMoment& moment);
   void tell_uncharged();

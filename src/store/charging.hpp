@@ -19,7 +19,7 @@
 
 namespace weir::inline v0_1::store {
 
-// A pause of no length moves nobody: one unit remains.
+// One of no length pauses nothing.
 inline bool pauses(const Outside& outside) {
   return outside.form == Outside::Form::pause && outside.length.count() > 0;
 }
@@ -27,7 +27,7 @@ inline bool pauses(const Outside& outside) {
 // What is told of the outside at a check.
 inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
   Outside outside = terms.outside;
-  if (outside.form == Outside::Form::pause && !pauses(outside)) return Outside(Remaining{1});
+  if (outside.form == Outside::Form::pause && !pauses(outside)) return Outside(Cost{0});
   if (outside.form == Outside::Form::cost || outside.form == Outside::Form::refund)
     outside.units = check.cost.units;
   return outside;

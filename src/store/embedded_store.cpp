@@ -1,5 +1,6 @@
 #include "store/embedded_store.hpp"
 
+#include <array>
 #include <new>
 #include <string>
 
@@ -12,6 +13,11 @@ namespace {
 
 // As many keys as a first-level cache keeps until they are decided.
 constexpr std::size_t kAhead = 64;
+
+// Beside gcra.
+constexpr std::array kOthersOfAKey{Algorithm::fixed_window, Algorithm::fixed_window_clock,
+                                   Algorithm::sliding_window_counter, Algorithm::calendar,
+                                   Algorithm::in_flight};
 
 // Why the table does not decide such checks.
 std::string why_not(std::span<const Check> checks) {
@@ -139,9 +145,10 @@ void EmbeddedStore::reset(Request& request, Arrival when) {
   request.forgotten = 0;
   for (const Check& check : request.checks) {
     bool any = reservations_.reset(check.hash, when.now);
-    // Of a key alone its slots too.
-    if (check.limit->id == 0 && !core::counts_slots(check.limit->rule.algorithm))
-      any = reservations_.reset(table_.hash(check.key, Algorithm::in_flight, 0), when.now) || any;
+    // A key alone does not say what it is counted by.
+    for (const Algorithm other : kOthersOfAKey)
+      if (check.limit->id == 0 && check.limit->rule.algorithm == Algorithm::gcra)
+        any = reservations_.reset(table_.hash(check.key, other, 0), when.now) || any;
     request.forgotten += any ? 1 : 0;
   }
 }
@@ -163,7 +170,8 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   const core::Rule& rule = first.limit->rule;
   ChargeTerms& terms = *request.charge;
   if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm) &&
-      !pauses(terms.outside) && terms.outside.form != Outside::Form::refund && !terms.others_free) {
+      terms.outside.form != Outside::Form::pause && terms.outside.form != Outside::Form::refund &&
+      !terms.others_free) {
     const auto told =
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {

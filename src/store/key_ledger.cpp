@@ -1,6 +1,7 @@
 #include "store/key_ledger.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/gcra.hpp"
@@ -86,7 +87,8 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
     step.changes = true;
     step.remaining -= cost.units;
   }
-  const Time owed = ledger.owed_with(at, step.changes ? cost.units : 0, room.full);
+  // Of what is charged nothing it drains as it was counted.
+  const Time owed = step.changes ? ledger.owed_with(at, cost.units, room.full) : ledger_.owed(room.full);
   step.reset_after = core::ahead_of(static_cast<std::uint64_t>(std::max(owed, at)), asked);
   return step;
 }
@@ -218,7 +220,13 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
   using enum Outside::Form;
   now = no_earlier(now);
   read(rule, now);
+  if (outside.form == remaining) {
+    const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+    asked_for_ = now.count() + static_cast<Time>(burst - std::min(outside.units, burst)) * interval_of(rule);
+  }
   if (outside.form != pause && ledger_.is_empty()) return charge_front(rule, now, outside);
+  std::optional<Ledger> before;
+  if (!is_of(rule)) before = ledger_;
   count_by(rule, now);
   const Time full = full_of(rule), interval = interval_of(rule), at = now.count();
   core::Overdrawn told;
@@ -227,15 +235,16 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
     told.charged = charge_up_to(at, outside.units, most, full);
     told.dropped = outside.units - told.charged;
   } else if (outside.form == remaining) {
-    const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-    asked_for_ = at + static_cast<Time>(burst - std::min(outside.units, burst)) * interval;
     told.charged = units_of(asked_for_ - std::max(ledger_.owed_at(at, full), at), interval);
     if (told.charged != 0) ledger_.put_over(at, told.charged, full);
   } else if (outside.form == refund) {
-    told.charged = ledger_.refund(outside.units, std::max(at, asked_for_));
+    const std::uint64_t owed = units_of(ledger_.front() - at, interval);
+    ledger_.refund(outside.units, std::max(at, asked_for_));
+    told.charged = owed - units_of(ledger_.front() - at, interval);
   } else if (outside.length.count() > 0) {
     pause_until(rule, at, at + outside.length.count(), told);
   }
+  if (before && outside.form != pause && told.charged == 0) ledger_ = *std::move(before);
   tell(rule, now, told);
   return told;
 }
@@ -249,7 +258,6 @@ core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now,
   if (told.changes) {
     ledger_ = ledger_.recounted(now.count(), static_cast<Time>(told.next.word), full_of(rule));
     ledger_.set_front(static_cast<Time>(told.next.until));
-    if (outside.form == Outside::Form::remaining) asked_for_ = ledger_.front();
   }
   return told;
 }
@@ -269,7 +277,9 @@ void KeyLedger::pause_until(const core::Rule& rule, Time now, Time end, core::Ov
 void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& told) const {
   const core::Step one = decide(rule, now, Cost{1});
   const Time full = full_of(rule);
-  told.overdraft = units_of(ledger_.owed_at(now.count(), full) - now.count() - full, interval_of(rule));
+  std::optional<Ledger> other;
+  const Ledger& counted = counted_by(rule, now, other);
+  told.overdraft = units_of(counted.owed_at(now.count(), full) - now.count() - full, interval_of(rule));
   told.remaining = one.verdict == Verdict::allowed ? one.remaining + 1 : one.remaining;
   told.wait = nanoseconds{static_cast<std::int64_t>(one.verdict == Verdict::denied ? one.retry_after : 0)};
   told.reset_after = nanoseconds{static_cast<std::int64_t>(

@@ -122,7 +122,9 @@ class KeyLedger {
               nanoseconds until);
   // Whether it may act at its moment: the last pause may lie over that.
   bool may_act(const Own& own) const { return may_act_at(nanoseconds{own.place.at}); }
-  bool may_act_at(nanoseconds at) const { return at.count() <= paused_from_ || at.count() >= paused_until_; }
+  bool may_act_at(nanoseconds moment) const {
+    return moment.count() <= paused_from_ || moment.count() >= paused_until_;
+  }
   // It has not acted.
   void cancel(const Own& own);
   // It cost that. The units that nobody will owe, as they would be owed for too long.

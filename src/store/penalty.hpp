@@ -8,6 +8,7 @@
 // Pure functions, any thread. Not for: how a key rests (key_ledger.hpp, reserve.lua).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -34,9 +35,14 @@ inline void tell_rest(Request& request) {
   request.by = deciding(request.checks);
   if (request.verb != Verb::reserve) return;
   ReservationTerms& asked = *request.reservation;
-  asked.wait = request.decision().retry_after.value_or(std::chrono::nanoseconds{-1});
+  // All at once may have to wait for longer than each.
+  auto& retry_after = request.checks[request.by].decision.retry_after;
+  if (retry_after) retry_after = std::max(*retry_after, asked.wait);
+  asked.wait = retry_after.value_or(std::chrono::nanoseconds{-1});
   const bool never = asked.full_for.count() < 0;
-  if (!never && (asked.wait.count() < 0 || asked.full_for <= asked.wait)) return;
+  // Of several that no time helps the first.
+  if (asked.wait.count() < 0 ? !never || request.by < asked.full_by : !never && asked.full_for <= asked.wait)
+    return;
   request.by = asked.full_by;
   asked.wait = asked.full_for;
   Decision& decision = request.checks[request.by].decision;

@@ -21,6 +21,12 @@ bool looks(std::span<const Check> checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.cost.units == 0; });
 }
 
+// It costs nothing at a rate that is settled.
+bool may_cost_more(const Check& check, const ReservationTerms& asked) {
+  return asked.hold.count() != 0 && check.cost.units == 0 && check.limit->holding.settles && !check.shadow &&
+         core::can_reserve(check.limit->rule.algorithm);
+}
+
 ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
   return asked.hold.count() != 0 ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
 }
@@ -131,14 +137,14 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
       holds_expired_.fetch_add(1, std::memory_order_relaxed);
     } else {
       if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
-      Acted& acted = shelf.acted.emplace_back(Acted{due, id, {}});
+      Acted& acted = shelf.acted.emplace_back(Acted{id, due, due + kTold, {}});
       for (const Part& part : found->second.parts)
         if (part.is_in_ledger()) acted.keys.push_back({part.hash});
     }
     shelf.records.erase(found);
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
-  while (!shelf.acted.empty() && shelf.acted.front().moment + kTold <= now) shelf.acted.pop_front();
+  while (!shelf.acted.empty() && shelf.acted.front().told_until <= now) shelf.acted.pop_front();
 }
 
 void Reservations::clear_away_all(nanoseconds now) {
@@ -295,7 +301,11 @@ bool Reservations::reserve_now(Request& request, Arrival when) {
   if (decision.allowed()) return true;
   ReservationTerms& asked = *request.reservation;
   asked.wait = decision.retry_after.value_or(nanoseconds{-1});
-  if (!decision.retry_after) return true;
+  // What its class never admits it may have inside its guarantee.
+  const bool is_guaranteed = std::any_of(request.checks.begin(), request.checks.end(), [](const Check& each) {
+    return each.inside != Check::kNoGuarantee;
+  });
+  if (!decision.retry_after) return !is_guaranteed;
   return asked.max_wait.count() == 0 && request.checks.size() == 1;
 }
 
@@ -411,7 +421,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
     if (core::counts_at_grant(check.limit->rule.algorithm)) {
       if (reserving.charges[i].after.until != 0 && check.cost.units != 0)
         asked.parts.push_back(part_of_window(check, reserving.charges[i]));
-    } else if (reserving.owns[i].units != 0) {
+    } else if (reserving.owns[i].units != 0 || may_cost_more(check, reservation)) {
       asked.parts.push_back({.hash = place_of(check.hash),
                              .quota = check.limit->rule.quota,
                              .own = reserving.owns[i],
@@ -509,13 +519,17 @@ bool Reservations::holds_fit(Request& request, nanoseconds now) {
   if (full.wait.count() == 0) return true;
   look_all(checks, now);
   decide_slots(checks, now);
+  const auto deny = [checks](const Busy& by) {
+    Decision& decision = checks[by.by].decision;
+    decision.verdict = by.wait.count() < 0 ? Verdict::never : Verdict::denied;
+    decision.retry_after = by.wait.count() < 0 ? std::nullopt : std::optional(by.wait);
+  };
+  if (full.wait.count() < 0) deny(full);
   full = longest_of(
       checks.size(), asked.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
       [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }, full);
+  deny(full);
   request.by = full.by;
-  Decision& decision = checks[full.by].decision;
-  decision.verdict = full.wait.count() < 0 ? Verdict::never : Verdict::denied;
-  decision.retry_after = full.wait.count() < 0 ? std::nullopt : std::optional(full.wait);
   asked.wait = full.wait;
   return false;
 }
@@ -545,7 +559,7 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
       KeySlots& slots = make_slots(stripe, part.hash, part.limit);
       part.epoch = slots.epoch();
       slots.take(id, until);
-    } else if (KeptLedger* const kept = part.is_window ? nullptr : find_ledger(part.hash, now)) {
+    } else if (KeptLedger* const kept = part.is_in_ledger() ? find_ledger(part.hash, now) : nullptr) {
       part.epoch = kept->epoch;
       kept->until = std::max(kept->until, until);
       if (reservation.hold.count() != 0 && part.is_listed()) kept->holds.add(until, id, part.own.units);

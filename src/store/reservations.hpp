@@ -150,7 +150,9 @@ class Reservations final : public LedgerKeys {
     std::uint64_t window_end = 0;
     std::uint64_t window_id = 0;
 
-    bool is_in_ledger() const { return !is_slot && !is_window; }
+    // It is a rate's, and cost nothing until it is settled for more.
+    bool is_uncharged() const { return !is_slot && !is_window && own.units == 0; }
+    bool is_in_ledger() const { return !is_slot && !is_window && own.units != 0; }
     bool is_listed() const { return is_in_ledger() && settles && !shadow; }
   };
   struct Record {
@@ -163,20 +165,22 @@ class Reservations final : public LedgerKeys {
     nanoseconds longest{0};  // the least of Holding::longest
     std::string address{};   // as ReservationTerms has it; no snapshot does
   };
-  // One without a hold whose moment has come, of which that is told for a while.
+  // One without a hold whose moment has come: a pause that lies over that is told of it, too.
   struct Acted {
     struct Key {
       std::uint64_t hash;
     };
-    nanoseconds moment;
     ReservationId id;
-    std::vector<Key> keys;  // at which it is in a ledger
+    nanoseconds moment;
+    nanoseconds told_until;
+    std::vector<Key> keys;  // of its rates
   };
   struct Shelf {
     SpinLock mutex;
     std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
     SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
-    std::deque<Acted> acted WEIR_GUARDED_BY(mutex);                                  // by their moments
+    // Those without a hold whose moment has come.
+    std::deque<Acted> acted WEIR_GUARDED_BY(mutex);
   };
   struct KeptLedger {
     KeyLedger ledger;
@@ -281,15 +285,18 @@ class Reservations final : public LedgerKeys {
   void find_holds(const Check& check, nanoseconds now, HoldsFound& into);
   std::optional<std::pair<nanoseconds, OpenHold>> describe_hold(ReservationId id, std::uint64_t cost,
                                                                 nanoseconds now);
+  bool has_window(const Part& part, nanoseconds now) const;
   bool may_act(const Record& record, nanoseconds now);
   void cancel_before(Request& request, nanoseconds now);
-  void tell_acted(ReservationId id, ReservationTerms& asked, nanoseconds now);
+  std::optional<Acted> find_acted(ReservationId id);
+  bool has_acted(const Acted& acted, nanoseconds now);
   void cancel_all(ReservationId id, const Record& record, ReservationTerms& asked, nanoseconds now);
   bool cancel(const Part& part, ReservationId id, const Record& record, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
   void settle(const Part& part, std::uint64_t actual, ReservationId id, const Record& record,
               ReservationTerms& asked, nanoseconds now);
+  void settle_uncharged(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   void settle_window(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
   void settle_dated(const Part& part, std::uint64_t actual, ReservationTerms& asked, nanoseconds now);
 

@@ -358,6 +358,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
       if (!in.good()) continue;
       std::erase_if(record.parts, [&](Part& part) {
+        if (part.is_uncharged()) return false;
         if (part.is_slot) return !with_slots.contains({part.hash, part.epoch});
         if (part.is_window) {
           part.epoch = 0;

@@ -48,9 +48,22 @@ std::optional<Reservations::Record> Reservations::take_record(ReservationId id, 
 
 // Whether anything that it charged, or has, is not forgotten. Under the locks of its stripes.
 bool Reservations::is_there(ReservationId id, const Record& record, nanoseconds now) {
-  return record.parts.empty() || std::any_of(record.parts.begin(), record.parts.end(), [&](const Part& part) {
-           return find_ledger(part, now) != nullptr || has_slot(part, id, record.until) || part.is_window;
-         });
+  bool has_charged = false;
+  for (const Part& part : record.parts) {
+    if (find_ledger(part, now) != nullptr || has_slot(part, id, record.until) || has_window(part, now))
+      return true;
+    has_charged = has_charged || !part.is_uncharged();
+  }
+  return !has_charged;
+}
+
+// Unless it is seen that the window has been forgotten since.
+bool Reservations::has_window(const Part& part, nanoseconds now) const {
+  if (!part.is_window) return false;
+  if (core::ahead_of(part.window_end, now) == 0) return true;
+  const core::TwoWords state = table_.state_of(Table::place_of(part.hash));
+  if (!part.is_dated) return state.until == part.window_end;
+  return core::ahead_of(state.until, now) != 0 && core::calendar_window::id_of(state.word) == part.window_id;
 }
 
 // Whether no pause lies over its moment. Under the locks of its stripes.
@@ -61,6 +74,23 @@ bool Reservations::may_act(const Record& record, nanoseconds now) {
   });
 }
 
+std::optional<Reservations::Acted> Reservations::find_acted(ReservationId id) {
+  Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
+  const auto found =
+      std::find_if(shelf.acted.begin(), shelf.acted.end(), [id](const Acted& each) { return each.id == id; });
+  return found != shelf.acted.end() ? std::optional(*found) : std::nullopt;
+}
+
+// One that asks a moment late, in a pause, acts in none.
+bool Reservations::has_acted(const Acted& acted, nanoseconds now) {
+  const Locked locked(*this, acted.keys);
+  return std::all_of(acted.keys.begin(), acted.keys.end(), [&](const Acted::Key& key) {
+    const KeptLedger* const kept = find_ledger(key.hash, now);
+    return kept == nullptr || kept->ledger.may_act_at(acted.moment);
+  });
+}
+
 // One over whose moment a pause lies is cancelled.
 void Reservations::moment(Request& request, nanoseconds now) {
   ReservationTerms& asked = *request.reservation;
@@ -68,7 +98,11 @@ void Reservations::moment(Request& request, nanoseconds now) {
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
   const auto record = copy_record(*id, now);
-  if (!record) return tell_acted(*id, asked, now);
+  if (!record) {
+    const auto acted = find_acted(*id);
+    if (acted && has_acted(*acted, now)) asked.wait = nanoseconds{0};
+    return;
+  }
   const Locked locked(*this, record->parts);
   if (!is_there(*id, *record, now)) return;
   if (may_act(*record, now)) {
@@ -76,24 +110,6 @@ void Reservations::moment(Request& request, nanoseconds now) {
     return;
   }
   if (const auto taken = take_record(*id, now)) cancel_all(*id, *taken, asked, now);
-}
-
-// Of one without a hold there is nothing to cancel once its moment has come: what it was charged is spent.
-void Reservations::tell_acted(ReservationId id, ReservationTerms& asked, nanoseconds now) {
-  std::optional<Acted> found;
-  {
-    Shelf& shelf = shelf_of(id);
-    const Held lock(shelf.mutex);
-    for (const Acted& each : shelf.acted)
-      if (each.id == id) found = each;
-  }
-  if (!found) return;
-  const Locked locked(*this, found->keys);
-  const bool may_act = std::all_of(found->keys.begin(), found->keys.end(), [&](const Acted::Key& key) {
-    const KeptLedger* const kept = find_ledger(key.hash, now);
-    return kept == nullptr || kept->ledger.may_act_at(found->moment);
-  });
-  if (may_act) asked.wait = nanoseconds{0};
 }
 
 void Reservations::extend(Request& request, nanoseconds now) {
@@ -265,6 +281,7 @@ std::optional<std::string> Reservations::settle_parts(const Record& record, cons
 void Reservations::settle(const Part& part, std::uint64_t actual, ReservationId id, const Record& record,
                           ReservationTerms& asked, nanoseconds now) {
   if (part.is_window) return settle_window(part, actual, asked, now);
+  if (part.is_uncharged()) return settle_uncharged(part, actual, asked, now);
   KeptLedger* const kept = find_ledger(part, now);
   if (kept == nullptr) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
@@ -278,6 +295,20 @@ void Reservations::settle(const Part& part, std::uint64_t actual, ReservationId 
   }
   put_state(part.hash, *kept, now);
   if (cost < part.own.units) given_back_(place_of(part.hash));
+}
+
+// It has no place in a ledger: what it cost is owed from now on.
+void Reservations::settle_uncharged(const Part& part, std::uint64_t actual, ReservationTerms& asked,
+                                    nanoseconds now) {
+  asked.wait = std::max(asked.wait, nanoseconds{0});
+  if (actual == 0) return;
+  const Limit limit{.rule = core::Rule{part.quota}};
+  Check one{.limit = &limit, .cost = Cost{actual}, .hash = part.hash};
+  ChargeTerms terms{.outside = {Outside::Form::cost, actual, asked.overdraft}};
+  Charging charging{terms};
+  table_.check_all({&one, 1}, now, now, find_ledgers({&one, 1}, now), &charging);
+  asked.dropped += charging.told[0].dropped;
+  asked.wait = std::max(asked.wait, charging.told[0].wait);
 }
 
 // More is charged beyond its number too, as core::overdraw() does it.

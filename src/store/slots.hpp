@@ -40,8 +40,8 @@ struct FreeSlots {
 };
 
 // Of a request that finds a slot taken, or its holds full: how long until they and its rates allow it, below
-// 0 where no time helps, and which of them says so. `decision_of` gives a pointer for each number, null for
-// one that has no say; `longest` is what the holds say.
+// 0 where no time helps, and which of them says so, of several the first. `decision_of` gives a pointer for
+// each number, null for one that has no say; `longest` is what the holds say.
 struct Busy {
   std::chrono::nanoseconds wait{0};
   std::uint8_t by = 0;
@@ -56,8 +56,9 @@ Busy longest_of(std::size_t count, std::chrono::nanoseconds max_wait, const Rule
     const core::Rule& rule = rule_of(i);
     if (wait.count() > 0 && core::can_reserve(rule.algorithm) && core::may_wait(rule))
       wait = std::max(wait - max_wait, std::chrono::nanoseconds{0});
-    if (wait.count() == 0 || longest.wait.count() < 0 || (wait.count() > 0 && wait <= longest.wait)) continue;
-    longest = {wait, static_cast<std::uint8_t>(i)};
+    const bool is_longer = longest.wait.count() < 0 ? wait.count() < 0 && i < longest.by
+                                                    : wait.count() < 0 || wait > longest.wait;
+    if (wait.count() != 0 && is_longer) longest = {wait, static_cast<std::uint8_t>(i)};
   }
   return longest;
 }

@@ -52,4 +52,36 @@ inline nanoseconds settle(Trial& trial, const std::string& id, std::uint64_t act
   return question.booking.wait;
 }
 
+// Below 0: there is no such reservation.
+inline nanoseconds moment(Trial& trial, const std::string& id) {
+  TestRequest question({}, Verb::moment);
+  question.booking.id = id;
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could say the moment: " + question.why);
+  return question.booking.wait;
+}
+
+inline Charged charge_outside(Trial& trial, const Limit& limit, const std::string& key, const Outside& what) {
+  TestRequest question({{limit, key, what.units}}, Verb::charge);
+  question.charging.outside = what;
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could charge: " + question.why);
+  return question.charging.told;
+}
+inline Charged pause(Trial& trial, const Limit& limit, const std::string& key, nanoseconds length) {
+  return charge_outside(trial, limit, key, Pause{length});
+}
+inline void charge(Trial& trial, const Limit& limit, const std::string& key, std::uint64_t units) {
+  charge_outside(trial, limit, key, Cost{units});
+}
+inline std::uint64_t refund(Trial& trial, const Limit& limit, const std::string& key, std::uint64_t units) {
+  return charge_outside(trial, limit, key, detail::refund_of(Cost{units})).charged;
+}
+
+// How long one that is denied is told to wait; 0: it was allowed.
+inline nanoseconds retry_of(Trial& trial, const Limit& limit, const std::string& key,
+                            std::uint64_t units = 1) {
+  return trial.ask(limit, key, units).retry_after.value_or(nanoseconds{0});
+}
+
 }  // namespace weir::store::conformance

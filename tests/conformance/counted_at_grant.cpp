@@ -49,6 +49,38 @@ void a_window_counts_at_the_grant_and_has_no_moment(Trial& trial) {
   trial.equal(paced.reserve(trial, 11, 10s).wait.count(), -1, "more than it ever admits");
 }
 
+// After the window's end its pace may have to be waited for still, or never come.
+void a_full_window_and_a_rate_are_waited_for_together(Trial& trial) {
+  const Paced paced(trial, kHour);
+  trial.expect(paced.reserve(trial, 10, 0s).granted, "all of the window");
+  pause(trial, paced.pace, "p", 2h);
+  const Booked both = paced.reserve(trial, 1, 0s);
+  trial.equal(both.wait.count(), nanoseconds{2h}.count(), "as long as the pace asks for");
+  trial.equal(int{both.by}, 0, "by that");
+  const Booked patient = paced.reserve(trial, 1, 90min);
+  trial.equal(patient.wait.count(), nanoseconds{1h}.count(), "of one that may wait until the window ends");
+  trial.equal(int{patient.by}, 1, "by that");
+  const Booked never = conformance::reserve(trial,
+                                            {{paced.pace, "p", 2, false, Check::kNoGuarantee, "t"},
+                                             {paced.budget, "b", 1, false, Check::kNoGuarantee, "t"}},
+                                            0s, 30min);
+  trial.equal(never.wait.count(), -1, "what the pace never admits");
+  trial.equal(int{never.by}, 0, "by that");
+}
+
+void an_id_dies_with_the_window_that_it_was_counted_in(Trial& trial) {
+  const Paced paced(trial, kHour);
+  paced.reserve(trial, 1, 0s);
+  const Booked told = paced.reserve(trial, 4, 10s);
+  trial.equal(moment(trial, told.id).count(), nanoseconds{1s}.count(), "its moment");
+  TestRequest reset({{paced.pace, "p", 1, false, Check::kNoGuarantee, "t"},
+                     {paced.budget, "b", 1, false, Check::kNoGuarantee, "t"}},
+                    Verb::reset);
+  trial.ask(reset);
+  trial.equal(moment(trial, told.id).count(), -1, "when both are forgotten");
+  trial.equal(cancel(trial, told.id), 0U, "given back");
+}
+
 void what_is_cancelled_or_settled_goes_back_to_its_window(Trial& trial) {
   const Paced paced(trial, kHour);
   const Booked first = paced.reserve(trial, 4, 0s);
@@ -194,17 +226,21 @@ void a_day_lasts_as_long_as_its_clocks_say(Trial& trial) {
 }  // namespace
 
 std::vector<Property> counted_at_grant_properties() {
-  return {{"a_window_counts_at_the_grant_and_has_no_moment", a_window_counts_at_the_grant_and_has_no_moment},
-          {"what_is_cancelled_or_settled_goes_back_to_its_window",
-           what_is_cancelled_or_settled_goes_back_to_its_window},
-          {"nothing_goes_back_to_the_next_window", nothing_goes_back_to_the_next_window},
-          {"a_window_alone_can_be_held", a_window_alone_can_be_held},
-          {"a_shadow_of_a_window_stops_nobody", a_shadow_of_a_window_stops_nobody},
-          {"a_calendar_counts_at_the_grant_and_ends_with_its_window",
-           a_calendar_counts_at_the_grant_and_ends_with_its_window},
-          {"nothing_goes_to_the_next_window_of_a_calendar", nothing_goes_to_the_next_window_of_a_calendar},
-          {"nothing_goes_back_after_a_reset_of_the_month", nothing_goes_back_after_a_reset_of_the_month},
-          {"a_day_lasts_as_long_as_its_clocks_say", a_day_lasts_as_long_as_its_clocks_say}};
+  return {
+      {"a_window_counts_at_the_grant_and_has_no_moment", a_window_counts_at_the_grant_and_has_no_moment},
+      {"a_full_window_and_a_rate_are_waited_for_together", a_full_window_and_a_rate_are_waited_for_together},
+      {"an_id_dies_with_the_window_that_it_was_counted_in",
+       an_id_dies_with_the_window_that_it_was_counted_in},
+      {"what_is_cancelled_or_settled_goes_back_to_its_window",
+       what_is_cancelled_or_settled_goes_back_to_its_window},
+      {"nothing_goes_back_to_the_next_window", nothing_goes_back_to_the_next_window},
+      {"a_window_alone_can_be_held", a_window_alone_can_be_held},
+      {"a_shadow_of_a_window_stops_nobody", a_shadow_of_a_window_stops_nobody},
+      {"a_calendar_counts_at_the_grant_and_ends_with_its_window",
+       a_calendar_counts_at_the_grant_and_ends_with_its_window},
+      {"nothing_goes_to_the_next_window_of_a_calendar", nothing_goes_to_the_next_window_of_a_calendar},
+      {"nothing_goes_back_after_a_reset_of_the_month", nothing_goes_back_after_a_reset_of_the_month},
+      {"a_day_lasts_as_long_as_its_clocks_say", a_day_lasts_as_long_as_its_clocks_say}};
 }
 
 }  // namespace weir::store::conformance

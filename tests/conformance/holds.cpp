@@ -69,14 +69,13 @@ void one_that_waits_is_listed_with_its_moment(Trial& trial) {
   const std::string last = reserve(trial, limit, "k", 1, 60s, 60s).id;
   expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 60s}, {later, 1, 1s, 61s}, {last, 1, 2s, 62s}},
                "with two who wait");
-  TestRequest pause({{limit, "k"}}, Verb::charge);
-  pause.charging.outside = Pause{20s};
-  trial.ask(pause);
-  expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 60s}, {later, 1, 20s, 80s}, {last, 1, 21s, 81s}},
-               "after a pause");
-  trial.equal(cancel(trial, last), 1U, "it is cancelled");
-  trial.world.advance(20s);
-  expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 40s}, {later, 1, 0s, 60s}}, "after its moment");
+  pause(trial, limit, "k", 1500ms);
+  expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 60s}, {later, 1, 1s, 61s}, {last, 1, 2s, 62s}},
+               "in a pause, as long as none asks");
+  trial.equal(moment(trial, later).count(), -1, "the moment of one in it");
+  expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 60s}, {last, 1, 2s, 62s}}, "when that has asked");
+  trial.world.advance(2s);
+  expect_holds(trial, {{limit, "k"}}, {{now, 1, 0s, 58s}, {last, 1, 0s, 60s}}, "after the last's moment");
 }
 
 void an_extension_is_another_end(Trial& trial) {

@@ -67,22 +67,22 @@ void those_who_wait_move_by_what_has_not_drained(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 0, "left");
 }
 
+// A waiting one acts as soon as it makes no told one late.
 void a_moment_that_somebody_was_told_stays(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
   const Booked told = reserve(trial, limit, "k", 2, 3600s, kHold);
   Follower waits(trial, limit, "k", 2);
+  trial.expect(waits.waits(), "it would be late");
   settle(trial, call.id, 4);
   trial.world.advance(kAsked);
-  trial.expect(waits.waits(), "nobody passes it");
-  TestRequest question({}, Verb::moment);
-  question.booking.id = told.id;
-  trial.ask(question);
-  trial.equal(question.booking.wait.count(), (2s - kAsked).count(), "until its moment");
+  trial.expect(waits.acts(), "with 6 units given back it is not");
+  trial.equal(moment(trial, told.id).count(), (2s - kAsked).count(), "until its moment");
+  trial.equal(trial.left(limit, "k"), 4, "left beside both");
 }
 
-void what_is_given_up_after_a_move_is_where_it_is_then(Trial& trial) {
+void those_after_one_that_left_move_up(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
@@ -95,18 +95,17 @@ void what_is_given_up_after_a_move_is_where_it_is_then(Trial& trial) {
   trial.world.settle();
   Follower next(trial, limit, "k", 2);
   trial.world.advance(1s + kAsked);
-  trial.expect(first.acts() && next.waits(), "the first at 1 s");
+  trial.expect(first.acts() && other.waits() && next.waits(), "the first at 1 s");
   trial.world.advance(1800ms);
-  trial.expect(next.waits(), "the moment of the second is 3 s");
+  trial.expect(other.waits(), "the next of the line at 3 s");
   trial.world.advance(kAsked);
-  trial.expect(next.acts() && other.waits(), "which the next takes over");
+  trial.expect(other.acts() && next.waits(), "which it is");
   trial.world.advance(1900ms);
-  trial.expect(other.waits(), "that of the last was 5 s");
+  trial.expect(next.waits(), "and who came last at 5 s");
   trial.world.advance(kAsked);
-  trial.expect(other.acts(), "and is again");
+  trial.expect(next.acts(), "which it is");
 }
 
-// The line then ends where it does after the move.
 void the_last_that_is_given_up_after_a_move_leaves_nothing(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 10", 1);
@@ -136,7 +135,8 @@ void one_that_waits_for_two_rates_is_passed_by_nobody(Trial& trial) {
   trial.expect(trial.left(limit, "k") <= 8, "at most a burst acts then");
 }
 
-void a_pause_and_a_call_that_cost_less_move_them_both_ways(Trial& trial) {
+// The first needs two units, and one passes at the end: it is not passed by the second, which needs one.
+void a_pause_after_a_call_that_cost_less_makes_them_later(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
@@ -144,17 +144,15 @@ void a_pause_and_a_call_that_cost_less_move_them_both_ways(Trial& trial) {
   trial.expect(!other.granted, "there is room for one call");
   Follower first(trial, limit, "k", 2), second(trial, limit, "k", 1);
   settle(trial, call.id, 9);  // 1 s and 2 s
-  TestRequest pause({{limit, "k"}}, Verb::charge);
-  pause.charging.outside = Pause{5s};
-  trial.ask(pause);
-  trial.world.advance(4900ms);
-  trial.expect(first.waits(), "nobody acts in a pause");
+  pause(trial, limit, "k", 5s);
+  trial.world.advance(5900ms);
+  trial.expect(first.waits() && second.waits(), "nobody acts in a pause, nor one that needs two at its end");
   trial.world.advance(kAsked);
-  trial.expect(first.acts() && second.waits(), "the first acts at its end");
+  trial.expect(first.acts() && second.waits(), "the first acts a second after it");
   trial.world.advance(900ms);
   trial.expect(second.waits(), "and the second a second later");
   trial.world.advance(kAsked);
-  trial.expect(second.acts(), "which is its distance");
+  trial.expect(second.acts(), "at the pace");
 }
 
 // At the moments at which they act, at most burst + W / T in any span.
@@ -262,13 +260,12 @@ std::vector<Property> moves_up_properties() {
       {"those_who_wait_act_earlier_when_a_call_cost_less", those_who_wait_act_earlier_when_a_call_cost_less},
       {"those_who_wait_move_by_what_has_not_drained", those_who_wait_move_by_what_has_not_drained},
       {"a_moment_that_somebody_was_told_stays", a_moment_that_somebody_was_told_stays},
-      {"what_is_given_up_after_a_move_is_where_it_is_then",
-       what_is_given_up_after_a_move_is_where_it_is_then},
+      {"those_after_one_that_left_move_up", those_after_one_that_left_move_up},
       {"the_last_that_is_given_up_after_a_move_leaves_nothing",
        the_last_that_is_given_up_after_a_move_leaves_nothing},
       {"one_that_waits_for_two_rates_is_passed_by_nobody", one_that_waits_for_two_rates_is_passed_by_nobody},
-      {"a_pause_and_a_call_that_cost_less_move_them_both_ways",
-       a_pause_and_a_call_that_cost_less_move_them_both_ways},
+      {"a_pause_after_a_call_that_cost_less_makes_them_later",
+       a_pause_after_a_call_that_cost_less_makes_them_later},
       {"the_promise_holds_when_those_who_wait_move_up", the_promise_holds_when_those_who_wait_move_up}};
 }
 

@@ -88,14 +88,16 @@ class RealRedis : public Upstream {
   resp::ReplyParser parser_;
 };
 
-// `cluster`: the store believes to have three nodes, and all of them are the one upstream.
+// `cluster`: the store believes to have three nodes, and all of them are the one upstream. `away`: nobody
+// ever reaches it.
 class RedisWorld : public World {
  public:
   RedisWorld(std::unique_ptr<Upstream> upstream, bool cluster, Sharing its_sharing,
-             redis::SharedStore::Options options = {})
+             redis::SharedStore::Options options = {}, bool away = false)
       : upstream_(std::move(upstream)),
         cluster_(cluster),
         sharing_(its_sharing),
+        away_(away),
         store_(redis::Endpoint::parse(cluster ? "redis+cluster://a,b,c" : "redis://a").value(), options,
                local_, memory_, [this] { return now_; }) {
     store_.client().start(now_);
@@ -165,6 +167,7 @@ class RedisWorld : public World {
     using Kind = redis::Client::Action::Kind;
     const auto node = action.node;
     if (action.kind == Kind::connect) {
+      if (away_) return client().failed(node, "away", now_);
       if (!silent_) client().connected(node, now_);
     } else if (action.kind == Kind::close) {
       held_back_.erase(node);
@@ -192,6 +195,7 @@ class RedisWorld : public World {
   bool cluster_;
   Sharing sharing_;
   nanoseconds now_ = std::chrono::seconds{1'000'000};
+  const bool away_;
   bool silent_ = false;
   nanoseconds round_trip_{0};
   std::map<redis::Client::NodeId, std::string> held_back_;

@@ -21,21 +21,12 @@ struct Refunded {
   int by = 0;
 };
 
-Refunded refund(Trial& trial, std::vector<Part> parts) {
+Refunded refund_all(Trial& trial, std::vector<Part> parts) {
   TestRequest question(std::move(parts), Verb::charge);
   question.charging.outside = Outside{Outside::Form::refund, 0, 0s};
   trial.ask(question);
   trial.expect(question.fault == Fault::none, "nobody could refund: " + question.why);
   return {question.charging.told.charged, int{question.by}};
-}
-std::uint64_t refund(Trial& trial, const Limit& limit, const std::string& key, std::uint64_t units) {
-  return refund(trial, {{limit, key, units}}).units;
-}
-
-void charge(Trial& trial, const Limit& limit, const std::string& key, std::uint64_t units) {
-  TestRequest question({{limit, key, units}}, Verb::charge);
-  question.charging.outside = Outside{Outside::Form::cost, 0, 24h};
-  trial.ask(question);
 }
 
 void the_last_units_go_back(Trial& trial) {
@@ -58,51 +49,79 @@ void a_refund_gives_back_no_more_than_was_charged(Trial& trial) {
   trial.expect(!trial.ask(limit, "k").allowed(), "no more than the burst passes then");
 }
 
-void a_refund_leaves_those_who_wait(Trial& trial) {
+// Those who wait act later, and keep their moments.
+void a_refund_takes_what_is_over_and_leaves_those_who_wait(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 2", 1);
   trial.ask(limit, "k", 2);
   const Booked first = reserve(trial, limit, "k", 1, 60s);
-  trial.equal(refund(trial, limit, "k", 10), 0U, "given back of what lies before one who waits");
+  trial.equal(first.wait.count(), nanoseconds{1s}.count(), "one waits");
+  trial.equal(refund(trial, limit, "k", 10), 2U, "given back");
+  trial.equal(trial.left(limit, "k"), 2, "left before it");
   charge(trial, limit, "k", 3);
-  trial.equal(refund(trial, limit, "k", 10), 3U, "given back of what lies after it");
-  trial.equal(reserve(trial, limit, "k", 1, 60s).wait.count(), nanoseconds{2s}.count(),
-              "the next one's wait");
-  trial.equal(first.wait.count(), nanoseconds{1s}.count(), "the first one's");
+  trial.equal(refund(trial, limit, "k", 10), 3U, "given back of what was charged since");
+  trial.equal(moment(trial, first.id).count(), nanoseconds{1s}.count(), "the moment of who waits");
+  trial.world.advance(1s);
+  trial.equal(trial.left(limit, "k"), 1, "left when that acts");
 }
 
-void a_refund_leaves_what_is_held(Trial& trial) {
+// What a hold is charged may yet be settled, and what has acted after it is not at the front.
+void a_refund_leaves_what_is_held_and_all_after_it(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 10", 1);
+  trial.ask(limit, "k", 1);
   const Booked held = reserve(trial, limit, "k", 6, 0s, 60s);
   trial.ask(limit, "k", 2);
-  trial.equal(refund(trial, limit, "k", 8), 2U, "given back");
+  trial.equal(refund(trial, limit, "k", 8), 1U, "given back of what lies before it");
+  trial.equal(refund(trial, limit, "k", 8), 0U, "and no more");
   settle(trial, held.id, 1);
-  trial.equal(trial.left(limit, "k"), 9, "left, when the hold cost 1");
-  trial.equal(refund(trial, limit, "k", 8), 1U, "given back when nothing is held");
+  trial.equal(trial.left(limit, "k"), 7, "left, when the hold cost 1");
+  trial.equal(refund(trial, limit, "k", 8), 3U, "given back when nothing is held");
 }
 
-void a_refund_leaves_a_moment_that_was_given_up(Trial& trial) {
+void a_refund_leaves_the_moments_after_one_that_was_given_up(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 2", 1);
   trial.ask(limit, "k", 2);
   const Booked first = reserve(trial, limit, "k", 1, 60s);
-  reserve(trial, limit, "k", 1, 60s);
+  const Booked second = reserve(trial, limit, "k", 1, 60s);
   cancel(trial, first.id);
-  trial.equal(refund(trial, limit, "k", 10), 0U, "given back");
-  trial.equal(reserve(trial, limit, "k", 1, 60s).wait.count(), nanoseconds{1s}.count(), "who takes it over");
-  trial.equal(reserve(trial, limit, "k", 1, 60s).wait.count(), nanoseconds{3s}.count(), "and the next");
+  trial.equal(refund(trial, limit, "k", 1), 1U, "given back");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{2s}.count(), "the second's");
+  trial.expect(trial.ask(limit, "k").allowed(), "what was given back is there");
+  trial.equal(reserve(trial, limit, "k", 1, 60s).wait.count(), nanoseconds{1s}.count(), "and then the next");
 }
 
 void a_refund_shortens_no_pause(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 5", 1);
-  TestRequest pause({{limit, "k"}}, Verb::charge);
-  pause.charging.outside = Pause{20s};
-  trial.ask(pause);
+  pause(trial, limit, "k", 20s);
   charge(trial, limit, "k", 3);
-  trial.equal(refund(trial, limit, "k", 100), 3U, "given back");
-  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{20s}.count(),
-              "retry_after");
+  trial.equal(refund(trial, limit, "k", 100), 0U, "given back of less than the pause asked for");
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{20s}.count(), "retry_after");
   trial.world.advance(20s);
+  trial.equal(refund(trial, limit, "k", 100), 0U, "at its end");
   trial.expect(trial.ask(limit, "k").allowed(), "one at its end");
   trial.expect(!trial.ask(limit, "k").allowed(), "and not two");
+  trial.equal(refund(trial, limit, "k", 100), 1U, "given back of what came after it");
+  trial.expect(trial.ask(limit, "k").allowed(), "that one acts again");
+  trial.world.advance(5s);
+  trial.equal(refund(trial, limit, "k", 100), 0U, "when all has drained");
+}
+
+// Of a key that somebody waits for, as one that owes one number does not know why.
+void a_refund_leaves_what_the_other_side_said(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 5", 1);
+  const Limit slow = trial.limit("1/min burst 1", 2);
+  trial.ask(slow, "k");
+  reserve(trial, {{limit, "k", 1}, {slow, "k", 1}}, 60s);
+  charge_outside(trial, limit, "k", Remaining{1});
+  trial.equal(refund(trial, limit, "k", 100), 0U, "given back");
+  trial.equal(trial.left(limit, "k"), 1, "left, as it said");
+  trial.ask(limit, "k");
+  trial.equal(refund(trial, limit, "k", 100), 1U, "given back of what came after it");
+  trial.world.advance(2s);
+  trial.equal(refund(trial, limit, "k", 100), 0U, "of what has not drained");
+  trial.equal(trial.left(limit, "k"), 3, "left then");
+  trial.world.advance(2s);
+  trial.ask(limit, "k", 2);
+  trial.equal(refund(trial, limit, "k", 100), 2U, "given back once it has drained");
 }
 
 void a_window_is_given_back_to_while_it_lasts(Trial& trial) {
@@ -123,9 +142,9 @@ void the_limit_that_gave_least_is_told(Trial& trial) {
   const Limit shadow = trial.limit("1/s burst 10", 3);
   trial.ask(fast, "k", 2);
   trial.ask(window, "k", 7);
-  const Refunded told = refund(trial, {{shadow, "k", 5, true, Check::kNoGuarantee, "k"},
-                                       {window, "k", 5, false, Check::kNoGuarantee, "k"},
-                                       {fast, "k", 5, false, Check::kNoGuarantee, "k"}});
+  const Refunded told = refund_all(trial, {{shadow, "k", 5, true, Check::kNoGuarantee, "k"},
+                                           {window, "k", 5, false, Check::kNoGuarantee, "k"},
+                                           {fast, "k", 5, false, Check::kNoGuarantee, "k"}});
   trial.equal(told.units, 2U, "given back");
   trial.equal(told.by, 2, "by");
   trial.equal(trial.left(window, "k"), 7, "left of the window");
@@ -138,7 +157,7 @@ void a_refund_leaves_a_guarantee(Trial& trial) {
                                    {parent, "k", 2, false, 0, "k"}};
   TestRequest check(parts);
   trial.ask(check);
-  trial.equal(refund(trial, parts).units, 2U, "given back");
+  trial.equal(refund_all(trial, parts).units, 2U, "given back");
   trial.equal(trial.left(parent, "k"), 10, "left of the parent");
   trial.equal(trial.left(guarantee, "k"), 1, "left of the guarantee");
 }
@@ -175,52 +194,84 @@ void units_that_had_drained_are_those_of_others_but_not_by_an_id(Trial& trial) {
   trial.equal(trial.left(limit, "by an id"), 0, "left, where it was settled by its id");
 }
 
-// What is given back are the last units that were charged: those of one who waits or holds are never among
-// them, and of what was not given back no more acts than burst + W / T in any span.
-void refunds_keep_the_promise_for_what_was_not_refunded(Trial& trial) {
-  core::Chance random;
-  constexpr nanoseconds kInterval = 1ms;
+// What is given back are the last units of what is over and lies before every open hold; and of what was not
+// given back no more acts than burst + W / T in any span.
+class RefundedTrace {
+ public:
+  RefundedTrace(Trial& trial, core::Chance& random, int number)
+      : trial_(trial),
+        random_(random),
+        burst_(1 + random.up_to(7)),
+        limit_(trial.limit(core::Rule{Quota::make({1, kInterval}, burst_).value()}, 1)),
+        key_(std::to_string(number)) {}
+
+  std::uint64_t run() {
+    for (int step = 0; step < 60; ++step) {
+      const std::int64_t what = random_.up_to(9);
+      const std::uint64_t units =
+          1 + random_() % static_cast<std::uint64_t>(std::min<std::int64_t>(burst_, 3));
+      const nanoseconds now = trial_.world.now();
+      if (what < 3) {
+        trial_.world.advance(microseconds{random_.up_to(3'000)});
+      } else if (what < 5) {
+        const nanoseconds hold = random_.up_to(2) == 0 ? 10ms : 0ms;
+        const Booked booked = reserve(trial_, limit_, key_, units, 20ms, hold);
+        if (booked.granted) add({now + booked.wait, units, now + booked.wait + hold});
+      } else if (what < 8) {
+        if (trial_.ask(limit_, key_, units).allowed()) add({now, units, now});
+      } else {
+        take_back(1 + random_() % 12);
+      }
+    }
+    std::vector<Admitted> admitted;
+    for (const Act& act : acts_) admitted.push_back({act.at.count(), static_cast<std::int64_t>(act.units)});
+    trial_.expect(kept(admitted, burst_, kInterval.count()), "the promise, in trace " + key_);
+    return given_back_;
+  }
+
+ private:
+  static constexpr nanoseconds kInterval = 1ms;
   struct Act {
     nanoseconds at;
     std::uint64_t units;
     nanoseconds held_until;
   };
+
+  // In the order of the moments, equal ones in the order in which they came.
+  void add(const Act& act) {
+    const auto after = std::upper_bound(acts_.begin(), acts_.end(), act,
+                                        [](const Act& a, const Act& b) { return a.at < b.at; });
+    acts_.insert(after, act);
+  }
+  void take_back(std::uint64_t units) {
+    const nanoseconds now = trial_.world.now();
+    std::uint64_t back = refund(trial_, limit_, key_, units);
+    given_back_ += back;
+    auto last = std::find_if(acts_.begin(), acts_.end(),
+                             [now](const Act& each) { return each.at > now || each.held_until > now; });
+    while (back > 0 && last != acts_.begin()) {
+      --last;
+      const std::uint64_t some = std::min(back, last->units);
+      last->units -= some;
+      back -= some;
+    }
+    trial_.expect(back == 0, "more than lies before what waits or is held, in trace " + key_);
+  }
+
+  Trial& trial_;
+  core::Chance& random_;
+  std::int64_t burst_;
+  Limit limit_;
+  std::string key_;
+  std::vector<Act> acts_;
+  std::uint64_t given_back_ = 0;
+};
+
+void refunds_keep_the_promise_for_what_was_not_refunded(Trial& trial) {
+  core::Chance random;
   std::uint64_t given_back = 0;
   for (int trace = 0; trace < 60; ++trace) {
-    const std::int64_t burst = 1 + random.up_to(7);
-    const Limit limit = trial.limit(core::Rule{Quota::make({1, kInterval}, burst).value()}, 1);
-    const std::string key = std::to_string(trace);
-    std::vector<Act> acts;
-    for (int step = 0; step < 60; ++step) {
-      const std::int64_t what = random.up_to(9);
-      const std::uint64_t units = 1 + random() % static_cast<std::uint64_t>(std::min<std::int64_t>(burst, 3));
-      const nanoseconds now = trial.world.now();
-      if (what < 3) {
-        trial.world.advance(microseconds{random.up_to(3'000)});
-      } else if (what < 5) {
-        const nanoseconds hold = random.up_to(2) == 0 ? 10ms : 0ms;
-        const Booked booked = reserve(trial, limit, key, units, 20ms, hold);
-        if (booked.granted) acts.push_back({now + booked.wait, units, now + booked.wait + hold});
-      } else if (what < 8) {
-        if (trial.ask(limit, key, units).allowed()) acts.push_back({now, units, 0ns});
-      } else {
-        std::uint64_t back = refund(trial, limit, key, 1 + random() % 12);
-        given_back += back;
-        for (; back > 0 && !acts.empty(); acts.back().units == 0 ? acts.pop_back() : void()) {
-          Act& last = acts.back();
-          trial.expect(last.at <= now && last.held_until <= now,
-                       "of one who waits or holds, in trace " + key);
-          const std::uint64_t some = std::min(back, last.units);
-          last.units -= some;
-          back -= some;
-        }
-        trial.expect(back == 0, "more than was charged, in trace " + key);
-      }
-    }
-    std::vector<Admitted> admitted;
-    for (const Act& act : acts) admitted.push_back({act.at.count(), static_cast<std::int64_t>(act.units)});
-    std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
-    trial.expect(kept(admitted, burst, kInterval.count()), "the promise, in trace " + key);
+    given_back += RefundedTrace(trial, random, trace).run();
     trial.world.advance(1s);
   }
   trial.expect(given_back > 50, "there was something to see");
@@ -231,10 +282,13 @@ void refunds_keep_the_promise_for_what_was_not_refunded(Trial& trial) {
 std::vector<Property> refund_properties() {
   return {{"the_last_units_go_back", the_last_units_go_back},
           {"a_refund_gives_back_no_more_than_was_charged", a_refund_gives_back_no_more_than_was_charged},
-          {"a_refund_leaves_those_who_wait", a_refund_leaves_those_who_wait},
-          {"a_refund_leaves_what_is_held", a_refund_leaves_what_is_held},
-          {"a_refund_leaves_a_moment_that_was_given_up", a_refund_leaves_a_moment_that_was_given_up},
+          {"a_refund_takes_what_is_over_and_leaves_those_who_wait",
+           a_refund_takes_what_is_over_and_leaves_those_who_wait},
+          {"a_refund_leaves_what_is_held_and_all_after_it", a_refund_leaves_what_is_held_and_all_after_it},
+          {"a_refund_leaves_the_moments_after_one_that_was_given_up",
+           a_refund_leaves_the_moments_after_one_that_was_given_up},
           {"a_refund_shortens_no_pause", a_refund_shortens_no_pause},
+          {"a_refund_leaves_what_the_other_side_said", a_refund_leaves_what_the_other_side_said},
           {"a_window_is_given_back_to_while_it_lasts", a_window_is_given_back_to_while_it_lasts},
           {"the_limit_that_gave_least_is_told", the_limit_that_gave_least_is_told},
           {"a_refund_leaves_a_guarantee", a_refund_leaves_a_guarantee},

@@ -1,16 +1,14 @@
 // Reservations: for which moment they are granted, and what becomes of those that are cancelled or settled.
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "agreement/ledger_model.hpp"
 #include "agreement/spans.hpp"
 #include "conformance/booking.hpp"
 #include "conformance/suite.hpp"
 #include "core/chance_test.hpp"
-#include "core/moment.hpp"
 
 namespace weir::inline v0_1::store::conformance {
 namespace {
@@ -54,87 +52,67 @@ void a_reservation_of_nothing_looks(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 2, "left");
 }
 
-// What core::moment() says of the states, which are kept here as core leaves them.
-class MomentModel {
- public:
-  core::Moment ask(const std::vector<Part>& parts, nanoseconds now, nanoseconds max_wait) {
-    std::vector<core::Demand> demands;
-    for (const Part& part : parts) {
-      demands.push_back({.rule = &part.limit.rule,
-                         .state = state_of(part),
-                         .cost = Cost{part.cost},
-                         .shadow = part.shadow,
-                         .inside = part.inside,
-                         .waits_with = part.waits_with,
-                         .lowest_kept = std::max(part.limit.lowest_kept, part.limit.rule.kept)});
-    }
-    const core::Moment moment = core::moment(demands, now, max_wait);
-    std::vector<bool> allows;
-    for (const Part& part : parts) {
-      core::Rule rule = part.limit.rule;
-      if (part.inside != Check::kNoGuarantee && allows.at(part.inside)) rule.kept = 0ns;
-      const core::Step step = core::decide(rule, state_of(part), now + moment.wait, Cost{part.cost});
-      allows.push_back(step.verdict == Verdict::allowed);
-      if (moment.granted && allows.back() && step.changes) state_of(part) = step.next;
-    }
-    return moment;
-  }
-
- private:
-  core::TwoWords& state_of(const Part& part) { return states_[{part.limit.id, part.key}]; }
-
-  std::map<std::pair<std::uint64_t, std::string>, core::TwoWords> states_;
-};
-
-// Several limits, classes, shadows, guarantees, other numbers, and limits that wait together.
+// Several limits, classes, shadows, guarantees and other numbers: the moment is the model's.
 void the_moment_is_that_of_the_rule(Trial& trial) {
   core::Chance random;
   const auto up_to = [&](std::int64_t most) { return random.up_to(most); };
-  MomentModel model;
-  int waited = 0, lifted = 0, inside = 0;
+  constexpr std::int64_t kTick = 1'000;
+  int waited = 0, several = 0, inside = 0;
   for (int trace = 0; trace < 40; ++trace) {
     const std::string key = std::to_string(trace);
-    std::vector<Limit> limits(static_cast<std::size_t>(1 + up_to(2)), trial.limit("1/s"));
-    const auto change = [&](std::size_t i) {
+    std::vector<Limit> limits;
+    const auto some_limit = [&](std::size_t i) {
       const nanoseconds interval = microseconds{1 + up_to(8)};
-      Limit& limit = limits[i];
-      limit = trial.limit(core::Rule{Quota::make({1, interval}, 1 + up_to(9)).value()}, 1 + i);
+      Limit limit = trial.limit(core::Rule{Quota::make({1, interval}, 1 + up_to(9)).value()}, 1 + i);
       const std::int64_t full = limit.rule.quota.burst() * interval.count();
-      if (up_to(3) == 0) limit.rule.kept = nanoseconds{up_to(full)};
-      if (up_to(2) == 0) limit.lowest_kept = nanoseconds{up_to(full)};
+      if (up_to(3) == 0) limit.rule.kept = nanoseconds{up_to(full / kTick) * kTick};
+      return limit;
     };
-    for (std::size_t i = 0; i < limits.size(); ++i) change(i);
+    const auto in_model = [](const Limit& limit) {
+      const Quota& quota = limit.rule.quota;
+      return oracle::LedgerModel::Limit{.most = quota.burst(),
+                                        .interval = quota.emission_interval().count(),
+                                        .kept = limit.rule.kept.count()};
+    };
+    std::vector<oracle::LedgerModel::Limit> of_model;
+    for (std::int64_t more = up_to(2); more >= 0; --more) {
+      limits.push_back(some_limit(limits.size()));
+      of_model.push_back(in_model(limits.back()));
+    }
+    oracle::LedgerModel model(of_model, kTick);
     for (int step = 0; step < 30; ++step) {
-      if (up_to(20) == 0)
-        change(static_cast<std::size_t>(up_to(static_cast<std::int64_t>(limits.size()) - 1)));
+      if (up_to(20) == 0) {
+        const std::size_t i = random() % limits.size();
+        limits[i] = some_limit(i);
+        model.change(i, in_model(limits[i]));
+      }
       if (up_to(2) == 0) trial.world.advance(microseconds{up_to(20)});
       std::vector<Part> parts;
+      oracle::LedgerModel::Asks asks;
       for (const Limit& limit : limits) {
         const auto burst = limit.rule.quota.burst();
-        Part part{limit, key,
-                  static_cast<std::uint64_t>(up_to(9) == 0 ? up_to(burst + 1) : 1 + up_to(burst - 1))};
-        if (up_to(3) == 0) part.waits_with = static_cast<std::uint16_t>(up_to(7));
-        parts.push_back(part);
+        const std::int64_t cost = up_to(9) == 0 ? up_to(burst + 1) : 1 + up_to(burst - 1);
+        asks.push_back({.key = parts.size(), .cost = cost});
+        parts.push_back({limit, key, static_cast<std::uint64_t>(cost)});
       }
       if (parts.size() > 1 && up_to(3) == 0) {
-        parts[0].shadow = true;
-        if (up_to(1) == 0) parts[1].inside = 0;
+        parts[0].shadow = asks[0].shadow = true;
+        if (up_to(1) == 0) parts[1].inside = 0, asks[1].inside = 0;
         inside += parts[1].inside == 0 ? 1 : 0;
       }
       const nanoseconds max_wait = microseconds{1 + up_to(80)};
       const Booked booked = reserve(trial, parts, max_wait);
-      const core::Moment should = model.ask(parts, trial.world.now(), max_wait);
+      const auto should = model.reserve(asks, trial.world.now().count(), max_wait.count(), 0);
       const std::string what = " in trace " + key + ", step " + std::to_string(step);
-      trial.equal(booked.granted, should.granted, "granted" + what);
-      trial.equal(booked.wait.count(), should.wait.count(), "wait" + what);
-      trial.equal(int{booked.by}, int{should.by}, "by" + what);
+      trial.equal(booked.granted, should.kind == oracle::LedgerModel::Kind::allowed, "granted" + what);
+      trial.equal(booked.wait.count(), should.wait, "wait" + what);
       if (!trial.violations.empty()) return;
       waited += booked.granted && booked.wait > 0s ? 1 : 0;
-      lifted += booked.granted && booked.wait > 0s && parts.size() > 1 ? 1 : 0;
+      several += booked.granted && booked.wait > 0s && parts.size() > 1 ? 1 : 0;
     }
     trial.world.advance(1s);
   }
-  trial.expect(waited > 50 && lifted > 20 && inside > 20, "there was something to see");
+  trial.expect(waited > 50 && several > 20 && inside > 20, "there was something to see");
 }
 
 void all_or_none_are_reserved(Trial& trial) {
@@ -146,12 +124,9 @@ void all_or_none_are_reserved(Trial& trial) {
   trial.equal(int{denied.by}, 1, "by");
   trial.equal(denied.wait.count(), nanoseconds{9s}.count(), "wait");
   trial.equal(trial.left(wide, "k"), 7, "left of the other");
-  const Booked denied_by_the_lift = reserve(trial, {{wide, "k", 2}, {narrow, "k"}}, 10s);
-  trial.equal(int{denied_by_the_lift.by}, 0, "by what would be lifted");
-  trial.equal(denied_by_the_lift.wait.count(), nanoseconds{3s}.count(), "wait, as the lift is bounded");
-  const Booked granted =
-      reserve(trial, {{wide, "k", 2, false, Check::kNoGuarantee, {}, 2}, {narrow, "k"}}, 10s);
-  trial.expect(granted.granted && granted.wait == 10s, "where all wait together it is not");
+  const Booked granted = reserve(trial, {{wide, "k", 2}, {narrow, "k"}}, 10s);
+  trial.equal(granted.wait.count(), nanoseconds{10s}.count(), "one that may wait waits for it");
+  trial.equal(trial.left(wide, "k"), 7, "left of the other, which is charged at that moment");
   trial.equal(cancel(trial, granted.id), std::uint64_t{2}, "units given back");
   trial.equal(trial.left(wide, "k"), 7, "left of both");
   trial.equal(reserve(trial, {{narrow, "k"}}, 10s).wait.count(), nanoseconds{10s}.count(),
@@ -195,13 +170,18 @@ void a_moment_that_was_given_up_goes_to_the_next_that_fits(Trial& trial) {
   std::vector<Booked> booked;
   for (int i = 0; i < 4; ++i) booked.push_back(reserve(trial, limit, "k", 1, 10s));
   trial.equal(cancel(trial, booked[1].id), std::uint64_t{1}, "units given back");
-  trial.expect(!trial.ask(limit, "k").allowed(), "no check takes it");
+  trial.expect(!trial.ask(limit, "k").allowed(), "it has not come");
   trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{2s}.count(), "the next takes it");
   trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{5s}.count(), "the one after not");
   trial.equal(cancel(trial, booked[0].id), std::uint64_t{1}, "units given back");
   trial.world.advance(1s);
-  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{5s}.count(),
-              "one whose moment has passed is lost");
+  trial.expect(trial.ask(limit, "k").allowed(), "a check takes one that has come");
+  trial.expect(!trial.ask(limit, "k").allowed(), "and no other does");
+  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{5s}.count(), "the next one's");
+  trial.equal(cancel(trial, booked[2].id), std::uint64_t{1}, "units given back");
+  trial.world.advance(2500ms);
+  trial.expect(!trial.ask(limit, "k").allowed(), "half a second later it is lost: the next would be late");
+  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{3500ms}.count(), "the wait then");
 }
 
 void what_cost_less_goes_back_and_what_cost_more_is_owed(Trial& trial) {
@@ -238,34 +218,6 @@ void what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part(Tria
   trial.equal(reserve(trial, limit, "k", 2, 8s).wait.count(), 0, "wait of the second");
   trial.equal(cancel(trial, waits.id), std::uint64_t{1}, "units given back");
   trial.equal(trial.left(limit, "k"), 2, "left");
-}
-
-// Others after it moved up before it came: its units did not.
-void a_hold_that_took_over_a_hole_gives_back_its_own_units_alone(Trial& trial) {
-  const Limit limit = trial.limit("1/s burst 20", 1);
-  for (const bool once_more : {false, true}) {
-    const std::string key = once_more ? "more" : "once";
-    std::vector<Booked> held;
-    for (int i = 0; i < 4; ++i) held.push_back(reserve(trial, limit, key, 5, 0s, 600s));
-    settle(trial, held[2].id, 4);  // the last one moves up
-    const Booked waits = reserve(trial, limit, key, 8, 3600s);
-    trial.equal(waits.wait.count(), nanoseconds{7s}.count(), "one waits");
-    settle(trial, held[0].id, 1);
-    const Booked taker = reserve(trial, limit, key, 4, 3600s, 600s);
-    trial.equal(taker.wait.count(), 0, "wait of the one that takes its first four units");
-    if (once_more) {
-      cancel(trial, waits.id);
-      settle(trial, held[1].id, 4);  // and again
-    }
-    trial.world.advance(4500ms);
-    trial.expect(settle(trial, taker.id, 0).count() >= 0, "it is settled when half a unit of it is left");
-    if (once_more) {
-      trial.equal(trial.left(limit, key), 7, "left");
-    } else {
-      const Booked next = reserve(trial, limit, key, 1, 3600s);
-      trial.equal(next.wait.count(), nanoseconds{3500ms}.count(), "there is no unit to take over");
-    }
-  }
 }
 
 void an_estimate_stands_when_nobody_settles_it(Trial& trial) {
@@ -316,9 +268,79 @@ void an_id_dies_with_what_it_charged(Trial& trial) {
   trial.expect(held.granted && waits.granted, "both are granted");
   trial.reset({{limit, "k"}});
   trial.ask(limit, "k");
+  trial.equal(moment(trial, waits.id).count(), -1, "the moment of who waited");
+  trial.equal(moment(trial, held.id).count(), -1, "and of what was held");
   trial.equal(cancel(trial, waits.id), std::uint64_t{0}, "units given back");
   trial.equal(settle(trial, held.id, 0).count(), -1, "nothing to settle");
   trial.equal(trial.left(limit, "k"), 1, "left");
+}
+
+void what_was_settled_has_no_moment(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  const Booked held = reserve(trial, limit, "k", 1, 0s, 60s);
+  trial.equal(moment(trial, held.id).count(), 0, "its moment");
+  trial.equal(settle(trial, held.id, 1).count(), 0, "it is settled");
+  trial.equal(moment(trial, held.id).count(), -1, "its moment then");
+}
+
+// As what it cost is known afterwards.
+void what_was_charged_nothing_is_settled_for_more(Trial& trial) {
+  const Limit calls = trial.limit("1/s burst 5", 1);
+  const Limit tokens = trial.limit("1/s burst 10", 2);
+  const auto hold = [&](std::uint64_t units) {
+    return reserve(trial, {{calls, "k", 1}, {tokens, "k", units}}, 0s, 60s);
+  };
+  const Booked first = hold(0), second = hold(0), third = hold(2);
+  trial.expect(first.granted && second.granted && third.granted, "each is granted");
+  trial.equal(trial.left(tokens, "k"), 8, "left");
+  const auto settle_tokens = [&](const Booked& held, std::uint64_t units) {
+    TestRequest question({}, Verb::settle);
+    question.booking.id = held.id;
+    question.booking.actuals.push_back({"tokens", {tokens.id}, units});
+    trial.ask(question);
+    trial.expect(question.fault == Fault::none, "nobody could settle: " + question.why);
+    return question.booking.wait;
+  };
+  trial.equal(settle_tokens(first, 6).count(), 0, "until one more");
+  trial.equal(trial.left(tokens, "k"), 2, "left");
+  trial.equal(settle_tokens(second, 0).count(), 0, "one that cost nothing");
+  trial.equal(trial.left(tokens, "k"), 2, "left");
+  trial.equal(settle_tokens(third, 6).count(), nanoseconds{3s}.count(), "and one that cost more");
+  trial.equal(trial.left(calls, "k"), 2, "left of the other");
+}
+
+// A class that is never served on its own may be served inside its guarantee, and wait for that.
+void who_waits_for_its_guarantee_is_not_told_never(Trial& trial) {
+  const Limit guarantee = trial.limit("1/s burst 1", 1);
+  Limit parent = trial.limit("1/s burst 4", 2);
+  parent.rule.kept = 4s;
+  const auto ask = [&](nanoseconds max_wait) {
+    return reserve(trial,
+                   {{guarantee, "k", 1, true, Check::kNoGuarantee, "t"}, {parent, "k", 1, false, 0, "t"}},
+                   max_wait);
+  };
+  trial.expect(ask(0s).granted, "inside its guarantee");
+  const Booked next = ask(10s);
+  trial.expect(next.granted, "the next");
+  trial.equal(next.wait.count(), nanoseconds{1s}.count(), "waits for that");
+}
+
+void of_several_that_no_time_helps_the_first_is_told(Trial& trial) {
+  const Limit wide = trial.limit("1/s burst 9", 1);
+  const Limit narrow = trial.limit("1/s burst 1", 2);
+  const Limit small = trial.limit("1/s burst 2", 3);
+  Limit full = trial.limit("1/s burst 9", 4);
+  full.holding.at_most = 1;
+  trial.ask(wide, "k", 9);
+  for (const nanoseconds hold : {0s, 60s}) {
+    const Booked denied =
+        reserve(trial, {{wide, "k", 3}, {narrow, "k", 3}, {small, "k", 3}, {full, "k", 3}}, 10s, hold);
+    trial.equal(denied.wait.count(), -1, "never");
+    trial.equal(int{denied.by}, 1, "by the first");
+  }
+  const Booked held = reserve(trial, {{full, "k", 3}, {narrow, "k", 3}}, 10s, 60s);
+  trial.equal(held.wait.count(), -1, "never");
+  trial.equal(int{held.by}, 0, "by what may be held, where that is the first");
 }
 
 void what_cannot_be_reserved_is_unsuitable(Trial& trial) {
@@ -457,13 +479,15 @@ std::vector<Property> reserve_properties() {
        what_cost_less_goes_back_and_what_cost_more_is_owed},
       {"what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part",
        what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part},
-      {"a_hold_that_took_over_a_hole_gives_back_its_own_units_alone",
-       a_hold_that_took_over_a_hole_gives_back_its_own_units_alone},
       {"an_estimate_stands_when_nobody_settles_it", an_estimate_stands_when_nobody_settles_it},
       {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
       {"what_is_held_and_what_is_owed_are_waited_for_together",
        what_is_held_and_what_is_owed_are_waited_for_together},
       {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
+      {"what_was_settled_has_no_moment", what_was_settled_has_no_moment},
+      {"what_was_charged_nothing_is_settled_for_more", what_was_charged_nothing_is_settled_for_more},
+      {"who_waits_for_its_guarantee_is_not_told_never", who_waits_for_its_guarantee_is_not_told_never},
+      {"of_several_that_no_time_helps_the_first_is_told", of_several_that_no_time_helps_the_first_is_told},
       {"what_cannot_be_reserved_is_unsuitable", what_cannot_be_reserved_is_unsuitable},
       {"the_promise_holds_at_the_moments_of_acting", the_promise_holds_at_the_moments_of_acting},
       {"what_waits_is_not_fewer_units_by_other_numbers", what_waits_is_not_fewer_units_by_other_numbers}};

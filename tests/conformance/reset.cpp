@@ -73,6 +73,21 @@ void every_algorithm_can_be_reset(Trial& trial) {
   }
 }
 
+// A key without a limit says nothing of what it is counted by.
+void a_key_alone_is_reset_whatever_it_is_counted_by(Trial& trial) {
+  const Limit nameless = trial.limit("1/s");
+  for (const char* const text :
+       {"5/h", "5/h algorithm=fixed_window", "5/h algorithm=fixed_window align=clock",
+        "5/h algorithm=sliding_window_counter"}) {
+    const Limit limit = trial.limit(text);
+    if (trial.world.refuses(limit.rule)) continue;
+    trial.ask(limit, text, 5);
+    trial.equal(trial.reset({{nameless, text}}), std::uint64_t{1}, std::string("forgotten of ") + text);
+    trial.equal(trial.left(limit, text), 5, std::string("left of ") + text);
+    trial.equal(trial.reset({{nameless, text}}), std::uint64_t{0}, "and nothing the second time");
+  }
+}
+
 }  // namespace
 
 std::vector<Property> reset_properties() {
@@ -81,7 +96,8 @@ std::vector<Property> reset_properties() {
           {"a_reset_of_many_keys_counts_those_that_had_something",
            a_reset_of_many_keys_counts_those_that_had_something},
           {"a_reset_keeps_its_place_among_the_checks", a_reset_keeps_its_place_among_the_checks},
-          {"every_algorithm_can_be_reset", every_algorithm_can_be_reset}};
+          {"every_algorithm_can_be_reset", every_algorithm_can_be_reset},
+          {"a_key_alone_is_reset_whatever_it_is_counted_by", a_key_alone_is_reset_whatever_it_is_counted_by}};
 }
 
 }  // namespace weir::store::conformance

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "conformance/acquiring_world.hpp"
 #include "conformance/later.hpp"
-#include "conformance/redis_world.hpp"
-#include "conformance/simulated_redis.hpp"
 
 namespace weir::inline v0_1::store::conformance {
 
@@ -280,12 +279,56 @@ class ReservesTheFirstLimitAlone : public Later {
   }
 };
 
-class LiftsWithoutBound : public Later {
+// What was told a later moment is not looked at: a check that is denied asks for the key as it would be
+// without.
+class LooksAtNobodyWhoWaits : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    for (Check& check : kept.checks) check.waits_with = 0xffff;
+    Later::decide(kept);
+    ReservationTerms* const asked = kept.copy.reservation;
+    if (kept.copy.verb == Verb::reserve && asked->wait.count() > 0 && kept.copy.charged) waits_ = asked->id;
+    if (kept.copy.verb != Verb::check || kept.copy.charged || kept.checks[0].cost.units == 0) return;
+    ReservationTerms which{.id = waits_};
+    Request cancel{.verb = Verb::cancel, .reservation = &which};
+    ask_inner(cancel, kept.when);
     Later::decide(kept);
   }
+  std::string waits_{};
+};
+
+// What is paused owes at least as much as drains by then, and that is all.
+class PausesAreDebts : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge == nullptr || kept.copy.charge->outside.form != Outside::Form::pause)
+      return Later::decide(kept);
+    Check look = kept.checks[0];
+    look.cost = Cost{0};
+    Request before{.checks = {&look, 1}};
+    ask_inner(before, kept.when);
+    const Outside pause = kept.copy.charge->outside;
+    const Quota& quota = look.limit->rule.quota;
+    const nanoseconds lacks =
+        pause.length + quota.emission_interval() * (quota.burst() - 1) - look.decision.reset_after;
+    kept.checks[0].cost.units =
+        static_cast<std::uint64_t>(std::max(lacks, nanoseconds{0}) / quota.emission_interval());
+    kept.copy.charge->outside = Cost{0};
+    Later::decide(kept);
+    kept.copy.charge->outside = pause;
+  }
+};
+
+// Who was told a moment in a pause acts at it.
+class LetsPausedOnesAct : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    ReservationTerms* const asked = kept.copy.reservation;
+    Later::decide(kept);
+    if (kept.copy.verb == Verb::reserve && kept.copy.charged) known_.insert(asked->id);
+    if (kept.copy.verb == Verb::moment && known_.contains(asked->id))
+      asked->wait = std::max(asked->wait, nanoseconds{0});
+  }
+  std::set<std::string> known_;
 };
 
 class LetsEveryClassWait : public Later {
@@ -480,41 +523,6 @@ class ResetsForgetNoReservation : public Later {
   }
   std::map<std::string, std::size_t> resets_;
 };
-
-// Redis, where reserve.lua decides otherwise.
-template <const char* const& kThat, const char* const& kOther>
-class OtherScriptWorld : public RedisWorld {
- public:
-  OtherScriptWorld() : RedisWorld(std::make_unique<SimulatedRedis>(kThat, kOther), false, {}) {}
-};
-inline const char* const kLifts = "if rest > late then";
-inline const char* const kLiftsFreely = "if false then";
-using FreelyLiftingScript = OtherScriptWorld<kLifts, kLiftsFreely>;
-inline const char* const kTakesBack = "if not part.knows then return false end";
-inline const char* const kTakesBackWhatHasNotDrained = R"(do
-      local state = states[part.i]
-      write_state(part.i, digits_of(max(state.tat - part.units * part.T, 0)), part.T, state.mark)
-      return true
-    end)";
-using CarelesslyCancellingScript = OtherScriptWorld<kTakesBack, kTakesBackWhatHasNotDrained>;
-inline const char* const kNothing = "";
-inline const char* const kStaysInAPause = "if from_now(tat) < least then tat = digits_of(least) end";
-using PauseShorteningScript = OtherScriptWorld<kStaysInAPause, kNothing>;
-inline const char* const kMovesAll = "line.shift = line.shift + by";
-inline const char* const kMovesTheFirst = R"(for _, member in ipairs(ahead) do
-      local its, of, kept = match(member, '^m(%S+) (%d+) (%d+)$')
-      if of + 0 == number then
-        call('ZREM', line.key, member)
-        add_moment(line, its, number, from_now(kept) + by)
-      end
-    end)";
-using FirstMovingScript = OtherScriptWorld<kMovesAll, kMovesTheFirst>;
-inline const char* const kRests = "line and is_paused(line) or not denies";
-inline const char* const kRestsAgain = "not denies";
-using AgainRestingScript = OtherScriptWorld<kRests, kRestsAgain>;
-inline const char* const kCountsByNumbers = "if not state.stop or state.tat == 0 then return end";
-inline const char* const kCountsByNone = "do return end";
-using NumbersIgnoringScript = OtherScriptWorld<kCountsByNumbers, kCountsByNone>;
 
 // Acquires are answered before their moment.
 class AnswersAcquiresAtOnce : public Later {

@@ -171,24 +171,6 @@ void a_shadow_of_slots_stops_nobody(Trial& trial) {
   trial.equal(look(trial, slots, "k").remaining, 0, "one is counted");
 }
 
-void a_pause_keeps_a_slot_for_as_much_longer(Trial& trial) {
-  const Limit slots = trial.limit("in_flight=1", 1);
-  const Limit rate = trial.limit("1/s burst 1", 2);
-  trial.ask(rate, "k");
-  const Booked held = reserve(trial, {{rate, "k"}, {slots, "k"}}, 10s, 5s);
-  trial.equal(held.wait.count(), nanoseconds{1s}.count(), "its moment");
-  TestRequest pause({{rate, "k"}}, Verb::charge);
-  pause.charging.outside = Pause{20s};
-  trial.ask(pause);
-  trial.expect(pause.charged, "paused");
-  trial.world.advance(6s);
-  trial.expect(take(trial, slots, "k", 1s).empty(), "where its time would have been over without the pause");
-  trial.world.advance(19s - 1us);
-  trial.expect(take(trial, slots, "k", 1s).empty(), "before its time is over");
-  trial.world.advance(1us);
-  trial.expect(!take(trial, slots, "k", 1s).empty(), "and then");
-}
-
 void a_reset_forgets_the_holds_that_were_open(Trial& trial) {
   const Limit limit = trial.limit("in_flight=1", 1);
   const std::string before = take(trial, limit, "k", 10s);
@@ -392,7 +374,6 @@ std::vector<Property> slot_properties() {
           WEIR_PROPERTY(other_numbers_of_slots_throw_nobody_out),
           WEIR_PROPERTY(a_class_leaves_its_slots_free),
           WEIR_PROPERTY(a_shadow_of_slots_stops_nobody),
-          WEIR_PROPERTY(a_pause_keeps_a_slot_for_as_much_longer),
           WEIR_PROPERTY(a_reset_forgets_the_holds_that_were_open),
           WEIR_PROPERTY(a_hold_that_charged_nothing_is_held_all_the_same),
           WEIR_PROPERTY(an_extended_hold_ends_later_or_earlier),

@@ -25,6 +25,7 @@ std::vector<Property> answer_properties();       // when requests are answered, 
 std::vector<Property> give_back_properties();
 std::vector<Property> reset_properties();
 std::vector<Property> reserve_properties();           // and what becomes of a reservation
+std::vector<Property> ledger_properties();            // who fits, and that nothing moves
 std::vector<Property> counted_at_grant_properties();  // fixed windows that a reservation meets
 std::vector<Property> moves_up_properties();  // of those who wait, when a call costs less than it was charged
 std::vector<Property> acquire_properties();   // reservations that are answered when their moment has come
@@ -41,13 +42,17 @@ std::vector<Property> failure_properties();  // foreign values, a store that is 
 
 inline std::vector<Property> all_properties() {
   std::vector<Property> all;
-  for (const auto& some : {verdict_properties(),     all_or_none_properties(), class_properties(),
-                           identity_properties(),    answer_properties(),      give_back_properties(),
-                           reset_properties(),       reserve_properties(),     counted_at_grant_properties(),
-                           acquire_properties(),     moves_up_properties(),    charge_properties(),
-                           others_free_properties(), pause_properties(),       penalty_properties(),
-                           refund_properties(),      take_properties(),        slot_properties(),
-                           holds_properties(),       calendar_properties(),    failure_properties()}) {
+  for (const auto& some : {verdict_properties(),  all_or_none_properties(),
+                           class_properties(),    identity_properties(),
+                           answer_properties(),   give_back_properties(),
+                           reset_properties(),    reserve_properties(),
+                           ledger_properties(),   counted_at_grant_properties(),
+                           acquire_properties(),  moves_up_properties(),
+                           charge_properties(),   others_free_properties(),
+                           pause_properties(),    penalty_properties(),
+                           refund_properties(),   take_properties(),
+                           slot_properties(),     holds_properties(),
+                           calendar_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
