@@ -44,7 +44,7 @@ local function raise_in(its, at, charging)
   end
   local free, view = view_of(its, counted, time, T, T, full, full)
   if beyond then over = over or free < beyond * T end
-  return true, need > 0 and its, over, format('%s %d', view, need / T)
+  return true, (need > 0 or match(kind, '^left')) and its, over, format('%s %d', view, need / T)
 end
 
 -- `owing` says what is owed then, of what is owed; nothing: it stays, and whether that is because it does not fit. A debt
@@ -53,15 +53,13 @@ local function raise(text, at, owing, charging)
   local T, as, an = ARGV[at + 1], 0, 0
   if type(text) == 'table' then
     local time = time_in(text)
+    if match(kind, '^left') then text.asked = time + ARGV[at + 2] end
     end_all(text, time, T * (burst + 0.0))
     if not is_empty(text) then return raise_in(text, at, charging) end
     local plain = plain_of(text)
     local _, changed, over = raise(plain, at, owing)
-    if changed then
-      become_plain(text, changed)
-      if match(kind, '^left') then text.asked = text.front end
-    end
-    return true, changed and text, over, plain
+    if changed then become_plain(text, changed) end
+    return true, (changed or match(kind, '^left')) and text, over, plain
   end
   if text then
     local tat, of = tat_of(text)
@@ -110,8 +108,7 @@ function charge.left(text, at)
   return raise(text, at, function(as, an)
     if less(as, an, used_s, used_n) then return used_s, used_n end
   end, function(its, time, T, full)
-    its.asked = time + ARGV[at + 2]
-    return max(math.ceil((its.asked - max(owed_at(its, time, full), time)) / T), 0) * T
+    return max(math.ceil((time + ARGV[at + 2] - max(owed_at(its, time, full), time)) / T), 0) * T
   end)
 end
 

@@ -476,7 +476,8 @@ if #ARGV % 4 > 1 then
     if before == nil then
       before = view or state
     elseif view and not allowed then
-      before = match(before, '^(weir1v .*) ') .. match(view, ' %d+$')
+      local head, rest = match(before, '^(weir1v %d+ %d+ %d+ %d+ %d+ )%d+( %d+)$')
+      before = head .. match(view, '(%d+) %d+$') .. rest
     end
     if changed then state, written = changed, true end
     if not allowed then break end

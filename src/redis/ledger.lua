@@ -366,14 +366,16 @@ local function first_under(its, at, T, need, full, mine)
   return max(at + full, owed_by_grants(its, EVER))
 end
 
--- What a client makes a decision of: T, what is free, owed and drained after all, and until `need` fits, in ns from now.
+-- What a client makes a decision of, in ns from now: T; what is free; what is owed, and max(that + S, A) after all; until
+-- `need` fits; and what is owed after all of which nothing is counted anew.
 local function view_of(its, other, at, T, need, full, mine)
   local free, x, S, A = free_at(other, at, full, mine)
   local retry, now = 0, now_in(its)
   if need > free and need <= mine then
     retry = (its == other and earliest(its, at, need, full, mine) or first_under(its, at, T, need, full, mine)) - now
   end
-  return free, format('weir1v %d %d %d %d %d %d', T, free, x - now, S, max(A - now, 0), retry)
+  local rest = its == other and max(x + S, A) or owed_at(its, EVER, full)
+  return free, format('weir1v %d %d %d %d %d %d %d', T, free, x - now, S, max(A - now, 0), retry, max(rest - now, 0))
 end
 
 -- Of a key that is in none.

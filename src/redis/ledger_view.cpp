@@ -12,9 +12,9 @@ std::optional<LedgerView> LedgerView::read(std::string_view text) {
   LedgerView view;
   const char* at = text.data() + kMark.size();
   const char* const end = text.data() + text.size();
-  const std::array numbers = {&view.interval_, &view.free_,        &view.owed_,   &view.sum_,
-                              &view.least_,    &view.retry_after_, &view.charged_};
-  constexpr std::size_t kLeast = 6;
+  const std::array numbers = {&view.interval_,    &view.free_, &view.owed_,   &view.sum_, &view.least_,
+                              &view.retry_after_, &view.rest_, &view.charged_};
+  constexpr std::size_t kLeast = 7;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto [tail, error] = std::from_chars(at, end, *numbers[i]);
     if (error != std::errc()) return std::nullopt;
@@ -42,8 +42,9 @@ core::Step LedgerView::decide(const core::Rule& rule, Cost cost) const {
     step.changes = true;
     step.remaining -= cost.units;
   }
-  const std::uint64_t need = step.changes ? cost.units * interval_ : 0;
-  step.reset_after = core::at_most_the_longest(std::max(owed_ + need + sum_, least_));
+  const std::uint64_t need = cost.units * interval_;
+  step.reset_after =
+      core::at_most_the_longest(step.changes ? std::max(owed_ + need + sum_, least_) : rest_);
   return step;
 }
 
@@ -51,6 +52,7 @@ void LedgerView::charge(Cost cost) {
   const std::uint64_t need = cost.units * interval_;
   free_ -= std::min(free_, need);
   owed_ += need;
+  rest_ = std::max(owed_ + sum_, least_);
 }
 
 Charged LedgerView::told(const core::Rule& rule, std::uint64_t units) const {

@@ -544,6 +544,7 @@ class LuaRedis {
   // Of the library called struct what the scripts ask of it: a 'd' for each double.
   static int pack(lua_State* lua) {
     const int count = static_cast<int>(length_at(lua, 1));
+    luaL_checkstack(lua, count + 1, "too many");
     for (int i = 0; i < count; ++i) {
       const double number = luaL_checknumber(lua, 2 + i);
       std::array<char, sizeof number> bytes;

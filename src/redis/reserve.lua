@@ -34,7 +34,7 @@
 --           or what ledger.lua tells of that; and when it is kept, for each that was charged the same after it
 --             now      charged, or denied, as a check
 --             later    ns: until its moment; denied: how long it is too late
---             window   denied: the window of limit `by` is full, counted from 0; ns: until it ends
+--             window   denied: a window is full; ns: how long the rates alone are too late, -1: never
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --             busy     denied: slots are
 --             -1 and the time alone: a window of the calendar is not the one that runs, and nothing is charged
@@ -360,7 +360,7 @@ end
 
 if verb == 'reserve' or verb == 'look' then
   local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
-  local looks, busy, closed, never = true, false, nil, false
+  local looks, busy, closed = true, false, false
   if verb == 'reserve' then
     read_own_record()
     if until_moment > 0 then cancel() end
@@ -390,10 +390,7 @@ if verb == 'reserve' or verb == 'look' then
         return dated and outside and {-1, time[1], time[2]} or no_state(i)
       end
       its.counts = need > 0 and states[i].used + need <= full
-      if need > 0 and not its.counts and not its.shadow then
-        never = never or need > full
-        if not closed or states[i].left > states[closed].left then closed = i end
-      end
+      closed = closed or need > 0 and not its.counts and not its.shadow
     elseif read_state(i, id, its.T) then
       its.is_rate = true
       end_holds(i, its.full)
@@ -472,9 +469,6 @@ if verb == 'reserve' or verb == 'look' then
     end
     if longest ~= 0 then return answer(0, 'held', longest, by) end
   end
-  -- Nobody waits for a window.
-  if closed then return answer(0, never and 'now' or 'window', states[closed].left, closed - 1) end
-
   -- The moment at which all fit, as src/store/joint_moment.cpp has it.
   local function first_inside(i, at)
     local its = limits[i]
@@ -521,13 +515,15 @@ if verb == 'reserve' or verb == 'look' then
   end
 
   local moment = 0
-  if not all_now then
+  if not all_now or closed then
     moment = first_of_all(max(from, 0))
-    if moment == EVER then return answer(0, 'now', 0) end
+    if moment == EVER then return answer(0, closed and 'window' or 'now', closed and -1 or 0) end
     for i = 1, count do
       local its = limits[i]
       if moment > 0 and not its.shadow and not may_be_told(i, moment) then most = 0 end
     end
+    -- Nobody waits for a window.
+    if closed then return answer(0, 'window', max(moment - most, 0)) end
     if moment > most then return answer(0, 'later', moment - most) end
     for i = 1, count do limits[i].allows = not limits[i].is_rate or first_of(i, moment) == moment end
   end
@@ -543,7 +539,8 @@ if verb == 'reserve' or verb == 'look' then
   end
   for i = 1, count do
     local its, ledger = limits[i], ledgers[i]
-    if its.is_rate and its.allows and its.need > 0 then
+    local may_cost_more = its.need == 0 and hold > 0 and its.at_most ~= '' and not its.shadow
+    if its.is_rate and its.allows and (its.need > 0 or is_kept and may_cost_more) then
       becomes(ledger, counted(i))
       local at = time_in(ledger)
       ledger.changed = true
@@ -670,11 +667,13 @@ if verb == 'refund' then
     local other = counted_by(its, at, T, full)
     fold(other, at, full)
     local free = max(other.front - max(at, other.asked), 0)
-    local back = min(need / T, ceil(free / T))
-    if back > 0 then
-      other.front = other.front - min(free, back * T)
+    local function owes() return max(ceil((other.front - at) / T), 0) end
+    local before, back = owes(), min(need / T, ceil(free / T))
+    other.front = other.front - min(free, back * T)
+    back = before - owes()
+    if back > 0 or other == its then
       becomes(its, other)
-      its.changed = true
+      its.changed = its.changed or free > 0
     end
     answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, full, T) or false, int(back)
   end

@@ -374,6 +374,29 @@ class Verdicts {
     decisions[i].retry_after.reset();
     tell_owed(i, after);
   }
+  // A window is full, and for so long its rates alone deny it: store::AllOrNoneCheck::tell_full().
+  void tell_full(ReserveAnswer& told, nanoseconds rates) {
+    const auto of = [&](bool windows) {
+      std::optional<std::size_t> by;
+      for (std::size_t i = 0; i < asks_.size(); ++i) {
+        if (asks_[i].shadow || decisions[i].allowed() ||
+            core::counts_at_grant(asks_[i].rule->algorithm) != windows)
+          continue;
+        if (!by || core::decides(decisions[i], decisions[*by])) by = i;
+      }
+      return by;
+    };
+    const std::size_t window = of(true).value_or(0);
+    const auto end = decisions[window].retry_after;
+    told.by = static_cast<std::uint8_t>(window);
+    told.wait = end.value_or(nanoseconds{-1});
+    if (rates >= nanoseconds{0} && (!end || rates <= *end)) return;
+    const auto by = of(false);
+    if (!by || (!end && *by > window)) return;
+    told.by = static_cast<std::uint8_t>(*by);
+    told.wait = rates;
+    if (rates >= nanoseconds{0}) decisions[*by].retry_after = rates;
+  }
   std::uint8_t by() const {
     return static_cast<std::uint8_t>(core::deciding(
         asks_.size(), [&](std::size_t i) { return asks_[i].shadow ? nullptr : &decisions[i]; }));
@@ -486,10 +509,7 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     told.by = held.by;
     tell_denied(each.decisions[told.by], told.wait);
   } else if (how == "window") {
-    // Its end is in its state, to the nanosecond.
-    told.by = static_cast<std::uint8_t>(by);
-    told.wait = each.decisions[by].retry_after.value_or(told.wait);
-    tell_denied(each.decisions[by], told.wait);
+    each.tell_full(told, told.wait);
   } else if (!granted && how == "later") {
     tell_denied(each.decisions[told.by], told.wait);
   } else if (!granted) {
