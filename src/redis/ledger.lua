@@ -374,8 +374,8 @@ local function view_of(its, other, at, T, need, full, mine)
   if need > free and need <= mine then
     retry = (its == other and earliest(its, at, need, full, mine) or first_under(its, at, T, need, full, mine)) - now
   end
-  local rest = its == other and max(x + S, A) or owed_at(its, EVER, full)
-  return free, format('weir1v %d %d %d %d %d %d %d', T, free, x - now, S, max(A - now, 0), retry, max(rest - now, 0))
+  local rest = max(owed_at(its, EVER, full) - now, 0)
+  return free, format('weir1v %d %d %d %d %d %d %d', T, free, x - now, S, max(A - now, 0), retry, rest)
 end
 
 -- Of a key that is in none.

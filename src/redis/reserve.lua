@@ -297,17 +297,17 @@ local function read_own_record()
   until_end = record and from_now(record.last) or 0
   local place = {}
   for i = 1, count do place[KEYS[2 * i]] = i end
+  local has_charged = false
   for _, part in ipairs(parts) do
     local i = place[part.name]
-    part.i = i
+    part.i, has_charged = i, has_charged or part.units > 0
     if part.kind == 's' then
       local score = redis.pcall('ZSCORE', part.name, slot_of(id))
       if score and type(score) ~= 'table' then has_slots[#has_slots + 1] = part.name end
     elseif part.kind ~= 'r' then
-      has_windows = true
-      if i and reads_its_window(i, part) and call('GET', KEYS[2 * i + 1]) == part.epoch then
-        open_windows[#open_windows + 1] = part
-      end
+      local runs = i and reads_its_window(i, part)
+      has_windows = has_windows or runs or from_now(part.at) <= 0
+      if runs and call('GET', KEYS[2 * i + 1]) == part.epoch then open_windows[#open_windows + 1] = part end
     elseif i then
       local its = open_ledger(part.name)
       if its then
@@ -320,7 +320,7 @@ local function read_own_record()
       end
     end
   end
-  is_there = live[1] or has_slots[1] or has_windows or #parts == 0 and record
+  is_there = live[1] or has_slots[1] or has_windows or not has_charged and record
 end
 local function full_of_part(i)
   for _, part in ipairs(parts) do

@@ -504,6 +504,7 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   } else if (how == "held") {
     told.full_for = told.wait;
     told.full_by = static_cast<std::uint8_t>(by);
+    if (told.wait < nanoseconds{0}) tell_denied(each.decisions[by], told.wait);
     const store::Busy held = longest({told.full_for, told.full_by});
     told.wait = held.wait;
     told.by = held.by;

@@ -53,7 +53,9 @@ void a_window_counts_at_the_grant_and_has_no_moment(Trial& trial) {
 void a_full_window_and_a_rate_are_waited_for_together(Trial& trial) {
   const Paced paced(trial, kHour);
   trial.expect(paced.reserve(trial, 10, 0s).granted, "all of the window");
-  pause(trial, paced.pace, "p", 2h);
+  TestRequest pausing({{paced.pace, "p", 1, false, Check::kNoGuarantee, "t"}}, Verb::charge);
+  pausing.charging.outside = Pause{2h};
+  trial.ask(pausing);
   const Booked both = paced.reserve(trial, 1, 0s);
   trial.equal(both.wait.count(), nanoseconds{2h}.count(), "as long as the pace asks for");
   trial.equal(int{both.by}, 0, "by that");
