@@ -64,8 +64,8 @@ Charged LedgerView::told(const core::Rule& rule, std::uint64_t units) const {
   told.remaining = free_ / interval_;
   if (one.verdict == Verdict::denied)
     told.wait = std::chrono::nanoseconds{static_cast<std::int64_t>(retry_after_)};
-  told.reset_after = std::chrono::nanoseconds{
-      static_cast<std::int64_t>(core::at_most_the_longest(std::max(owed_ + sum_, least_)))};
+  told.reset_after =
+      std::chrono::nanoseconds{static_cast<std::int64_t>(core::at_most_the_longest(rest_))};
   return told;
 }
 
