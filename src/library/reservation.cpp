@@ -122,7 +122,8 @@ void Reservation::begin_cancel(Reservation mine, Callback<detail::RawResult<std:
 std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
   if (!kept_) return std::nullopt;
   const auto settled = kept_->settle(kept_->now(), actual);
-  if (settled) kept_.reset(), is_settled_ = true;
+  if (settled) kept_.reset();
+  is_settled_ = is_settled_ || settled;
   return settled;
 }
 

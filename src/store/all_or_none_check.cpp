@@ -269,10 +269,10 @@ void AllOrNoneCheck::tell_full(std::size_t window, const JointMoment& rates) {
     if (each.shadow || each.decision.allowed() || core::counts_at_grant(each.limit->rule.algorithm)) continue;
     if (!by || core::decides(each.decision, checks_[*by].decision)) by = i;
   }
-  if (!by || (!end && *by > window)) return;
-  reserving_->by = static_cast<std::uint8_t>(*by);
+  if (!end && (!by || *by > window)) return;
+  if (by) reserving_->by = static_cast<std::uint8_t>(*by);
   reserving_->wait = rates.wait;
-  if (rates.wait >= nanoseconds{0}) checks_[*by].decision.retry_after = rates.wait;
+  if (rates.wait >= nanoseconds{0}) checks_[reserving_->by].decision.retry_after = rates.wait;
 }
 
 // When every check has been decided as of now.

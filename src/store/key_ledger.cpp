@@ -238,9 +238,10 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
     told.charged = units_of(asked_for_ - std::max(ledger_.owed_at(at, full), at), interval);
     if (told.charged != 0) ledger_.put_over(at, told.charged, full);
   } else if (outside.form == refund) {
-    const std::uint64_t owed = units_of(ledger_.front() - at, interval);
+    const Time front = ledger_.front();
     ledger_.refund(outside.units, std::max(at, asked_for_));
-    told.charged = owed - units_of(ledger_.front() - at, interval);
+    told.charged = units_of(front - at, interval) - units_of(ledger_.front() - at, interval);
+    if (told.charged == 0) ledger_.set_front(front);
   } else if (outside.length.count() > 0) {
     pause_until(rule, at, at + outside.length.count(), told);
   }
@@ -255,7 +256,8 @@ core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now,
   const core::Overdrawn told = outside.form == Outside::Form::refund
                                    ? core::refund(rule, state(), now, outside.units, least)
                                    : core::overdraw(rule, state(), now, outside);
-  if (told.changes) {
+  // A part of a unit is not given back.
+  if (told.changes && (outside.form != Outside::Form::refund || told.charged != 0)) {
     ledger_ = ledger_.recounted(now.count(), static_cast<Time>(told.next.word), full_of(rule));
     ledger_.set_front(static_cast<Time>(told.next.until));
   }

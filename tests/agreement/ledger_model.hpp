@@ -13,22 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "agreement/ledger_keys.hpp"
+
 namespace weir::inline v0_1::oracle {
 
-class LedgerModel {
+class LedgerModel : LedgerKeys {
  public:
-  using Ns = std::int64_t;
+  using LedgerKeys::Act, LedgerKeys::kNone, LedgerKeys::Limit, LedgerKeys::Ns;
 
-  struct Limit {
-    bool slots = false;
-    std::int64_t most = 1;  // the burst, or how many may be open
-    Ns interval = 1;        // for each unit
-    Ns kept = 0;            // by the class of who asks
-    Ns penalty = 0;         // 0: none
-    // Each further breach's is growing / whole times as long, up to that.
-    std::int64_t growing = 1, whole = 1;
-    Ns most_penalty = 0;
-  };
   static constexpr int kAlone = -1;
   struct Ask {
     std::size_t key;
@@ -38,7 +30,6 @@ class LedgerModel {
   };
   using Asks = std::vector<Ask>;
   enum class Kind { allowed, denied, never, busy };
-  static constexpr std::size_t kNone = ~std::size_t{0};
   struct Told {
     Kind kind = Kind::allowed;
     Ns wait = 0;  // allowed: until the moment; denied: until the same request is allowed; never: -1
@@ -77,7 +68,7 @@ class LedgerModel {
     }
     const Told told = alone({key, 1}, now);
     // By another T it drains as it was counted.
-    return {told.kind, told.wait, most(view(key, now), limit, now), reset_after(keys_[key], limit, now)};
+    return {told.kind, told.wait, most(key, now), reset_after(keys_[key], limit, now)};
   }
 
   Told check(const Asks& asks, Ns now) {
@@ -155,8 +146,10 @@ class LedgerModel {
     const Call& call = calls_[id];
     if (call.held || call.at > now) return false;
     if (call.was_told_off) return true;
-    return std::all_of(call.parts.begin(), call.parts.end(), [&](const Part& each) {
-      return !is_known(each) || keys_[each.key].paused_until <= now;
+    return std::any_of(call.parts.begin(), call.parts.end(), [&](const Part& each) {
+      const Key& key = keys_[each.key];
+      return !is_known(each) ||
+             (key.paused_from < call.at && call.at < key.paused_until && key.paused_until <= now);
     });
   }
   bool is_ahead(std::size_t id, Ns now) const { return !calls_[id].over && calls_[id].at > now; }
@@ -244,7 +237,7 @@ class LedgerModel {
     const Ns least = std::max(now, key.asked);
     const Ns after = std::max(key.front - units * limit.interval, std::min(key.front, least));
     const std::int64_t back = over(key.front - now, limit.interval) - over(after - now, limit.interval);
-    if (after == key.front) return 0;
+    if (back == 0) return 0;
     key.front = after;
     keys_[i] = key;
     return back;
@@ -258,31 +251,9 @@ class LedgerModel {
   std::int64_t open(std::size_t key, Ns now) const {
     return static_cast<std::int64_t>(open_ends(key, now).size());
   }
-  // Of what acts, or is yet to act: its moment and its units.
-  struct Act {
-    Ns at;
-    std::int64_t units;
-    std::size_t id;
-  };
   const std::vector<Act>& acts(std::size_t key) const { return keys_[key].acts; }
 
  private:
-  struct Grant {
-    Ns at;
-    std::int64_t units;
-    std::size_t of;  // a call; kNone: nothing can change it
-  };
-  struct Key {
-    Ns interval = 1;  // it is counted in
-    Ns front = 0;     // what is over owes that
-    Ns pause = 0;     // its end; 0: none
-    Ns asked = 0;     // the last pause, or what the other side said to be left, asked for that
-    std::vector<Grant> grants{};
-    Ns paused_from = 0, paused_until = 0;  // of the last ones in a row
-    std::int64_t breaches_forgotten = 0;
-    int generation = 0;
-    std::vector<Act> acts{};
-  };
   struct Part {
     std::size_t key;
     std::int64_t units;
@@ -299,72 +270,20 @@ class LedgerModel {
     std::vector<std::size_t> slots{};  // that it has
   };
 
-  static std::int64_t over(Ns time, Ns interval) { return time <= 0 ? 0 : (time + interval - 1) / interval; }
-  static Ns full(const Limit& limit) { return limit.most * limit.interval; }
-
-  // ------------------------------------------------------------------------------------------- one key
-
-  static Ns at_end_of_pause(Ns x, const Key& key, const Limit& limit) {
-    return std::max(x, key.pause + (limit.most - 1) * limit.interval);
-  }
-  // Once all have acted up to then, and a pause has ended that ends by then.
-  static Ns owed(const Key& key, const Limit& limit, Ns to, bool pauses = true) {
-    Ns x = key.front;
-    bool paused = !pauses || key.pause == 0 || key.pause > to;
-    for (const Grant& each : key.grants) {
-      if (each.at > to) break;
-      if (!paused && each.at >= key.pause) x = at_end_of_pause(x, key, limit), paused = true;
-      if (each.units > 0) x = std::max(x, each.at) + each.units * key.interval;
-    }
-    return paused ? x : at_end_of_pause(x, key, limit);
-  }
-  static Ns end_of_all(const Key& key, Ns now) {
-    Ns last = std::max(now, key.pause);
-    for (const Grant& each : key.grants) last = std::max(last, each.at);
-    return last;
-  }
-  static Ns reset_after(const Key& key, const Limit& limit, Ns now) {
-    return std::max<Ns>(0, owed(key, limit, end_of_all(key, now)) - now);
-  }
-
   // What is owed counts in whole units by another T, and so does what a class leaves.
   Ns room(std::size_t i, Ns kept) const {
     const Limit& limit = limits_[i];
     const Ns mine = full(limit) - kept;
     return keys_[i].interval == limit.interval ? mine : mine / limit.interval * limit.interval;
   }
-  static bool fits(const Key& key, const Limit& limit, Ns at, std::int64_t units, Ns mine) {
-    if (units == 0) return true;
-    if (units * limit.interval > mine || at < key.pause) return false;
-    Ns x = std::max(owed(key, limit, at), at) + units * limit.interval;
-    if (x > at + mine) return false;
-    for (const Grant& each : key.grants) {
-      if (each.at <= at || each.units == 0) continue;
-      x = std::max(x, each.at) + each.units * limit.interval;
-      if (x > each.at + full(limit)) return false;
-    }
-    return true;
-  }
-  std::int64_t most(const Key& key, const Limit& limit, Ns now) const {
-    const Ns mine = room(static_cast<std::size_t>(&limit - limits_.data()), limit.kept);
+  std::int64_t most(std::size_t i, Ns now) const {
+    const Limit& limit = limits_[i];
+    const Key key = view(i, now);
+    const Ns mine = room(i, limit.kept);
     std::int64_t units = mine / limit.interval;
-    while (units > 0 && !fits(key, limit, now, units, mine)) --units;
+    while (units > 0 && !fits_in(key, limit, now, units, mine)) --units;
     return units;
   }
-  // Where units may begin to fit.
-  static void find_beginnings(const Key& key, const Limit& limit, std::int64_t units, Ns mine,
-                              std::vector<Ns>& into) {
-    const auto add = [&](Ns x) { into.push_back(x + units * limit.interval - mine); };
-    into.push_back(key.pause);
-    add(key.front);
-    add(at_end_of_pause(key.front, key, limit));
-    for (const Grant& each : key.grants) {
-      into.push_back(each.at);
-      add(owed(key, limit, each.at, false));
-      add(owed(key, limit, std::max(each.at, key.pause)));
-    }
-  }
-
   // As its limit counts it now: what is over is one number, and by another T all that has acted.
   Key view(std::size_t i, Ns now) const {
     const Key key = folded(i, now);
@@ -388,52 +307,8 @@ class LedgerModel {
     }
     return key;
   }
-  static Key recounted(const Key& key, const Limit& limit, Ns now) {
-    Key other = key;
-    other.interval = limit.interval;
-    other.front = now + over(owed(key, limit, now, false) - now, key.interval) * limit.interval;
-    std::erase_if(other.grants, [now](const Grant& each) { return each.at <= now; });
-    if (other.pause != 0 && other.pause <= now) {
-      other.front = at_end_of_pause(other.front, other, limit);
-      other.pause = 0;
-    }
-    return other;
-  }
   bool is_open(const Grant& grant, Ns now) const {
     return grant.of != kNone && !calls_[grant.of].over && calls_[grant.of].until > now;
-  }
-
-  // As many of the units as may be owed.
-  static std::int64_t charge_up_to(Key& key, const Limit& limit, std::int64_t units, Ns now, Ns overdraft,
-                                   bool is_plain) {
-    const Ns room = now + full(limit) + overdraft - std::max(owed(key, limit, now), now);
-    const std::int64_t charged = room <= 0 ? 0 : std::min(units, room / limit.interval);
-    if (is_plain && room > 0 && charged < units) {
-      key.front = now + full(limit) + overdraft;
-    } else {
-      add(key, {now, charged, kNone});
-    }
-    return charged;
-  }
-  // No more than `left` are left.
-  static std::int64_t leave(Key& key, const Limit& limit, std::int64_t left, Ns now, bool is_plain) {
-    const Ns asked = now + (limit.most - std::min(left, limit.most)) * limit.interval;
-    const Ns before = std::max(owed(key, limit, now), now);
-    key.asked = asked;
-    if (asked <= before) return 0;
-    if (is_plain) {
-      key.front = asked;
-      return over(asked - now, limit.interval) - over(before - now, limit.interval);
-    }
-    const std::int64_t units = over(asked - before, limit.interval);
-    add(key, {now, units, kNone});
-    return units;
-  }
-  static void add(Key& key, const Grant& grant) {
-    if (grant.units == 0 && grant.of == kNone) return;
-    const auto after = std::find_if(key.grants.begin(), key.grants.end(),
-                                    [&](const Grant& each) { return each.at > grant.at; });
-    key.grants.insert(after, grant);
   }
 
   // ------------------------------------------------------------------------------------------ requests
@@ -443,8 +318,8 @@ class LedgerModel {
     const Ask& ask = asks[which];
     const Key key = view(ask.key, now);
     const Limit& limit = limits_[ask.key];
-    if (fits(key, limit, at, ask.cost, room(ask.key, limit.kept))) return true;
-    return is_guaranteed(asks, which, at, now) && fits(key, limit, at, ask.cost, room(ask.key, 0));
+    if (fits_in(key, limit, at, ask.cost, room(ask.key, limit.kept))) return true;
+    return is_guaranteed(asks, which, at, now) && fits_in(key, limit, at, ask.cost, room(ask.key, 0));
   }
   bool is_guaranteed(const Asks& asks, std::size_t which, Ns at, Ns now) const {
     const int inside = asks[which].inside;
@@ -560,8 +435,9 @@ class LedgerModel {
     }
     grant->of = kNone;
     grant->units = actual;
-    while (grant->units > part.units && owed(key, limit, now) > most_owed) --grant->units;
-    return actual - grant->units;
+    const std::int64_t dropped = std::min(more, over(owed(key, limit, now) - most_owed, key.interval));
+    grant->units -= dropped;
+    return dropped;
   }
 
   std::vector<Ns> open_ends(std::size_t key, Ns now) const {

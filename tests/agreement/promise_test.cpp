@@ -29,6 +29,31 @@ TEST(Promise, the_check_of_the_promise_can_fail) {
   EXPECT_FALSE(kept({{0, 1}, {1000, 3}, {1005, 1}}, 3, 10));
 }
 
+// The greatest cost of any span beyond what its length drains, by trying all of them.
+std::int64_t most_by_trying(const std::vector<Admitted>& acts) {
+  std::int64_t most = 0;
+  for (const Admitted& first : acts) {
+    for (const Admitted& last : acts) {
+      if (last.at < first.at) continue;
+      std::int64_t sum = first.at - last.at;
+      for (const Admitted& each : acts) sum += each.at >= first.at && each.at <= last.at ? each.cost : 0;
+      most = std::max(most, sum);
+    }
+  }
+  return most;
+}
+
+TEST(Promise, the_walk_over_the_spans_finds_what_trying_all_finds) {
+  core::Chance chance;
+  for (int run = 0; run < 2'000; ++run) {
+    std::vector<Admitted> acts;
+    std::int64_t at = 0;
+    for (std::int64_t left = chance.up_to(12); left >= 0; --left)
+      acts.push_back({at += chance.up_to(4), chance.up_to(5)});
+    ASSERT_EQ(most_in_any_span(acts, 1), most_by_trying(acts));
+  }
+}
+
 TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
   core::Chance random;
   for (int trace = 0; trace < 3'000; ++trace) {

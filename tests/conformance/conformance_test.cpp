@@ -98,6 +98,23 @@ INSTANTIATE_TEST_SUITE_P(Store, Conformance,
                                   std::get<1>(each.param).name;
                          });
 
+// Skipping is for what they have no call for.
+TEST(Worlds, of_one_limit_and_of_the_fallback_are_asked_as_much_as_they_can_be_asked) {
+  struct Row {
+    std::unique_ptr<World> (*make)();
+    int least;
+  };
+  for (const Row& row : {Row{make<LimiterWorld>, 95}, Row{make<FallbackWorld>, 115}}) {
+    int asked = 0;
+    for (const Property& property : all_properties()) {
+      std::string skipped;
+      violations_of(*row.make(), property, skipped);
+      asked += skipped.empty() ? 1 : 0;
+    }
+    EXPECT_GE(asked, row.least);
+  }
+}
+
 // ------------------------------------------------------------------------------------------- the suite
 // itself
 

@@ -32,7 +32,6 @@ class FallbackWorld : public RedisWorld {
   }
   bool put_foreign_value(const Limit&, const std::string&) override { return false; }
   bool fall_silent() override { return false; }
-  Reservations* reservations() override { return &local().reservations(); }
 
  private:
   class Asked final : public Store {

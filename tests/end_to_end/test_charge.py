@@ -63,6 +63,13 @@ class TestCharge(OneServerWithLimits):
                    "user=u")
         self.assertEqual(self.charge("LIMIT", "window", "AS", "model=d"), [0, 0, 0, 0, b""])
 
+    def test_slots_are_passed_by(self):
+        rules = self.key + ":slots", "in_flight=2", self.key, "1/s burst 5"
+        self.assertEqual(self.charge("COST", "2", *rules), [2, 0, 0, 2000, self.key.encode()])
+        self.assertEqual(self.charge("PAUSE", "60000", *rules)[2], 60_000)
+        told = self.charge("k", "in_flight=2")
+        self.assertIn("in_flight=2 is met by WEIR.RESERVE and WEIR.ACQUIRE alone", str(told))
+
     def test_wrong_words(self):
         form = ("the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule "
                 "[key rule ...], or ... AS attribute=value ...")
@@ -80,8 +87,9 @@ class TestCharge(OneServerWithLimits):
         self.fails("ERR PAUSE is given twice", "PAUSE", "1", "PAUSE", "1", "k", "1/s")
         self.fails("ERR PAUSE and REMAINING: it is one or the other", "PAUSE", "1", "REMAINING", "1", "k", "1/s")
         self.fails("ERR COST and PAUSE: it is one or the other", "COST", "1", "PAUSE", "1", "k", "1/s")
-        self.fails("ERR fixed_window cannot be paused: only gcra can", "PAUSE", "1", "k",
-                   "1/s algorithm=fixed_window")
+        for length in "1", "0":
+            self.fails("ERR fixed_window cannot be paused: only gcra can", "PAUSE", length, "k",
+                       "1/s algorithm=fixed_window")
         self.fails("ERR LIMIT and WINDOW are for limits of the limits file, after AS", "LIMIT", "x", "k", "1/s")
         self.fails("ERR WINDOW: 'x' is not a period, as in 1min", "WINDOW", "x", "AS", "model=a")
         self.fails("ERR unknown limit 'x'; known: rpm, tpm, window", "LIMIT", "x", "AS", "model=a")
@@ -105,19 +113,16 @@ class TestCharge(OneServerWithLimits):
             self.assertEqual(self.charge("REMAINING", str(left), self.key, "1/h burst 4")[:2], [0, 0])
         self.assertEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/h burst 4")[2], 1)
 
-    def test_a_pause_moves_those_who_wait(self):
+    def test_who_was_told_a_moment_in_a_pause_begins_again(self):
         rule = "1/20s burst 1"
         self.client.ask("WEIR.THROTTLE", self.key, rule)
         first = self.client.ask("WEIR.RESERVE", "MAXWAIT", "60000", self.key, rule)[5].decode()
         last = self.client.ask("WEIR.RESERVE", "MAXWAIT", "60000", self.key, rule)[5].decode()
         charged, owed, wait, reset, by = self.charge("PAUSE", "3600000", self.key, rule)
         self.assertEqual(by, self.key.encode())
-        self.assertTrue(0 <= 3_640_000 - wait < 1000 and wait == reset, (wait, reset))
-        moments = [self.client.ask("WEIR.MOMENT", each) for each in (first, last)]
-        self.assertTrue(0 <= 3_600_000 - moments[0] < 1000, moments)
-        self.assertTrue(19_000 <= moments[1] - moments[0] <= 21_000, moments)
-        self.assertEqual(self.client.ask("WEIR.CANCEL", first), 1)
-        self.assertEqual(self.client.ask("WEIR.MOMENT", first), -1)
+        self.assertTrue(0 <= 3_600_000 - wait < 1000 and wait == reset, (wait, reset))
+        self.assertEqual([self.client.ask("WEIR.MOMENT", each) for each in (first, last)], [-1, -1])
+        self.assertEqual(self.client.ask("WEIR.CANCEL", first), 0)
         self.assertEqual(self.client.ask("WEIR.MOMENT", "x"), -1)
 
     def test_a_pause_of_a_limit_is_of_its_windows_by_gcra(self):
@@ -148,7 +153,7 @@ class TestCharge(OneServerWithLimits):
 
     def test_a_pause_over_http(self):
         status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s burst 4", "pause": 30.5})
-        self.assertEqual((status, body), (200, {"charged": 34, "owed": 30, "wait": 30.5, "reset_after": 33.5,
+        self.assertEqual((status, body), (200, {"charged": 3, "owed": 0, "wait": 30.5, "reset_after": 33.5,
                                                 "by": "limit"}))
         status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s burst 4", "pause": -1, "cost": 3, "remaining": 2})
         self.assertEqual([each["pointer"] for each in body["errors"]], ["/remaining", "/pause", "/pause", "/pause"])
