@@ -217,15 +217,16 @@ plant("a_moment_in_a_pause_stays", ENDS, "  if (may_act(*record, now)) {", "  if
 plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "  if (may_act) asked.wait = nanoseconds{0};",
       "  if (may_act || now.count() > 0) asked.wait = nanoseconds{0};")
 plant("a_pause_charges_less_than_nothing", KEY_LEDGER, "  told.charged = after - std::min(after, before);", "  told.charged = after - before;")
+BESIDE_A_PAUSE = "while a rate is paused those who wait for it too are allowed to wait as long"
 plant("an_extension_in_a_pause_counts_it_again", ENDS, "      make_slots(stripe, part.hash, part.limit).take(*id, end);",
       "      const KeptLedger* const first = find_ledger(kept.parts[0], now);\n"
       "      const bool is_paused = first != nullptr && first->ledger.is_paused(now);\n"
-      "      make_slots(stripe, part.hash, part.limit).take(*id, is_paused ? end + (end - now) : end);")
+      "      make_slots(stripe, part.hash, part.limit).take(*id, is_paused ? end + (end - now) : end);", BESIDE_A_PAUSE)
 plant("a_settlement_frees_a_slot_by_another_end_in_a_pause", ENDS,
       "    if (free_slot(part, *id, record->until)) asked.wait",
       "    const KeptLedger* const first = find_ledger(record->parts[0], now);\n"
       "    const bool is_paused = first != nullptr && first->ledger.is_paused(now);\n"
-      "    if (free_slot(part, *id, record->until - nanoseconds{is_paused ? 1 : 0})) asked.wait")
+      "    if (free_slot(part, *id, record->until - nanoseconds{is_paused ? 1 : 0})) asked.wait", BESIDE_A_PAUSE)
 plant("a_slot_is_as_many_as_a_rate_is_asked_for", "src/store/all_or_none_check.cpp",
       "    if (!core::can_reserve(rule.algorithm)) continue;", "    if (core::counts_at_grant(rule.algorithm)) continue;")
 plant("a_breach_is_forgotten_early", "src/core/penalty.hpp",
