@@ -38,6 +38,13 @@ struct GrantMap {
     return map;
   }
 
+  // Of a pause: at its end one unit acts, and the pace after that.
+  static constexpr GrantMap of_pause(Time end, Time full, Time interval) {
+    GrantMap map;
+    map.least = end + (full - interval);
+    return map;
+  }
+
   constexpr Time owed(Time tat) const { return std::max(tat + sum, least); }
   // By how much the latest comes after its moment, with what it has to wait for; nobody is late where that is
   // at most burst x T.
@@ -59,11 +66,5 @@ struct GrantMap {
  private:
   static constexpr Time plus(Time a, Time b) { return a == kNever || b == kNever ? kNever : a + b; }
 };
-
-// At the end of a pause one unit acts, and the pace after that.
-constexpr GrantMap::Time owed_after_pause(GrantMap::Time tat, GrantMap::Time end, GrantMap::Time full,
-                                          GrantMap::Time interval) {
-  return std::max(tat, end + (full - interval));
-}
 
 }  // namespace weir::core

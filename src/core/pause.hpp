@@ -25,13 +25,6 @@ constexpr std::uint64_t tat_after_pause(std::uint64_t end, std::uint64_t interva
   return static_cast<std::uint64_t>(std::min(kMost, tat));
 }
 
-// The least that a tat may be: before a pause's end one unit acts then, and the pace after that.
-constexpr std::uint64_t least_tat(std::chrono::nanoseconds pause_end, std::uint64_t interval,
-                                  std::uint64_t burst, std::chrono::nanoseconds now) {
-  if (pause_end <= now) return 0;
-  return tat_after_pause(static_cast<std::uint64_t>(pause_end.count()), interval, burst);
-}
-
 // A pause that has left a state: its end, and tat_after_pause() by the numbers that the state is counted by;
 // 0 for none.
 struct PausedState {

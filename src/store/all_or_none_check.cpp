@@ -284,7 +284,7 @@ JointMoment AllOrNoneCheck::find_moment() const {
     const Key& key = keys_[key_of_[i]];
     const core::Rule& rule = check.limit->rule;
     demands[i] = {.rule = &rule, .cost = check.cost, .shadow = check.shadow};
-    if (core::counts_at_grant(rule.algorithm)) continue;
+    if (!core::can_reserve(rule.algorithm)) continue;  // a slot is there, or it is not
     // A guarantee for which there is no room guarantees nothing.
     if (check.inside != Check::kNoGuarantee && !keys_[key_of_[check.inside]].shut_out)
       demands[i].inside = check.inside;

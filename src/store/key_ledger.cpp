@@ -264,7 +264,8 @@ core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now,
   return told;
 }
 
-// What it charges is counted at its end.
+// What it charges is counted at its end; nothing where a pause that is moved has one before it that was told
+// a moment after it.
 void KeyLedger::pause_until(const core::Rule& rule, Time now, Time end, core::Overdrawn& told) {
   const Time full = full_of(rule), interval = interval_of(rule);
   end = std::max(end, ledger_.pause_end());
@@ -273,7 +274,8 @@ void KeyLedger::pause_until(const core::Rule& rule, Time now, Time end, core::Ov
   if (now >= paused_until_) paused_from_ = now;
   paused_until_ = end;
   asked_for_ = end + full - interval;
-  told.charged = units_of(ledger_.owed_at(end, full) - end, interval) - before;
+  const std::uint64_t after = units_of(ledger_.owed_at(end, full) - end, interval);
+  told.charged = after - std::min(after, before);
 }
 
 void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& told) const {

@@ -311,6 +311,12 @@ TEST_F(OneKey, a_pause_after_another_asks_for_itself_alone_whatever_is_open_befo
   EXPECT_TRUE(ledger_.is_open(held));
 }
 
+TEST_F(OneKey, a_pause_that_is_moved_over_a_told_moment_charges_no_less_than_nothing) {
+  ledger_.charge(rule_, 0s, Pause{30s});
+  EXPECT_EQ(hold(0s, 3).place.at, nanoseconds{32s}.count());
+  EXPECT_EQ(ledger_.charge(rule_, 1s, Pause{31500ms}).charged, 0U);
+}
+
 TEST_F(OneKey, a_pause_stays_whatever_is_given_back) {
   const auto held = hold(0s, 10);
   const auto told = hold(0s, 2);

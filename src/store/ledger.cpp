@@ -42,7 +42,7 @@ Time Ledger::owed_before(const Place& place, Time full) const {
   }
   const Place pause{pause_end_, 0};
   members_.each_sum(nullptr, &pause, add);
-  tat = paced(tat, full);
+  tat = pause_map(full).owed(tat);
   members_.each_sum(&pause, &place, add);
   return tat;
 }
@@ -167,7 +167,7 @@ bool Ledger::close(const Place& place, Time full) {
 
 // It becomes a part of the front.
 void Ledger::end_pause(Time full) {
-  front_ = paced(front_, full);
+  front_ = pause_map(full).owed(front_);
   pause_end_ = 0;
 }
 
@@ -187,7 +187,7 @@ void Ledger::fold(Time now, Time full) {
 void Ledger::pause(Time end, Time now, Time full) {
   fold(now, full);
   if (pause_end_ != 0 && pause_end_ <= now) {
-    const Member ended{{pause_end_, 0}, core::GrantMap{.least = paced(core::GrantMap::kNever, full)}, false};
+    const Member ended{{pause_end_, 0}, pause_map(full), false};
     pause_end_ = 0;
     keep(ended);
   }
@@ -219,7 +219,7 @@ Ledger Ledger::recounted(Time now, Time interval, Time full) const {
     const Place end{pause_end_, 0};
     Time since = 0;
     members_.each_sum(&end, &here, [&](const core::GrantMap& map) { since += map.sum; });
-    const Time paced = core::owed_after_pause(0, pause_end_, full, interval);
+    const Time paced = core::GrantMap::of_pause(pause_end_, full, interval).least;
     other.front_ = std::max(other.front_, at_most_owed(paced, counted(since)));
   }
   each_open([&](const Place& place, std::uint64_t units) {

@@ -116,7 +116,7 @@ class Ledger {
   struct Join;
 
   Time need(std::uint64_t units) const { return static_cast<Time>(units) * interval_; }
-  Time paced(Time tat, Time full) const { return core::owed_after_pause(tat, pause_end_, full, interval_); }
+  core::GrantMap pause_map(Time full) const { return core::GrantMap::of_pause(pause_end_, full, interval_); }
   // Nobody that is kept acts later.
   bool is_after_all(Time at) const { return members_.empty() || members_.back().key.at <= at; }
   Time owed_before(const Place& place, Time full) const;

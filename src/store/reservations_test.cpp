@@ -316,6 +316,18 @@ TEST(Reservations, over_whose_moment_a_pause_lies_are_cancelled_when_they_ask) {
   EXPECT_EQ(world.store.reservations().counts().open, 1U);
 }
 
+TEST(Reservations, take_one_slot_whatever_they_cost_at_a_rate_that_they_wait_for) {
+  World world;
+  const Limit one = limit("1/s burst 3", 1);
+  const Limit slots{.rule = *core::Rule::slots("1"), .id = 2};
+  world.check(one, 3);
+  const Answer waits = world.reserve(
+      {{.limit = &one, .key = "k", .cost = Cost{3}}, {.limit = &slots, .key = "k", .cost = Cost{3}}}, 10s,
+      60s);
+  EXPECT_TRUE(waits.granted);
+  EXPECT_EQ(waits.wait, 3s);
+}
+
 TEST(Reservations, over_whose_moment_a_pause_lies_do_not_act_though_they_ask_after_it) {
   World world;
   const Limit one = limit("1/s");

@@ -192,27 +192,6 @@ plant("counter_resets_early", COUNTER, "cur != 0 ? until_end + period : prev != 
       "cur != 0 ? until_end + period - 1 : prev != 0 ? until_end : 0;",
       "counter.reset_after")
 
-FREED = "src/core/freed_units.hpp"
-plant("settle_in_64_bits", FREED, "static_cast<unsigned __int128>(less) * interval));", "less * interval));",
-      "settle.nothing_wraps")
-plant("settle_gives_back_what_has_drained", FREED, "std::min<unsigned __int128>(ahead_of(end, now), ",
-      "std::min<unsigned __int128>(end, ", "settle.gives_back", "settle.mints_nothing", "settle.moves_up",
-      "settle.hole_is_owned")
-plant("settle_gives_back_one_more", FREED, "static_cast<unsigned __int128>(less) * interval));",
-      "static_cast<unsigned __int128>(less) * interval + interval));", "settle.gives_back", "settle.mints_nothing",
-      "settle.hole_is_owned")
-plant("settle_gives_back_nothing", FREED, "static_cast<unsigned __int128>(less) * interval));",
-      "static_cast<unsigned __int128>(less) * 0));", "settle.gives_back")
-plant("account_of_all_that_moved", FREED, "return end - (moved - then - later);", "return end - (moved - then);",
-      "settle.account", "settle.nothing_wraps")
-plant("account_of_nothing", FREED, "return end - (moved - then - later);", "return end - 0 * (moved - then - later);",
-      "settle.account")
-plant("hole_acts_early", FREED, "end > drains ? end - drains : 0", "end > drains ? end - drains - 1 : 0", "settle.hole")
-plant("hole_begins_before_its_moment", FREED, "std::max(low, static_cast<std::uint64_t>(moment.count()));", "low;",
-      "settle.hole")
-plant("hole_at_a_moment_that_has_passed", FREED, "moment = std::max(first, now);", "moment = first;", "settle.hole")
-plant("hole_rounded_up", FREED, "? (end - begin) / interval : 0", "? (end - begin - 1) / interval + 1 : 0", "settle.hole")
-
 MOMENTS = "src/core/moment.cpp"
 plant("three_told_less", MOMENTS, "  return {false, late.first, late.second};", "  return {false, late.first / 2, late.second};",
       "three.refused")
@@ -279,7 +258,6 @@ plant("number_of_292_years_and_more", NUMBER, "  if (value > static_cast<unsigne
       "  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::uint64_t>::max()))", "number.rounded_up")
 
 OVERDRAFT = "src/core/overdraft.cpp"
-PAUSE = "src/core/pause.hpp"
 plant("charge_in_64_bits", OVERDRAFT, "    if (outside.units <= room / interval) {", "    if (outside.units <= room) {",
       "charge.nothing_wraps", "charge.cost")
 plant("charge_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;", "charge.cost")
@@ -298,8 +276,6 @@ plant("pause_of_one_unit_less", OVERDRAFT, "const std::uint64_t at_end = (burst 
 plant("pause_of_one_unit_more", OVERDRAFT, "const std::uint64_t at_end = (burst - 1) * interval_of(rule);",
       "const std::uint64_t at_end = 0 * burst * interval_of(rule);", "charge.pause")
 plant("pause_moves_nobody", OVERDRAFT, "at_most_the_longest(owed + moved)", "at_most_the_longest(owed)", "charge.pause")
-plant("pause_is_shortened", PAUSE, "static_cast<unsigned __int128>(burst - 1) * interval + end;",
-      "static_cast<unsigned __int128>(burst - 1) * (interval - 1) + end;", "charge.pause_is_not_shortened")
 plant("refund_takes_one_more", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
       "units >= (owed - stays) / interval ? owed - stays : (units + 1) * interval;", "charge.refund")
 plant("refund_takes_what_others_depend_on", OVERDRAFT, "const std::uint64_t stays = std::min(owed, ahead_of(least, now));",
@@ -327,17 +303,20 @@ plant("refund_in_64_bits", OVERDRAFT, "units > (owed - stays) / interval ? owed 
 
 GRANTS = "src/core/grant_map.hpp"
 plant("grants_compose_the_other_way", GRANTS, "std::max(plus(least, next.sum), next.least)",
-      "std::max(plus(next.least, sum), least)", "grants.compose")
-plant("grant_forgets_who_is_late", GRANTS, "std::max(late, plus(next.late, sum))", "late", "grants.compose")
+      "std::max(plus(next.least, sum), least)", "grants.compose", "grants.fold")
+plant("grant_forgets_who_is_late", GRANTS, "std::max(late, plus(next.late, sum))", "late", "grants.compose",
+      "grants.fold")
 plant("grant_acts_before_its_moment", GRANTS, "GrantMap map{need, at + need, kNever, kNever};",
       "GrantMap map{need, at, kNever, kNever};", "grants.one")
 plant("never_is_a_time", GRANTS, "a == kNever || b == kNever ? kNever : a + b", "a + b", "grants.one")
 plant("grants_cost_twice", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat + sum + sum, least);",
       "grants.nothing_wraps")
-plant("grants_cost_nothing", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat, least);", "grants.promise")
+plant("grants_cost_nothing", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat, least);", "grants.promise",
+      "grants.pause_two")
 plant("grants_cost_the_other_way", GRANTS, "return std::max(tat + sum, least);", "return std::max(tat - sum, least);",
       "grants.less_helps")
-plant("pause_leaves_a_burst", GRANTS, "std::max(tat, end + (full - interval))", "std::max(tat, end)", "grants.pause")
-plant("pause_forgets_what_was_owed", GRANTS, "std::max(tat, end + (full - interval))", "end + (full - interval)", "grants.pause")
+plant("pause_leaves_a_burst", GRANTS, "map.least = end + (full - interval);", "map.least = end;", "grants.pause")
+plant("pause_forgets_what_was_owed", GRANTS, "return std::max(tat + sum, least);",
+      "return least != kNever ? least : tat + sum;", "grants.pause")
 plant("late_by_one_more", GRANTS, "late == kNever ? kForever : full - late", "late == kNever ? kForever : full - late + 1",
       "grants.most_before")

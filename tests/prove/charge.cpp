@@ -1,6 +1,5 @@
-// What is charged from outside, taken back, and left by a pause, on raw words.
+// What is charged from outside and taken back, on raw words.
 #include "core/overdraft.cpp"
-#include "core/pause.hpp"
 #include "quota_of.hpp"
 
 namespace {
@@ -39,9 +38,4 @@ extern "C" void charge_pause(i64 T, i64 B, u64 tat, u64 stateT, i64 now, i64 len
 
 extern "C" void refund(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, u64 least, u64* out) {
   tell(weir::core::refund_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, units, least), out);
-}
-
-extern "C" void least_tat(i64 T, i64 B, i64 end, i64 now, u64* out) {
-  out[0] =
-      weir::core::least_tat(nanoseconds{end}, static_cast<u64>(T), static_cast<u64>(B), nanoseconds{now});
 }

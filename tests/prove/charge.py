@@ -1,5 +1,4 @@
-"""Statements about what happened outside, what is taken back and what a pause leaves: src/core/overdraft.cpp,
-src/core/pause.hpp."""
+"""Statements about what happened outside and what is taken back: src/core/overdraft.cpp."""
 from z3 import And, Or
 
 from gcra import DECIDE, in_its_own_T
@@ -21,8 +20,6 @@ REFUND = charge("refund", {"units": ANY, "least": ANY})
 PAUSE = Function("charge", "charge_pause", {**STATE, "length": TIME, "moved": ANY, "overdraft": TIME}, WORDS,
                  lambda T, B, tat, stateT, now, moved: [B * T <= LONGEST, Or(tat <= now, stateT >= 1),
                                                         moved <= LONGEST, tat - now <= LONGEST])
-LEAST = Function("charge", "least_tat", {"T": AT_LEAST_1, "B": AT_LEAST_1, "end": TIME, "now": TIME}, ("tat",),
-                 lambda T, B: [B * T <= LONGEST])
 
 
 def look_at(p, x, tat, cost, now):
@@ -44,10 +41,9 @@ def _(p):
     p.wraps_nothing(PAUSE)
 
 
-@statement("charge.refund_wraps_nothing", "Nor does one of a refund, and of what a pause leaves.")
+@statement("charge.refund_wraps_nothing", "Nor does one of a refund.")
 def _(p):
     p.wraps_nothing(REFUND)
-    p.wraps_nothing(LEAST)
 
 
 @statement("charge.cost",
@@ -120,19 +116,6 @@ def _(p):
     p.show("nobody acts in it", look_at(p, x, d.tat, cost, some).verdict != ALLOWED, some < end)
     p.show("one unit then", look_at(p, x, d.tat, 1, end).verdict == ALLOWED, x.moved == 0, x.tat <= end + rest)
     p.show("and no more", look_at(p, x, d.tat, cost, end).verdict != ALLOWED, cost >= 2)
-
-
-@statement("charge.pause_is_not_shortened",
-           "While a pause lasts, all that gives back leaves the tat at end + (burst - 1) x T or later, as far as a time "
-           "reaches, and of such a tat no check passes before the end.")
-def _(p):
-    x = p.inputs(LEAST)
-    least = p.call(LEAST, x).tat
-    p.show("while it lasts", least == smaller(x.end + (x.B - 1) * x.T, LONGEST), x.now < x.end)
-    p.show("no longer", least == 0, x.now >= x.end)
-    tat, some, cost = p.number("tat"), p.number("some", 0, LONGEST), p.number("cost", 1)
-    p.given(x.now < x.end, tat >= least, x.end + x.B * x.T <= LONGEST, some >= x.now, some < x.end)
-    p.show("nobody acts in it", look_at(p, x, tat, cost, some).verdict != ALLOWED)
 
 
 @statement("charge.refund",

@@ -31,6 +31,10 @@ extern "C" void most_before(i64 P, i64 Q, i64 full, u64* out) {
   out[0] = static_cast<u64>(GrantMap{0, 0, P, Q}.most_before(full));
 }
 
-extern "C" void after_pause(i64 tat, i64 end, i64 full, i64 T, u64* out) {
-  out[0] = static_cast<u64>(weir::core::owed_after_pause(tat, end, full, T));
+extern "C" void of_pause(i64 end, i64 full, i64 T, u64* out) {
+  const GrantMap map = GrantMap::of_pause(end, full, T);
+  out[0] = static_cast<u64>(map.sum);
+  out[1] = static_cast<u64>(map.least);
+  out[2] = static_cast<u64>(map.late);
+  out[3] = static_cast<u64>(map.least_late);
 }

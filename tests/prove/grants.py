@@ -19,9 +19,7 @@ TWO = Function("grants", "two_grants", {**ROW, **NEXT}, MAP,
                lambda A, least: [Or(A == NEVER, A >= 0), Or(least == NEVER, least >= 0)])
 OWED = Function("grants", "owed", {**ROW, "tat": OWES}, ("owed", "latest"), lambda: [])
 BEFORE = Function("grants", "most_before", {"P": LATE, "Q": LEAST_LATE, "full": FULL}, ("most",), lambda: [])
-PAUSED = Function("grants", "after_pause",
-                  {"tat": OWES, "end": MOMENT, "full": FULL, "T": FULL}, ("owed",),
-                  lambda full, T: [T <= full])
+PAUSED = Function("grants", "of_pause", {"end": MOMENT, "full": FULL, "T": FULL}, MAP, lambda full, T: [T <= full])
 
 
 def row(words):
@@ -99,15 +97,49 @@ def _(p):
     p.show("late", signed(z.latest) <= signed(y.latest))
 
 
+@statement("grants.fold",
+           "What is over at the front becomes one number: the row after it owes of that, and is late by that, what it was "
+           "with it.")
+def _(p):
+    x = p.inputs(TWO)
+    tat = p.number("tat", *MOMENT)
+    both = row(p.call(TWO, x))
+    front = signed(p.call(OWED, x, tat=tat).owed)
+    p.given(x.P == NEVER, x.Q == NEVER, front <= OWED.parameters["tat"][1], both["S"] <= SUM[1], both["A"] <= LEAST[1],
+            both["P"] <= LATE[1], both["Q"] <= LEAST_LATE[1])
+    folded = p.call(OWED, S=x.sum, A=x.least, P=x.late, Q=x.least_late, tat=front)
+    all_ = p.call(OWED, tat=tat, **both)
+    p.show("owed", signed(folded.owed) == signed(all_.owed))
+    p.show("late", signed(folded.latest) == signed(all_.latest))
+
+
 @statement("grants.pause",
-           "After the end E of a pause n units fit at a only if n is at most 1 + (a - E) / T, and nothing that was owed is "
-           "forgotten.")
+           "After the end E of a pause n units fit at a only if n is at most 1 + (a - E) / T, nothing that was owed is "
+           "forgotten, and a pause comes late for nobody.")
 def _(p):
     x = p.inputs(PAUSED)
+    tat = p.number("tat", *OWED.parameters["tat"])
     at, need = p.number("at", *MOMENT), p.number("need", *SUM)
     p.given(at >= x.end)
-    owed = signed(p.call(PAUSED, x).owed)
-    p.show("nothing is forgotten", owed >= x.tat)
+    paused = p.call(OWED, tat=tat, **row(p.call(PAUSED, x)))
+    owed = signed(paused.owed)
+    p.show("nothing is forgotten", owed >= tat)
+    p.show("for nobody", signed(paused.latest) == NEVER)
     y = signed(p.call(OWED, tat=owed, **row(p.call(ONE, at=at, need=need, told=0))).owed)
     p.given(y <= at + x.full)
     p.show("the pace", need <= x.T + at - x.end)
+
+
+@statement("grants.pause_two",
+           "Of two bursts of one T let all that have acted since the end E of a pause be owed beyond what the lesser asks for "
+           "at E. What fits at a, by either, leaves them all at most 1, the difference of the bursts and (a - E) / T units.")
+def _(p):
+    x = p.inputs(PAUSED)
+    tat, greater = p.number("tat", *OWED.parameters["tat"]), p.number("greater", *FULL)
+    at, need, acted = p.number("at", *MOMENT), p.number("need", *SUM), p.number("acted", *SUM)
+    p.given(greater >= x.full, at >= x.end, tat >= x.end + x.full - x.T + acted)
+    owed = signed(p.call(OWED, tat=tat, **row(p.call(PAUSED, x, full=greater))).owed)
+    y = signed(p.call(OWED, tat=owed, **row(p.call(ONE, at=at, need=need, told=0))).owed)
+    p.given(y <= at + greater)
+    p.show("the pace", acted + need <= x.T + greater - x.full + at - x.end)
+    p.show("for those who follow", y >= x.end + x.full - x.T + acted + need)

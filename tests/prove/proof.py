@@ -23,7 +23,7 @@ LONGEST = 2 ** 63 - 1
 WORD = 2 ** 64 - 1
 ALLOWED, DENIED, NEVER = 0, 1, 2
 
-UNITS = ("gcra", "moment", "quota", "windows", "settle", "moments", "three", "duration", "charge",
+UNITS = ("gcra", "moment", "quota", "windows", "moments", "three", "duration", "charge",
          "slots", "calendar", "grants")
 
 # Operations of the source that wrap on purpose: file, and the text of the line.

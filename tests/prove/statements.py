@@ -4,7 +4,6 @@ import quota  # noqa: F401
 import moment  # noqa: F401
 import windows  # noqa: F401
 import log  # noqa: F401
-import settle  # noqa: F401
 import moments  # noqa: F401
 import three  # noqa: F401
 import duration  # noqa: F401

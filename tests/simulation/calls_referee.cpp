@@ -348,8 +348,10 @@ class CallsReferee : Evidence {
     const Key& key = plan_.keys[number];
     const All all = asked_of(number, place);
     const std::vector<Acted> acts = acted(all);
-    nanoseconds rests_until{0};   // at the longest, for all that was denied
-    const Asked* last = nullptr;  // the last denial that was told alone
+    nanoseconds rests_until{0};     // at the longest, for all that was denied
+    const Asked* last = nullptr;    // the last denial that was told alone
+    const Asked* breach = nullptr;  // and that was a breach for sure
+    const nanoseconds longest = std::max(key.penalty, key.most_penalty);
     for (const Asked* const asked : all) {
       const Event& event = *asked->event;
       if (event.kind != Kind::check || event.units > static_cast<std::uint64_t>(key.burst)) continue;
@@ -364,12 +366,23 @@ class CallsReferee : Evidence {
         if (wait + kRounding < full && !may_have_come && asked->arrived > rests_until &&
             is_even(key, place, {asked->arrived, asked->departed}))
           return wrong("no rest after a breach", about(*asked));
+        if (wait >= full && asked->arrived > rests_until) {
+          // One more, before the last has been forgotten, is twice as long.
+          if (breach != nullptr && key.most_penalty > 0ns && !may_have_come && wait < full + key.penalty &&
+              asked->departed < breach->arrived + key.most_penalty - drift(key.most_penalty) &&
+              is_even(key, place, {breach->arrived, asked->departed}))
+            return wrong("a breach is forgotten early", about(*asked) + ", after " + about(*breach));
+          breach = asked;
+        }
         const nanoseconds end = asked->arrived + key.penalty - drift(key.penalty);
         if (wait >= full) rest(key, place, *asked, end, acts);
         if (last != nullptr) no_longer(key, place, *last, *asked);
         last = asked;
       }
-      if (may_be_denied) rests_until = std::max(rests_until, done + key.penalty + drift(key.penalty));
+      const bool is_told_alone = is_told(*asked) && asked->reply.denied();
+      const nanoseconds rests = is_told_alone ? asked->reply.values[3] * kMs : longest;
+      if (may_be_denied)
+        rests_until = std::max(rests_until, done + std::max(rests, key.penalty) + drift(longest));
     }
   }
   void rest(const Key& key, std::size_t place, const Asked& breach, nanoseconds end,

@@ -23,38 +23,24 @@ def plant(name, file, search, replace, unseen="", found_by=""):
 
 
 # Reservations in the process.
-SCHEDULE = "src/store/schedule.cpp"
-plant("cancel_gives_back_at_once", SCHEDULE,
-      "  return add(end, {.moment = moment, .low = low, .units = own.count, .number = own.number}, client);",
-      "  state.until -= own.count * numbers_.interval;\n  return client != 0 || now.count() != 0;")
-FREED = "src/core/freed_units.hpp"
-plant("settle_gives_back_what_has_drained", FREED,
-      "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
-      "ahead_of(end, now) == 0 ? 0 : static_cast<unsigned __int128>(less) * interval);")
-plant("settle_moves_up_those_who_wait", SCHEDULE,
-      "return !is_anybody_ahead(now) || (moment <= now && fixed_until_ <= now && told_until_ <= now);",
-      "return !is_anybody_ahead(now) || moment <= now;")
-plant("settle_by_the_end_it_once_left", SCHEDULE,
-      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number)) +", "return own.end +")
-plant("settle_lags", SCHEDULE,
-      "  if (!hold) return false;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return false;\n  const bool lives")
-plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
-plant("hole_that_lasts_has_not_drained", FREED,
-      "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
-      "const std::uint64_t begin = low;")
-plant("cancel_takes_a_settled_moment_along", SCHEDULE,
-      "if ((*found)->second.lasts && (*found)->second.moment > now) return;", "(void)now;",
-      "it breaks an order, of which the referee knows nothing, and no promise")
+LEDGER = "src/store/ledger.cpp"
+KEY_LEDGER = "src/store/key_ledger.cpp"
+ENDS = "src/store/reservations_ends.cpp"
 BOOK = "src/store/reservations.cpp"
-plant("cancel_after_the_moment", BOOK,
-      "if (!is_ahead) return;", "if (!is_ahead && now.count() < 0) return;")
-plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
-      "const nanoseconds latest = now + *check.decision.retry_after;")
-plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  tail_ = kUnknown;\n", "  tail_ = kUnknown;\n")
-plant("settle_of_what_was_forgotten", BOOK, "if (!knows_) schedule_.lose();",
-      "if (!knows_ && schedule_.holds() > 1000) schedule_.lose();")
-plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
-      "few clients cancel within what a thread lags by")
+PAUSES = "src/store/reservations_pauses.cpp"
+plant("checks_mind_no_told_moment", LEDGER, "std::min(at + room.mine, after(at).most_before(room.full))", "(at + room.mine)")
+plant("who_reserves_minds_no_told_moment", LEDGER, "  return late != nullptr ? late->key.at : core::GrantMap::kNever;",
+      "  return late != nullptr && at < 0 ? late->key.at : core::GrantMap::kNever;")
+plant("a_class_of_a_ledger_leaves_nothing", KEY_LEDGER, "return {full_of(rule), full_of(rule) - rule.kept.count()};",
+      "return {full_of(rule), full_of(rule)};")
+plant("settle_gives_back_what_has_drained", KEY_LEDGER, "  if (!ledger_.change(own.place, own.units - less + may_be_more)) {",
+      "  ledger_.refund(less, now.count());\n  if (!ledger_.change(own.place, own.units + may_be_more)) {")
+plant("settle_forgets_another_moment", KEY_LEDGER, "  const bool is_open = forget(own);\n  read(rule, now);",
+      "  const bool is_open = forget(own);\n  if (!open_.empty() && open_.back().place.at > now.count()) "
+      "ledger_.remove(open_.back().place);\n  read(rule, now);")
+plant("cancel_after_the_moment", ENDS, "if (!record || record->moment <= now) return;", "if (!record) return;")
+plant("a_recount_in_a_ledger_forgives_a_part_of_a_unit", LEDGER, ": static_cast<unsigned __int128>((time - 1) / interval_ + 1) *",
+      ": static_cast<unsigned __int128>(time / interval_) *")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
       "  return all > bound_ ? Full::all : Full::no;\n", "  return Full::no;\n")
 
@@ -64,16 +50,22 @@ plant("all_that_is_overdue_acts", WAITING, "if (waiting.is_on_time(now)) return 
       "if (waiting.is_on_time(now) || now.count() > 0) return false;")
 plant("what_is_overdue_has_not_drained", WAITING, "return std::clamp(full - (now - moment), nanoseconds{0}, charged());",
       "return std::clamp(full + now * 0, nanoseconds{0}, charged());")
+plant("a_plan_that_is_overdue_acts", WAITING, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
+      "if (now < waiting.moment) return plan_again(waiting, now);")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
-plant("who_has_gone_keeps_the_moment", WAITING,
-      "  } else {\n    give_up_moment(waiting);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
-      "what a client that went away might have left to others is not known outside of weir")
-
+plant("who_has_gone_keeps_its_plan", WAITING,
+      "  give_up_plan(waiting);\n  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);\n  remove(waiting);",
+      "  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);\n  remove(waiting);")
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
-      "    waiting.looks_again = false;", "how soon one in line is granted is not judged")
-
-plant("an_acquire_acts_before_its_moment", WAITING, "waiting.moment = since + waiting.reservation.wait;",
-      "waiting.moment = since + waiting.reservation.wait / 2;")
+      "    waiting.looks_again = false;")
+plant("the_first_in_line_has_no_plan", WAITING, "  house_.queues.plan(waiting, waiting.planned_at());\n", "  give_up_plan(waiting);\n")
+plant("nobody_minds_those_in_line", WAITING, "if (may_join && house_.queues.join(waiting)) {",
+      "if (may_join && !tells_ && house_.queues.join(waiting)) {")
+plant("an_id_of_its_asker_is_taken_for_a_plan", WAITING,
+      "    reservation.id.clear();  // it may be what its asker was answered before\n", "")
+plant("an_acquire_acts_before_its_moment", WAITING,
+      "waiting.moment = since + waiting.reservation.wait;\n  // It took a while until it was answered.",
+      "waiting.moment = since + waiting.reservation.wait / 2;\n  // It took a while until it was answered.")
 plant("more_wait_than_may", "src/waiting/acquiring_store.hpp",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) <= most_) return true;")
@@ -109,14 +101,15 @@ plant("half_of_a_snapshot_is_restored", SNAPSHOT, "if (r.ahead > passed) visit(e
 plant("a_class_leaves_nothing", "src/core/gcra.hpp",
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
       "const std::uint64_t room = burst * interval - 0 * static_cast<std::uint64_t>(kept.count());")
-plant("as_much_is_held_as_is_asked_for", SCHEDULE, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
+HOLDS = "src/store/key_holds.hpp"
+plant("as_much_is_held_as_is_asked_for", HOLDS, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
       "if (at_most != 0) return nanoseconds{0};")
 plant("redis_as_much_is_held_as_is_asked_for", "src/redis/reserve.lua",
       "local held = line.held\n  if held + units <= at_most then return 0 end", "if line.held >= 0 then return 0 end\n  local held = 0")
-plant("a_hold_is_counted_after_its_end", SCHEDULE, "  held_units_ -= hold.units;\n", "",
+plant("a_hold_is_counted_after_its_end", HOLDS, "      units_ -= holds_.front().units;\n", "",
       "whether others hold too much is not judged where that is why a request is denied")
 
-# In Redis.
+# In Redis. To come with the script that has lines: a mark that its server does not take back.
 RESERVE = "src/redis/reserve.lua"
 plant("redis_cancel_gives_back_at_once", RESERVE,
       "add_hole(line, {moment = digits_of(at), stop = stop, low = low, units = part.units, many = 1,\n"
@@ -192,10 +185,10 @@ plant("one_slot_too_many", SLOTS, "if (!takes || open < most) return told;", "if
 plant("a_settlement_keeps_its_slot", BOOK, "if (slots == nullptr || !slots->free(id, end)) return false;",
       "if (slots == nullptr || !slots->has(id, end)) return false;")
 plant("nobody_is_told_of_a_free_slot", BOOK,
-      "  freed_(schedule_key(hash));\n  if (slots->open() == 0)", "  if (slots->open() == 0)")
+      "  freed_(place_of(hash));\n  if (slots->open() == 0)", "  if (slots->open() == 0)")
 plant("bound_holds_stay", "src/service/bound_holds.cpp", "  ender_.end(std::move(left));", "  left.clear();")
-plant("an_extension_is_not_cut", BOOK, "const nanoseconds end = from + std::min(asked.hold, record->longest);",
-      "const nanoseconds end = from + asked.hold + record->longest;")
+plant("an_extension_is_not_cut", ENDS, "std::max(now, record->moment) + std::min(asked.hold, record->longest);",
+      "std::max(now, record->moment) + asked.hold + record->longest;")
 plant("redis_an_extension_revives_a_hold", RESERVE,
       "if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end",
       "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
@@ -212,30 +205,42 @@ plant("a_charge_lowers_a_tat", OVERDRAFT, "  const bool recounts = outside.form 
       "  const bool recounts = after < owed ? true : outside.form == Outside::Form::pause &&")
 plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "units != 0 ? owed - stays : interval;")
-plant("a_settlement_shortens_a_pause", SCHEDULE,
-      "if (is_paused(now) || has_holes(now) || words_.size() >= kMostWords) return false;",
-      "if (has_holes(now) || words_.size() >= kMostWords) return false;",
-      "few settle in a pause what has acted right before it, while nobody waits", "no_settlement_shortens_a_pause")
-plant("the_last_settlement_shortens_a_pause", SCHEDULE, "  if (is_paused(now) && state.until == end && moment <= now)\n    back",
-      "  if (is_paused(now) && state.until == end && moment < nanoseconds{0})\n    back",
-      "only a pause shorter than the time of one unit lets a hold be the last of its line",
-      "the_last_of_a_line_shortens_no_pause")
-plant("a_pause_moves_nobody", SCHEDULE, "  ahead_.move(by);", "  (void)by;")
-plant("a_pause_is_of_the_tat_alone", SCHEDULE, "return core::least_tat(pause_end_, numbers.interval, numbers.burst, now);",
-      "return numbers.interval != 0 ? 0 : core::least_tat(pause_end_, numbers.interval, numbers.burst, now);")
+plant("a_settlement_in_a_pause_shortens_it", KEY_LEDGER, "  ledger_.close(own.place, full);\n  return more - may_be_more + dropped;",
+      "  ledger_.close(own.place, full);\n  ledger_.fold(std::max(now.count(), ledger_.pause_end()), full);\n"
+      "  ledger_.refund(less, now.count());\n  return more - may_be_more + dropped;")
+plant("a_pause_stops_nobody", LEDGER, "  pause_end_ = std::max(pause_end_, end);", "  (void)end;")
+plant("a_pause_counts_where_the_next_acts", LEDGER,
+      "  tat = pause_map(full).owed(tat);\n  members_.each_sum(&pause, &place, add);\n  return tat;",
+      "  members_.each_sum(&pause, &place, add);\n  return pause_map(full).owed(tat);")
+plant("a_pause_asks_for_nothing_at_its_end", LEDGER, "  tat = pause_map(full).owed(tat);\n  members_", "  members_")
+plant("a_moment_in_a_pause_stays", ENDS, "  if (may_act(*record, now)) {", "  if (may_act(*record, now) || now.count() > 0) {")
+plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "  if (may_act) asked.wait = nanoseconds{0};",
+      "  if (may_act || now.count() > 0) asked.wait = nanoseconds{0};")
+plant("a_pause_charges_less_than_nothing", KEY_LEDGER, "  told.charged = after - std::min(after, before);", "  told.charged = after - before;")
+BESIDE_A_PAUSE = "while a rate is paused those who wait for it too are allowed to wait as long"
+plant("an_extension_in_a_pause_counts_it_again", ENDS, "      make_slots(stripe, part.hash, part.limit).take(*id, end);",
+      "      const KeptLedger* const first = find_ledger(kept.parts[0], now);\n"
+      "      const bool is_paused = first != nullptr && first->ledger.is_paused(now);\n"
+      "      make_slots(stripe, part.hash, part.limit).take(*id, is_paused ? end + (end - now) : end);", BESIDE_A_PAUSE)
+plant("a_settlement_frees_a_slot_by_another_end_in_a_pause", ENDS,
+      "    if (free_slot(part, *id, record->until)) asked.wait",
+      "    const KeptLedger* const first = find_ledger(record->parts[0], now);\n"
+      "    const bool is_paused = first != nullptr && first->ledger.is_paused(now);\n"
+      "    if (free_slot(part, *id, record->until - nanoseconds{is_paused ? 1 : 0})) asked.wait", BESIDE_A_PAUSE)
+plant("a_slot_is_as_many_as_a_rate_is_asked_for", "src/store/all_or_none_check.cpp",
+      "    if (!core::can_reserve(rule.algorithm)) continue;", "    if (core::counts_at_grant(rule.algorithm)) continue;")
+plant("a_breach_is_forgotten_early", "src/core/penalty.hpp",
+      "    return now + most * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));",
+      "    return now + time * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));")
 plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
 plant("redis_a_moment_that_has_come_is_still_ahead", RESERVE, "  if line.shift % 1e3 == 0 then return end\n", "  do return end\n",
       "no pause begins in the very microsecond at which somebody acts",
       "who_acts_at_the_end_of_a_pause_is_moved_by_no_other")
-OLD_END = ("no request is of slots and of a rate", "what_is_told_of_a_slot_that_a_pause_has_kept_is_its_holds_new_end")
-plant("a_slot_that_a_pause_moves_is_told_its_old_end", BOOK, "  move_slots(hash, now);\n  std::vector", "  std::vector", *OLD_END)
-plant("redis_a_slot_that_a_pause_moves_is_told_its_old_end", RESERVE,
-      "if slot and type(slot) ~= 'table' then move_slot(part.name, id, ends) end", "", *OLD_END)
-plant("a_penalty_extends_itself", BOOK, "if (schedule != nullptr && schedule->is_paused(now)) return false;",
-      "if (schedule != nullptr && now.count() < 0) return false;")
+plant("a_penalty_extends_itself", PAUSES, "if (kept != nullptr && kept->ledger.is_paused(now)) return false;",
+      "if (kept != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
 plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
-plant("a_penalty_is_not_kept", BOOK, "  pause({&alone, 1}, charging, shares, now);",
+plant("a_penalty_is_not_kept", PAUSES, "  pause({&alone, 1}, charging, shares, now);",
       "  if (now.count() < 0) pause({&alone, 1}, charging, shares, now);")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
       "      return {since(said.year() / said.month() / 1), since(next / 1)};",

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "simulation/plan_calls.hpp"
+#include "simulation/plan_lines.hpp"
 #include "simulation/world.hpp"
 
 namespace weir::inline v0_1::simulation {
@@ -54,8 +55,9 @@ class Maker {
   Maker(std::uint64_t seed, const PlanOptions& options)
       : options_(options),
         calls_(seed % 10 == 0 || seed % 10 == 7),
-        of_calls_(seed ^ 0xCA11),
-        requests_(calls_ ? options.requests / 2 : options.requests),
+        lines_(seed % 10 == 3 || seed % 10 == 8),
+        of_part_(seed ^ 0xCA11),
+        requests_(calls_ || lines_ ? options.requests / 2 : options.requests),
         chance_(seed) {
     plan_.seed = seed;
   }
@@ -65,7 +67,8 @@ class Maker {
     choose_keys();
     ask();
     if (!plan_.by_file && plan_.lease == 0 && !alone_) play_scenes();
-    if (calls_) add_calls(plan_, of_calls_, options_.requests / 2, asked_until_, next_);
+    if (calls_) add_calls(plan_, of_part_, options_.requests / 2, asked_until_, next_);
+    if (lines_) add_lines(plan_, of_part_, options_.requests / 2, asked_until_, next_);
     go_wrong();
     end();
     std::sort(plan_.events.begin(), plan_.events.end(), [](const Event& a, const Event& b) {
@@ -76,7 +79,7 @@ class Maker {
 
  private:
   void choose_shape() {
-    const std::uint64_t store = chance_.below(10);
+    const std::uint64_t store = lines_ ? chance_.below(3) : chance_.below(10);
     plan_.store = store < 3 ? Plan::Store::embedded : store < 8 ? Plan::Store::redis : Plan::Store::cluster;
     const bool is_shared = plan_.store != Plan::Store::embedded;
     plan_.servers = 1 + chance_.below(is_shared ? 4 : 2);
@@ -104,6 +107,7 @@ class Maker {
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
     if (calls_) suit_calls();
+    if (lines_) suit_lines();
   }
 
   // In two worlds of ten, whose seeds end in 0 and 7, half of what is asked is about the life of a call. What
@@ -111,7 +115,14 @@ class Maker {
   void suit_calls() {
     plan_.lease = 0;
     plan_.reservation_memory = std::size_t{1} << 20;
-    if (!alone_ && plan_.store != Plan::Store::cluster) plan_.by_file = of_calls_.one_in(2);
+    if (!alone_ && plan_.store != Plan::Store::cluster) plan_.by_file = of_part_.one_in(2);
+  }
+
+  // In two others, whose seeds end in 3 and 8, half of it is of those in line, in the process.
+  void suit_lines() {
+    plan_.lags = plan_.by_file = false;
+    plan_.reservation_memory = std::size_t{1} << 20;
+    plan_.waiters = 10'000;
   }
 
   // One server with a store of its own, which is away often, while much is booked ahead: what the fallback
@@ -174,8 +185,7 @@ class Maker {
     auto gap =
         std::clamp(nanoseconds{static_cast<std::int64_t>(1e9 / rate)}, nanoseconds{100us}, nanoseconds{50ms});
     if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(requests_);
-    const nanoseconds start = 500ms;
-    nanoseconds at = start;
+    nanoseconds at = kStart;
     std::vector<Reserved> reserved;
     for (std::size_t i = 0; i < requests_; ++i) {
       at += chance_.between(0ns, 2 * gap);
@@ -396,7 +406,8 @@ class Maker {
 
   const PlanOptions options_;
   const bool calls_;
-  Chance of_calls_;
+  const bool lines_;
+  Chance of_part_;
   const std::size_t requests_;
   Chance chance_;
   Plan plan_;
@@ -407,6 +418,16 @@ class Maker {
   nanoseconds asked_until_{0};
   nanoseconds faulty_until_{0};
 };
+
+}  // namespace
+
+namespace {
+
+std::string penalty_of(const Key& key) {
+  const auto text_of = [](nanoseconds time) { return std::to_string(time / 1ms) + "ms"; };
+  if (key.most_penalty == 0ns) return text_of(key.penalty);
+  return "{ for: " + text_of(key.penalty) + ", growing: 2, most: " + text_of(key.most_penalty) + " }";
+}
 
 }  // namespace
 
@@ -426,6 +447,10 @@ std::string to_text(const Event& event) {
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);
   if (event.as_charged) text += " as charged";
+  if (event.call != 0ns)
+    text += " settled after " + std::to_string(event.call.count() / 1000) + "us at " +
+            std::to_string(event.spends);
+  if (event.patience != 0ns) text += " leaves after " + std::to_string(event.patience.count() / 1000) + "us";
   if (event.bound) text += " bound for " + std::to_string(event.keeps.count() / 1000) + "us";
   if (event.resets) text += " to its reset";
   if (event.bulk) text += " bulk";
@@ -457,7 +482,7 @@ std::string Plan::limits_file(std::uint32_t form) const {
     text += key.use == Key::For::slots ? "    in_flight: " + std::to_string(key.burst) + "\n"
                                        : "    rate: " + rate_by(key, form) + "\n";
     if (key.use == Key::For::charges || key.use == Key::For::calendar) text += "    refunds: true\n";
-    if (key.penalty > 0ns) text += "    penalty: " + std::to_string(key.penalty / 1ms) + "ms\n";
+    if (key.penalty > 0ns) text += "    penalty: " + penalty_of(key) + "\n";
     if (key.use == Key::For::slots) text += "    hold: { ttl: 3s }\n";
     if (key.reserves && key.use != Key::For::slots && key.use != Key::For::checks)
       text += "    hold: { estimate: 1, ttl: 3s }\n";

@@ -27,15 +27,20 @@ struct Key {
   // units.
   std::int64_t leaves = 0;
   std::int64_t at_most = 0;  // 0: no bound
-  // Of the life of a call (plan_calls.hpp). What it is for, and nobody else asks for it; the burst is then
-  // how many slots there are, or how many units a window has.
-  enum class For : std::uint8_t { checks, slots, charges, pauses, penalty, calendar };
+  // Of the life of a call (plan_calls.hpp), or of those in line (plan_lines.hpp). What it is for, and nobody
+  // else asks for it; the burst is then how many slots there are, or how many units a window has.
+  enum class For : std::uint8_t { checks, slots, charges, pauses, penalty, calendar, line, line_slots };
   For use = For::checks;
+  std::uint32_t stage = 0;  // of a line: those that are asked for together have one number
   nanoseconds penalty{0};
-  std::string unit{};  // of the calendar
-  bool is_rate() const { return use != For::slots && use != For::calendar; }
+  nanoseconds most_penalty{0};  // of one that is twice as long each time; 0: it does not grow
+  std::string unit{};           // of the calendar
+  bool is_slots() const { return use == For::slots || use == For::line_slots; }
+  bool is_rate() const { return !is_slots() && use != For::calendar; }
+  // Who was told a later moment asks for it before it acts: a pause may lie over it.
+  bool asks_first() const { return use == For::pauses || use == For::line; }
   std::string rule(bool slower = false) const {
-    if (use == For::slots) return "in_flight=" + std::to_string(burst);
+    if (is_slots()) return "in_flight=" + std::to_string(burst);
     if (use == For::calendar) return std::to_string(burst) + "/" + unit + " align=calendar";
     return "1/" + std::to_string(interval.count() * (slower ? 2 : 1) / 1'000'000) + "ms burst " +
            std::to_string(burst);
@@ -101,8 +106,12 @@ struct Event {
   bool bound = false;       // the hold ends with its connection, which is closed `keeps` after the grant
   bool resets = false;      // and by an RST
   nanoseconds keeps{0};
-  bool bulk = false;    // its class
-  bool slower = false;  // by half of the rate
+  // Of what is granted with a hold: its client settles it that long after it was told, at `spends` units.
+  nanoseconds call{0};
+  std::uint64_t spends = 0;
+  nanoseconds patience{0};  // of acquire: its client goes away after that; 0: it does not
+  bool bulk = false;        // its class
+  bool slower = false;      // by half of the rate
 
   bool is_fault() const { return kind >= Kind::break_connection; }
   bool is_by_id() const {
@@ -113,6 +122,8 @@ struct Event {
 const char* name_of(Event::Kind kind);
 std::string to_text(const Event& event);
 
+// When the first is asked.
+inline constexpr nanoseconds kStart = 500ms;
 // How long what a limits file lets reserve may be settled, where the request does not say.
 inline constexpr nanoseconds kTtl = 3s;
 // The longest that a thread stands still between its clock and what it decides by it.

@@ -10,8 +10,6 @@ namespace {
 using Kind = Event::Kind;
 using For = Key::For;
 
-constexpr nanoseconds kStart = 500ms;
-
 class CallsMaker {
  public:
   CallsMaker(Plan& plan, Chance chance, nanoseconds until, std::uint32_t& next)
@@ -47,7 +45,8 @@ class CallsMaker {
     if (plan_.by_file && key.reserves && use != For::slots)
       key.at_most = key.burst;  // as a file says unless told
     if (use == For::penalty)
-      key.penalty = std::clamp<nanoseconds>(chance_.between(2, 30) * key.interval, 10ms, 3s);
+      key.penalty = std::clamp<nanoseconds>(chance_.between(2, 30) * key.interval, 10ms, 3s) / 1ms * 1ms;
+    if (use == For::penalty && chance_.one_in(2)) key.most_penalty = 8 * key.penalty;
     if (use == For::calendar) key.unit = kUnits[chance_.below(std::size(kUnits))];
     plan_.keys.push_back(key);
     return static_cast<std::uint32_t>(number);

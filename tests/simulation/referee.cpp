@@ -13,6 +13,7 @@
 
 #include "simulation/calls_referee.hpp"
 #include "simulation/evidence.hpp"
+#include "simulation/lines_referee.hpp"
 #include "simulation/span_sum.hpp"
 #include "simulation/world.hpp"
 
@@ -67,7 +68,8 @@ class Referee : Evidence {
       for (std::size_t place = 0; place < places(); ++place) holds(key, place);
     }
     if (verdict_.holds()) all_agree();
-    return verdict_.holds() ? judge_calls(plan_, history_) : verdict_;
+    if (verdict_.holds()) verdict_ = judge_calls(plan_, history_);
+    return verdict_.holds() ? judge_lines(plan_, history_) : verdict_;
   }
 
  private:
@@ -192,7 +194,7 @@ class Referee : Evidence {
     if (cancel.received != kNever && cancel.reply.kind == Reply::Kind::integer && cancel.reply.integer == 0)
       return false;
     const Asked& of = *by_event_.at(cancel.event->of);
-    if (plan_.keys[of.event->keys[0]].use == Key::For::pauses) return true;  // it asks before it acts
+    if (plan_.keys[of.event->keys[0]].asks_first()) return true;
     const nanoseconds wait{of.reply.values[3] * 1'000'000};
     // By a clock that has stepped back it had not.
     return stepped_back_ || cancel.sent <= of.departed + wait + wait / 2000;
@@ -239,7 +241,7 @@ class Referee : Evidence {
         if (wait > 0ns) act.earliest += wait - kRounding;
         act.latest += wait;
         // It acts when it was told that its moment has come, which a pause may have moved.
-        if (wait > 0ns && plan_.keys[key].use == Key::For::pauses) {
+        if (wait > 0ns && plan_.keys[event.keys[0]].asks_first()) {
           const auto moment = acted_.find(event.number);
           if (moment == acted_.end()) continue;
           act.latest = moment->second->departed;
@@ -251,6 +253,7 @@ class Referee : Evidence {
       act.latest += drift;
       // It acts when it is told, which is later than its moment by what the answer of the store took.
       if (event.kind == Kind::acquire) {
+        act.units = spent(asked);
         const nanoseconds waited = asked.departed - asked.arrived;
         act.earliest = std::max(asked.arrived,
                                 act.latest - waited / 1000 - late(key) - (is_shared() ? 2 * kDeadline : 0ns));
@@ -293,7 +296,7 @@ class Referee : Evidence {
       // What was charged from outside is more than anybody is admitted; a pause makes those who wait act
       // later.
       const nanoseconds gone = key.use == Key::For::checks ? std::min(full + booked, lost) : lost;
-      extras.push_back({loss.at, key.use == Key::For::pauses ? kNever : loss.at + ahead, gone + leased});
+      extras.push_back({loss.at, key.asks_first() ? kNever : loss.at + ahead, gone + leased});
     }
     if (is_shared()) {
       for (const History::Step& step : history_.steps) {
@@ -318,7 +321,7 @@ class Referee : Evidence {
           extras.push_back({sleep.from, sleep.to + kRecovery, 10ms + key.interval});
       }
     }
-    if (key.use == Key::For::charges || key.use == Key::For::pauses) add_calls(number, place, extras);
+    if (key.use == Key::For::charges || key.asks_first()) add_calls(number, place, extras);
     for (const Asked& asked : history_.asked) {
       if (asked.event->kind != Kind::reset || asked.event->keys[0] != number || asked.arrived == kNever)
         continue;
@@ -369,7 +372,7 @@ class Referee : Evidence {
       extras.push_back(
           {asked.arrived, asked.departed == kNever ? history_.end : asked.departed, interval * back});
     }
-    if (!is_shared() || plan_.keys[number].use != Key::For::pauses) return;
+    if (!is_shared() || !plan_.keys[number].asks_first()) return;
     for (const Asked& asked : history_.asked) {
       const Event& event = *asked.event;
       if (event.kind == Kind::acquire && event.keys[0] == number &&

@@ -85,8 +85,7 @@ class Server {
       loops.push_back(&workers_.back()->loop());
     }
     embedded.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded.reservations().when_moved_up(
-        [this](std::uint64_t place) { house_.moments.moved_up(std::to_string(place)); });
+    embedded.reservations().when_given_back([this](std::uint64_t place) { house_.queues.given_back(place); });
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
   }

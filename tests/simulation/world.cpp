@@ -176,28 +176,56 @@ void World::ask(const Event& event) {
   connection.open.push_back(&asked);
   if (event.bound) connection.bound = &asked;
   send(id, asked, bytes);
+  if (event.patience > 0ns) {
+    later(event.patience, [this, id, &asked] {
+      if (asked.received == kNever && connections_.contains(id)) close(id, true);
+    });
+  }
   later(patience_of(event), [this, id, &asked] {
     if (asked.received == kNever && asked.ended == kNever && connections_.contains(id)) close(id, true);
   });
 }
 
-// Who may have been moved by a pause asks before it acts.
+// What a client asks of what it was granted.
+Event& World::next_of(const Event& granted, Event::Kind kind, std::uint32_t who) {
+  Event& next = history_.followed.emplace_back();
+  next.kind = kind;
+  next.number = kFollowed + static_cast<std::uint32_t>(history_.followed.size());
+  next.who = who;
+  next.keys = granted.keys;
+  next.of = granted.number;
+  return next;
+}
+
+// Over whose moment a pause may lie asks before it acts. Then its call begins.
 void World::follow(const Asked& asked) {
   const Event& event = *asked.event;
   const bool is_first = event.kind == Event::Kind::reserve;
+  if (event.kind == Event::Kind::acquire && asked.reply.allowed()) return call(event, event.who);
   if (!is_first && event.kind != Event::Kind::moment) return;
-  const Key& key = plan_.keys[event.keys[0]];
-  if (key.use != Key::For::pauses) return;
-  if (is_first ? !asked.reply.allowed() : asked.reply.integer <= 0) return;
+  if (!plan_.keys[event.keys[0]].asks_first()) return;
+  const auto of = is_first ? by_event_.find(event.number) : by_event_.find(event.of);
+  if (of == by_event_.end()) return;
+  const Event& granted = *of->second->event;
+  if (is_first ? !asked.reply.allowed() : asked.reply.integer < 0) return;
   const std::int64_t ms = is_first ? asked.reply.values[3] : asked.reply.integer;
-  if (ms <= 0 || (is_first && asked.reply.id.empty())) return;
-  Event& next = history_.followed.emplace_back();
-  next.kind = Event::Kind::moment;
-  next.number = kFollowed + static_cast<std::uint32_t>(history_.followed.size());
-  next.who = event.who;
-  next.keys = event.keys;
-  next.of = is_first ? event.number : event.of;
+  if (ms <= 0) return call(granted, event.who);
+  if (is_first && asked.reply.id.empty()) return;
+  Event& next = next_of(granted, Event::Kind::moment, event.who);
   later(ms * 1ms, [this, &next] { ask(next); });
+}
+
+// Some ask for more time in the middle of it.
+void World::call(const Event& granted, std::uint32_t who) {
+  if (granted.call == 0ns) return;
+  if (granted.number % 4 == 0) {
+    Event& extends = next_of(granted, Event::Kind::extend, who);
+    extends.time = granted.hold;
+    later(granted.call / 2, [this, &extends] { ask(extends); });
+  }
+  Event& next = next_of(granted, Event::Kind::settle, who);
+  next.units = granted.spends;
+  later(granted.call, [this, &next] { ask(next); });
 }
 
 void World::send(std::uint64_t id, Asked& asked, std::string bytes) {

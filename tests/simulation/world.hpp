@@ -122,6 +122,8 @@ class World {
   std::string_view id_of(const Event& event) const;
   std::uint64_t connection_of(const Event& event);
   void follow(const Asked& asked);
+  Event& next_of(const Event& granted, Event::Kind kind, std::uint32_t who);
+  void call(const Event& granted, std::uint32_t who);
   void send(std::uint64_t connection, Asked& asked, std::string bytes);
   void arrive(std::uint64_t connection, Asked& asked, const std::string& bytes);
   void close(std::uint64_t connection, bool tells_server);
