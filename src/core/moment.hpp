@@ -7,7 +7,7 @@
 // decides the same inside Redis; tests/agreement compares the two, trace by trace.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread. Not for: charging, and what others
-// have given up (store/schedule.hpp).
+// have given up (store/ledger.hpp).
 #pragma once
 
 #include <chrono>

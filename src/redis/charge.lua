@@ -192,7 +192,8 @@ local function keep(key, text, i)
   if text then texts[key], changed[key] = text, 4 * i - 3 end
 end
 for i, key in ipairs(KEYS) do
-  if texts[key] == nil then texts[key] = state_at(i, key) end
+  -- What a ledger is asked changes it.
+  if texts[key] == nil or beyond and type(texts[key]) == 'table' then texts[key] = state_at(i, key) end
   local is_window = match(ARGV[4 * i - 3], 'window') or match(ARGV[4 * i - 3], 'calendar$')
   if is_window and type(texts[key]) == 'table' then texts[key] = 'WRONGTYPE' end
   local ours, text, its_over, view = ask(i, texts[key])
@@ -203,7 +204,6 @@ for i, key in ipairs(KEYS) do
 end
 if beyond then
   for i, key in ipairs(KEYS) do
-    -- What a ledger was asked before has changed it: it is asked anew.
     if type(texts[key]) == 'table' and not changed[key] then texts[key] = open_ledger(key) end
     answer[i + 3] = firsts[i] or texts[key]
     if over[i] or not some_over then

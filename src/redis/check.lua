@@ -46,10 +46,9 @@
 --
 -- What lies between `part` and `end` is also take.lua's.
 --
--- The rules are those of src/core, and the client makes the
--- decision of the state and the time with those: here is only what it takes to say yes or no. A number in Lua holds
--- 53 bits and a time in ns has 63, so times go as pairs of seconds and nanoseconds, and no number goes through
--- tostring or '..', which keep 14 digits.
+-- The rules are those of src/core, and the client makes the decision of the state and the time with those: here is only
+-- what it takes to say yes or no. A number in Lua holds 53 bits and a time in ns has 63, so times go as pairs of seconds
+-- and nanoseconds, and no number goes through tostring or '..', which keep 14 digits.
 --
 -- Their Lua is 5.1, and Dragonfly's 5.4, where a whole number is an integer of 64 bits that wraps: what is read from a
 -- text is + 0.0, which makes it a double in both; what is answered as a number comes from floor, which makes it whole.

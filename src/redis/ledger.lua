@@ -3,10 +3,10 @@
 --
 -- While anything of a key is open or paused, a hash lies in place of its state:
 --
---   h        'weir1h EPOCH ID T front pause latest asked from till last seqs open held nodes root height': the second
---            that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time; `last`:
---            all that are open are over then; `held`: the units that may be settled; which node is the root, and how
---            many levels there are
+--   h        'weir1h EPOCH ID T front pause latest asked from till last due seqs open held nodes root height': the second
+--            that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time; `due`
+--            and `last`: before that none that is open is over, and then all; `held`: the units that may be settled;
+--            which node is the root, and how many levels there are
 --   a number a node of a tree, doubles: of a leaf MOMENT SEQ S A OPEN of each member; of others NODE MOMENT SEQ S A P Q of
 --            each child, the first two of its last member's
 --
@@ -17,14 +17,14 @@ local MOST = 16  -- members of a node
 local LEAF, INNER = 5, 7
 local MOST_STEPS = 128  -- of a search
 local DAY = 86400e9
--- Of the head, after T; the first seven are times.
-local NUMBERS = {'front', 'pause', 'latest', 'asked', 'from', 'till', 'last', 'seqs', 'open', 'held', 'ids', 'root',
+-- Of the head, after T; the first eight are times.
+local NUMBERS = {'front', 'pause', 'latest', 'asked', 'from', 'till', 'last', 'due', 'seqs', 'open', 'held', 'ids', 'root',
                  'height'}
 local unpack = table.unpack or unpack
 
 local function new_ledger(key, id, T, front)
   return {key = key, id = id, E = s, T = T, front = front, pause = NONE, seqs = 0, latest = NONE, asked = NONE,
-          from = NONE, till = NONE, last = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0, nodes = {}, dirty = {},
+          from = NONE, till = NONE, last = NONE, due = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0, nodes = {}, dirty = {},
           renews = true}
 end
 local function now_in(its) return (s - its.E) * 1e9 + n end
@@ -312,7 +312,7 @@ end
 local function recounted(its, at, T, full)
   local function counted(ns) return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0 end
   local other = new_ledger(its.key, its.id, T, at + counted(owed_by_grants(its, at) - at))
-  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'open', 'held'}) do other[name] = its[name] end
+  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'open', 'held'}) do other[name] = its[name] end
   if its.pause > at then
     other.pause = its.pause
   elseif its.pause ~= NONE then
@@ -367,7 +367,7 @@ local function first_under(its, at, T, need, full, mine)
 end
 
 -- What a client makes a decision of, in ns from now: T; what is free; what is owed, and max(that + S, A) after all; until
--- `need` fits; and what is owed after all of which nothing is counted anew.
+-- `need` fits; and what is owed after all where nothing is counted by other numbers.
 local function view_of(its, other, at, T, need, full, mine)
   local free, x, S, A = free_at(other, at, full, mine)
   local retry, now = 0, now_in(its)
@@ -409,7 +409,7 @@ local function follow_time(its)
     end
   end
   if its.height > 0 then walk(its.root, its.height) end
-  for i = 1, 7 do its[NUMBERS[i]] = its[NUMBERS[i]] - by end
+  for i = 1, 8 do its[NUMBERS[i]] = its[NUMBERS[i]] - by end
   its.E = its.E + days * 86400
 end
 

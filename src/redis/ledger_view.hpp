@@ -26,7 +26,7 @@ class LedgerView {
   core::Step decide(const core::Rule& rule, Cost cost) const;
   // What decide() has allowed.
   void charge(Cost cost);
-  // Of one that was asked for one unit after a charge from outside, which has charged so many.
+  // Of one that was asked for one unit after a charge from outside of these units.
   Charged told(const core::Rule& rule, std::uint64_t units) const;
   // What the charge that was asked for has charged.
   std::uint64_t charged() const { return charged_; }

@@ -13,8 +13,9 @@
 --                                               two numbers for the client, which the record keeps; whether a
 --                                               settlement that names no limit says what it cost here
 --                                               The hold may be extended by `longest` from then on. It acts no earlier
---                                               than in `from`. One of that id whose moment has not come is
---                                               cancelled first
+--                                               than in `from`
+--           again ...                           as reserve, and one of that id whose moment has not come is cancelled
+--                                               first
 --           look ...                            as reserve, and nothing is charged
 --           cancel TIME
 --           extend TIME hold                  ns, from now or from its moment
@@ -146,7 +147,10 @@ end
 local function end_holds(i, full)
   local its, line = ledgers[i], KEYS[2 * i + 1]
   if not its.is_stored then return end
-  if its.last <= now_in(its) then call('DEL', line) end
+  local now = now_in(its)
+  if its.last <= now then call('DEL', line) end
+  if its.due > now then return end_all(its, time_in(its), full) end
+  its.due = its.last
   for _, from in ipairs({0, LISTED}) do
     repeat
       local ended = call('ZRANGEBYSCORE', line, int(from), int(from + now_us), 'LIMIT', 0, 64)
@@ -161,6 +165,8 @@ local function end_holds(i, full)
         its.changed = true
       end
     until not ended[64]
+    local first = call('ZRANGEBYSCORE', line, int(from), int(from + LISTED - 1), 'LIMIT', 0, 1)[1]
+    if first then its.due = min(its.due, now + from_now(match(first, '(%d+)$'))) end
   end
   end_all(its, time_in(its), full)
 end
@@ -169,6 +175,7 @@ local function keep_line(i, id, units, seq, moment, stop, listed)
   if not its.is_stored then call('DEL', line) end
   call('ZADD', line, int((listed and LISTED or 0) + us_of(stop)),
        format('%s %d %d %s %s', id, units, seq, moment, digits_of(stop)))
+  its.due = its.open > 0 and min(its.due, now_in(its) + stop) or now_in(its) + stop
   its.open, its.last = its.open + 1, max(its.last, now_in(its) + stop)
   call('PEXPIREAT', line, expiry(pair(digits_in(its, its.last))))
 end
@@ -358,10 +365,10 @@ local function cancel()
   return floor(given_back)
 end
 
-if verb == 'reserve' or verb == 'look' then
+if verb == 'reserve' or verb == 'again' or verb == 'look' then
   local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
   local looks, busy, closed = true, false, false
-  if verb == 'reserve' then
+  if verb == 'again' then
     read_own_record()
     if until_moment > 0 then cancel() end
   end

@@ -41,7 +41,9 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, from_ - asked_}; }
+  ReserveWords words() const {
+    return {record_, id_, max_wait_, hold_, looks_, from_ - asked_, id_ == instead_of_};
+  }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),

@@ -131,7 +131,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     to.bulk(each.ask.key);
     to.bulk(line_in_redis(prefix, each.ask.key));
   }
-  to.bulk(words.looks ? "look" : "reserve");
+  to.bulk(words.looks ? "look" : words.again ? "again" : "reserve");
   append_when(to, now);
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));

@@ -50,6 +50,7 @@ struct ReserveWords {
   std::chrono::nanoseconds hold{0};
   bool looks = false;                // nothing is charged
   std::chrono::nanoseconds from{0};  // it acts no earlier
+  bool again = false;                // one of that id is cancelled first
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};

@@ -39,7 +39,7 @@ class Writing {
   void flag(bool& flag) { put(flag ? 1 : 0); }
   void time(nanoseconds& time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
   void length(nanoseconds& length) { put(static_cast<std::uint64_t>(length.count())); }
-  // Of a ledger: 0 is none, and what was before a clock began is below 0.
+  // Of a ledger: 0 says that there is none, and what was before a clock began is below 0.
   void moment(Ledger::Time& time) { put(static_cast<std::uint64_t>(time == 0 ? kNone : time - now_)); }
   void tat(std::uint64_t& tat) {
     put(tat == 0 ? static_cast<std::uint64_t>(kNone) : tat - static_cast<std::uint64_t>(now_));

@@ -35,6 +35,7 @@ struct LedgerKeys {
     Ns at;
     std::int64_t units;
     std::size_t of;  // a call; kNone: nothing can change it
+    Ns least = 0;    // of a pause that has ended: what it asks for
   };
   struct Key {
     Ns interval = 1;  // it is counted in
@@ -62,6 +63,7 @@ struct LedgerKeys {
       if (each.at > to) break;
       if (!paused && each.at >= key.pause) x = at_end_of_pause(x, key, limit), paused = true;
       if (each.units > 0) x = std::max(x, each.at) + each.units * key.interval;
+      x = std::max(x, each.least);
     }
     return paused ? x : at_end_of_pause(x, key, limit);
   }
@@ -136,6 +138,13 @@ struct LedgerKeys {
     const std::int64_t units = over(asked - before, limit.interval);
     add(key, {now, units, kNone});
     return units;
+  }
+  // One that has ended and after something that is open: it stays where it is.
+  static void keep_pause(Key& key, const Limit& limit) {
+    const auto after = std::find_if(key.grants.begin(), key.grants.end(),
+                                    [&](const Grant& each) { return each.at >= key.pause; });
+    key.grants.insert(after, {key.pause, 0, kNone, at_end_of_pause(0, key, limit)});
+    key.pause = 0;
   }
   static void add(Key& key, const Grant& grant) {
     if (grant.units == 0 && grant.of == kNone) return;

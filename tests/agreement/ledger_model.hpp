@@ -209,15 +209,12 @@ class LedgerModel : LedgerKeys {
     } else {
       const Ns end = std::max(key.pause, now + ask.cost);
       const std::int64_t before = over(owed(key, limit, end) - end, limit.interval);
-      if (key.pause != 0 && key.pause <= now) {
-        key.front = at_end_of_pause(key.front, key, limit);
-        key.pause = 0;
-      }
+      if (key.pause != 0 && key.pause <= now) keep_pause(key, limit);
       if (now >= key.paused_until) key.paused_from = now;
       key.paused_until = end;
       key.pause = end;
       key.asked = end + (limit.most - 1) * limit.interval;
-      told.charged = over(owed(key, limit, end) - end, limit.interval) - before;
+      told.charged = std::max<std::int64_t>(over(owed(key, limit, end) - end, limit.interval) - before, 0);
     }
     const Key before = view(ask.key, now);
     const bool changes = key.front != before.front || key.grants.size() != before.grants.size();
@@ -300,6 +297,7 @@ class LedgerModel : LedgerKeys {
         key.pause = 0;
       }
       if (first.units > 0) key.front = std::max(key.front, first.at) + first.units * key.interval;
+      key.front = std::max(key.front, first.least);
     }
     if (key.pause != 0 && key.pause <= now && (key.grants.empty() || key.grants.front().at >= key.pause)) {
       key.front = at_end_of_pause(key.front, key, limit);
