@@ -767,7 +767,7 @@ end
 
 -- settle
 
-if not record or record.held and until_end <= 0 then return {0, time[1], time[2]} end
+if not record or until_end <= 0 then return {0, time[1], time[2]} end
 if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end
 if until_moment > 0 then return {0, time[1], time[2]} end
 free_slots()

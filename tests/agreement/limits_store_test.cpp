@@ -113,7 +113,7 @@ routes:
   Limits there = Limits::from_text(kWaits, store);
   const std::string expected =
       "user 0\nuser 1\nuser 2\nuser 3\nuser denied\nuser 1\nuser 1\n"
-      "account 0\naccount 5\naccount 10\nhost denied\n"
+      "account 0\naccount 5\naccount 10\naccount 15\n"
       "tokens 0\nin 2 once";
   EXPECT_EQ(reserved(here), expected);
   EXPECT_EQ(reserved(there), expected) << url;

@@ -77,7 +77,7 @@ class RedisKnowledge : public testing::Test {
   std::unique_ptr<RedisWorld> world_;
 };
 
-TEST_F(RedisKnowledge, a_remembered_denial_hides_no_hole) {
+TEST_F(RedisKnowledge, a_denial_hides_no_moment_that_was_given_up) {
   const store::Limit limit{.rule = {Quota::per(1, 5s).with_burst(1)}};
   EXPECT_TRUE(reserve(limit, 0s).granted);
   const Answer a = reserve(limit, 60s);
@@ -87,7 +87,6 @@ TEST_F(RedisKnowledge, a_remembered_denial_hides_no_hole) {
   EXPECT_EQ(ask(Verb::cancel, {}, {.id = b.id}).given_back, 1U);
   const Answer denied = reserve(limit, 0s);
   EXPECT_FALSE(denied.granted);
-  EXPECT_EQ(reserve(limit, 0s).source, Source::remembered);
   const Answer fits = reserve(limit, 15s);
   EXPECT_TRUE(fits.granted);
   EXPECT_EQ(fits.wait, 10s);

@@ -472,38 +472,28 @@ std::string sabotaged(const std::vector<std::pair<std::string_view, std::string_
   return script;
 }
 
-constexpr std::string_view kTakesBack = "local function take_back(part)\n";
-
-TEST_F(RedisReserving, giving_back_all_that_has_not_drained_is_found_out) {
-  const std::vector<Step> steps{{true, 1}, {true, 2}, {true, 2}, {false, 1}, {true, 2}};
+TEST_F(RedisReserving, one_that_minds_nobody_who_was_told_a_later_moment_is_found_out) {
+  const std::vector<Step> steps{{true, 2}, {true, 2}, {true, 1}};
   EXPECT_TRUE(keeps_its_promise("", 2, steps));
-  EXPECT_FALSE(keeps_its_promise(sabotaged({{kTakesBack, R"(
+  EXPECT_FALSE(keeps_its_promise(sabotaged({{"local function map_of(node, i, width)\n", R"(
     if true then
-      local state = states[part.i]
-      write_state(part.i, digits_of(max(state.tat - part.units * part.T, 0)), part.T, state.mark)
-      return true
+      local at = width == INNER and i + 3 or i + 2
+      return node[at], node[at + 1], NONE, NONE
     end
 )"}}),
                                  2, steps));
 }
 
-// As golang.org/x/time/rate does: the moment that was handed out last is what it goes by.
-TEST_F(RedisReserving, giving_back_all_but_what_was_handed_out_after_it_is_found_out) {
-  const std::vector<Step> steps{{true, 5}, {true, 5},  {true, 1}, {false, 1},
-                                {true, 1}, {false, 2}, {true, 4}};
-  EXPECT_TRUE(keeps_its_promise("", 5, steps));
-  EXPECT_FALSE(
-      keeps_its_promise(sabotaged({{"local digits, last = digits_of(moment), digits_of(moment + hold)\n",
-                                    "call('SET', 'last', digits)\n"},
-                                   {kTakesBack, R"(
-    if true then
-      local back = part.units * part.T - (from_now(call('GET', 'last')) - from_now(moment))
-      local state = states[part.i]
-      if back > 0 then write_state(part.i, digits_of(max(state.tat - back, 0)), part.T, state.mark) end
-      return true
+TEST_F(RedisReserving, giving_back_what_was_not_charged_is_found_out) {
+  const std::vector<Step> steps{{true, 2}, {true, 2}, {false, 1}, {true, 2}};
+  EXPECT_TRUE(keeps_its_promise("", 2, steps));
+  EXPECT_FALSE(keeps_its_promise(sabotaged({{"local function cancel()\n", R"(
+    for _, part in ipairs(live) do
+      local its = ledgers[part.i]
+      its.front = its.front - part.units * its.T
     end
 )"}}),
-                        5, steps));
+                                 2, steps));
 }
 
 // What was reserved after it counts on its being owed: given back, its units would act twice.
