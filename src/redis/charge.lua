@@ -6,8 +6,8 @@
 --             charge T most need             gcra's state owes need more, but no more than most
 --             left T used 0                  gcra's state owes no less than used
 --             gcra T full need               a guarantee: charged where it has room
---             each of these before ' redis-cell': in redis-cell's format; after 'burst n ', of the limit, where that
---             is not the format or the next is said
+--             each of these before ' redis-cell': in redis-cell's format; after 'burst n kept k ', of the limit and its
+--             class, where that is not the format or the next is said
 --             'free n ' first, of all: where some are over, they are charged and no others; over is what would owe more
 --             than the limit with n units beyond its own (src/store/store.hpp, OthersFree)
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
@@ -21,7 +21,7 @@
 local call, floor, format, match, sub = redis.call, math.floor, string.format, string.match, string.sub
 local time = #ARGV % 4 == 0 and call('TIME') or {match(ARGV[#ARGV], '^(%d+) (%d+)$')}
 local s, n = time[1] + 0.0, time[2] * 1000
-local kind, burst, beyond
+local kind, burst, kept, beyond
 
 -- include times.lua
 
@@ -30,6 +30,9 @@ local kind, burst, beyond
 -- include windows.lua
 
 -- include ledger.lua
+
+-- What its denial is told of: one more unit, or all where it is charged if it fits.
+local function asked_of(at) return ARGV[at + (match(ARGV[at], 'gcra$') and 3 or 1)] + 0.0 end
 
 -- Of a ledger: `charging` says what is charged of what is owed, in whole units.
 local function raise_in(its, at, charging)
@@ -42,9 +45,19 @@ local function raise_in(its, at, charging)
     put_over(its, time, need, full)
     counted = its
   end
-  local free, view = view_of(its, counted, time, T, T, full, full)
-  if beyond then over = over or free < beyond * T end
+  local _, view = view_of(its, counted, time, T, asked_of(at), full, full - kept)
+  local free, owed = free_at(counted, time, full, full)
+  if beyond then over = over or owed - time > full or free < beyond * T end
   return true, (need > 0 or match(kind, '^left')) and its, over, format('%s %d', view, need / T)
+end
+
+-- Of one that is not charged.
+local function look_in(its, at)
+  local T = ARGV[at + 1] + 0.0
+  local words, time = {match(ARGV[at], 'burst (%d+) kept (%d+) ')}, time_in(its)
+  local full = T * words[1]
+  local _, view = view_of(its, counted_by(its, time, T, full), time, T, asked_of(at), full, full - words[2])
+  return format('%s 0', view)
 end
 
 -- `owing` says what is owed then, of what is owed; nothing: it stays, and whether that is because it does not fit. A debt
@@ -176,7 +189,7 @@ local function ask(i, text)
   local at = 4 * i - 3
   beyond, kind = match(ARGV[at], '^free (%d) (.*)$')
   local rest = kind or ARGV[at]
-  burst, kind = match(rest, '^burst (%d+) (.*)$')
+  burst, kept, kind = match(rest, '^burst (%d+) kept (%d+) (.*)$')
   kind = kind or rest
   return charge[kind](text, at)
 end
@@ -208,8 +221,10 @@ if beyond then
     answer[i + 3] = firsts[i] or texts[key]
     if over[i] or not some_over then
       local _, text, _, view = ask(i, texts[key])
-      answer[i + 3] = view and format('%s|%s', firsts[i], view) or answer[i + 3]
+      if view then answer[i + 3] = match(view, '^weir1v') and format('%s|%s', firsts[i], view) or view end
       keep(key, text, i)
+    elseif type(texts[key]) == 'table' and not is_empty(texts[key]) then
+      answer[i + 3] = format('%s|%s', firsts[i], look_in(texts[key], 4 * i - 3))
     end
   end
 end

@@ -22,12 +22,12 @@
 --           settle TIME overdraft actual ...  what each limit of the record cost; none: is it there still? No more
 --                                             is owed then than drains a burst and the overdraft later
 --           moment TIME                       one over whose moment a pause lies is cancelled
---           pause TIME id length              nobody acts for that long; KEYS[1] is read by nobody; for each limit T
---                                             and burst
---           rest TIME id length T burst need growing most    a pause of one limit whose state denies those units,
+--           pause TIME id length              nobody acts for that long; KEYS[1] is read by nobody; for each limit T,
+--                                             burst, and ns that its class leaves to others
+--           rest TIME id length T burst kept need growing most    a pause of one limit whose state denies those units,
 --                                             unless it is paused. growing, in thousandths, above 1000: of length x
 --                                             growing^n, at most `most`; KEYS[1] says until when breaches count
---           refund TIME                       and for each limit T, burst and ns: that much was not used after all
+--           refund TIME                       and for each limit T, burst, ns and kept: so many ns were not used after all
 --           holds TIME most stem              and for each limit 'slots' or 'rate': which holds are open; nobody reads
 --                                             KEYS[1]; `stem` is what the names of records begin with before their ids
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
@@ -607,9 +607,9 @@ end
 if verb == 'pause' or verb == 'rest' then
   local length = ARGV[4] + 0.0
   local first = 5
-  local function T_of(i) return ARGV[first + 2 * (i - 1)] + 0.0 end
-  local function burst_of(i) return ARGV[first + 1 + 2 * (i - 1)] + 0.0 end
-  local function full_of(i) return T_of(i) * burst_of(i) end
+  local function T_of(i) return ARGV[first + 3 * (i - 1)] + 0.0 end
+  local function full_of(i) return T_of(i) * ARGV[first + 1 + 3 * (i - 1)] end
+  local function mine_of(i) return full_of(i) - ARGV[first + 2 + 3 * (i - 1)] end
   for i = 1, count do
     if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
     end_holds(i, full_of(i))
@@ -628,14 +628,14 @@ if verb == 'pause' or verb == 'rest' then
     end
     return floor(min(length * factor, most))
   end
-  local need = verb == 'rest' and ARGV[7] + 0.0 or T_of(1)
+  local need = verb == 'rest' and ARGV[8] + 0.0 or nil
   local rests = true
   if verb == 'rest' then
     local its, full = ledgers[1], full_of(1)
     local at = time_in(its)
     local free = free_at(counted_by(its, at, T_of(1), full), at, full, full)
     rests = its.pause <= now_in(its) and need > free and need <= full
-    if rests and ARGV[8] + 0.0 > 1000 then length = breach(ARGV[8] / 1000, ARGV[9] + 0.0) end
+    if rests and ARGV[9] + 0.0 > 1000 then length = breach(ARGV[9] / 1000, ARGV[10] + 0.0) end
   end
   local answer = {rests and 1 or 0, time[1], time[2]}
   for i = 1, count do
@@ -653,7 +653,7 @@ if verb == 'pause' or verb == 'rest' then
       its.till, its.asked, its.latest, its.changed = stop, stop + full - T, max(its.latest, at), true
       charged = units_at_end() - before
     end
-    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, full, need) or false, int(charged)
+    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, mine_of(i), need or T) or false, int(charged)
   end
   save_changed(full_of)
   if verb == 'rest' then answer[6] = rests and int(length) or '0' end
@@ -662,13 +662,13 @@ end
 
 if verb == 'refund' then
   local answer = {1, time[1], time[2]}
-  local function T_of(i) return ARGV[3 * i] + 0.0 end
-  local function full_of(i) return T_of(i) * ARGV[3 * i + 1] end
+  local function T_of(i) return ARGV[4 * i - 1] + 0.0 end
+  local function full_of(i) return T_of(i) * ARGV[4 * i] end
   for i = 1, count do
     if not read_state(i, '-', T_of(i)) then return no_state(i) end
   end
   for i = 1, count do
-    local its, T, full, need = ledgers[i], T_of(i), full_of(i), ARGV[3 * i + 2] + 0.0
+    local its, T, full, need = ledgers[i], T_of(i), full_of(i), ARGV[4 * i + 1] + 0.0
     end_holds(i, full)
     local at = time_in(its)
     local other = counted_by(its, at, T, full)
@@ -682,7 +682,7 @@ if verb == 'refund' then
       becomes(its, other)
       its.changed = its.changed or free > 0
     end
-    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, full, T) or false, int(back)
+    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, full - ARGV[4 * i + 2], T) or false, int(back)
   end
   save_changed(full_of)
   return answer
@@ -784,8 +784,9 @@ local function settle(part, actual)
   local most = at + part.full + (ms * 1e9 + mn)
   local more = max(actual - part.units, 0)
   local may_be_more = min(more, floor(most / T))
+  if part.units == 0 then close(its, part.moment, part.seq, 0) end
   if not change(its, part.moment, part.seq, (min(actual, part.units) + may_be_more) * T) then
-    -- Under another T it gives nothing back, and what it cost more is owed from now on.
+    -- Under another T it gives nothing back. What it cost more then, or where it cost nothing, is owed from now on.
     local charged = min(more, max(floor((most - max(owed_at(its, at, part.full), at)) / T), 0))
     if charged > 0 then put_over(its, at, charged * T, part.full) end
     return more - charged

@@ -259,7 +259,8 @@ void append_keys(resp::Writer& to, std::string_view prefix, std::span<const Scri
   to.bulk(what);
 }
 
-// The words that a pause and a rest have in common, after its name; of each ask, T and burst follow.
+// The words that a pause and a rest have in common, after its name; of each ask, T, burst and what its class leaves to
+// others follow.
 void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::string_view id,
                     nanoseconds length, std::optional<nanoseconds> now) {
   append_when(to, now);
@@ -268,6 +269,7 @@ void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::st
   for (const ScriptCheck& each : asks) {
     to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
+    to.number(static_cast<std::uint64_t>(each.rule->kept.count()));
   }
 }
 
@@ -276,14 +278,14 @@ void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::st
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                   std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, asks, "pause", 3 + 2 * asks.size());
+  append_keys(to, prefix, asks, "pause", 3 + 3 * asks.size());
   append_pausing(to, asks, id, length, now);
 }
 
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
                    std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, asks, "refund", 1 + 3 * asks.size());
+  append_keys(to, prefix, asks, "refund", 1 + 4 * asks.size());
   append_when(to, now);
   for (const ScriptCheck& each : asks) {
     const auto interval = static_cast<std::uint64_t>(each.rule->quota.emission_interval().count());
@@ -291,13 +293,14 @@ void append_refund(std::string& out, std::string_view prefix, std::span<const Sc
     to.number(interval);
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
     to.number(each.cost.units > kAll / interval ? kAll : each.cost.units * interval);
+    to.number(static_cast<std::uint64_t>(each.rule->kept.count()));
   }
 }
 
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
                  const core::PenaltyTerms& penalty, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, {&ask, 1}, "rest", 8, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
+  append_keys(to, prefix, {&ask, 1}, "rest", 9, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
   append_pausing(to, {&ask, 1}, id, penalty.time, now);
   to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(penalty.growing);
