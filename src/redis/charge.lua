@@ -223,8 +223,10 @@ if beyond then
       local _, text, _, view = ask(i, texts[key])
       if view then answer[i + 3] = match(view, '^weir1v') and format('%s|%s', firsts[i], view) or view end
       keep(key, text, i)
-    elseif type(texts[key]) == 'table' and not is_empty(texts[key]) then
+    elseif firsts[i] and match(firsts[i], '^weir1v') then
       answer[i + 3] = format('%s|%s', firsts[i], look_in(texts[key], 4 * i - 3))
+    elseif changed[key] and type(texts[key]) == 'table' then
+      answer[i + 3] = plain_of(texts[key])
     end
   end
 end

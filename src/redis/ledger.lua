@@ -65,8 +65,9 @@ end
 local function map_of(node, i, width)
   if width == INNER then return node[i + 3], node[i + 4], node[i + 5], node[i + 6] end
   local S, A = node[i + 2], node[i + 3]
-  if node[i + 4] == 1 and S > 0 then return S, A, S - node[i], S end
-  return S, A, NONE, NONE
+  if node[i + 4] == 0 then return S, A, NONE, NONE end
+  if S == 0 then return 0, NONE, NONE, NONE end
+  return S, A, S - node[i], S
 end
 local function together(S, A, P, Q, s2, a2, p2, q2)
   return S + s2, max(A + s2, a2), max(P, p2 + S), max(Q, A + p2, q2)
@@ -369,6 +370,7 @@ end
 -- What a client makes a decision of, in ns from now: T; what is free; what is owed, and max(that + S, A) after all; until
 -- `need` fits; and what is owed after all where nothing is counted by other numbers.
 local function view_of(its, other, at, T, need, full, mine)
+  if other ~= its then mine = floor(mine / T) * T end
   local free, x, S, A = free_at(other, at, full, mine)
   local retry, now = 0, now_in(its)
   if need > free and need <= mine then
@@ -478,7 +480,6 @@ end
 local function decide_by_ledger(its, T, full, mine, need)
   local at = time_in(its)
   local other = counted_by(its, at, T, full)
-  if other ~= its then mine = floor(mine / T) * T end
   local free, view = view_of(its, other, at, T, need, full, mine)
   if need == 0 then return true, nil, view end
   if need > free then return false, nil, view end

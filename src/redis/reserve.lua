@@ -193,7 +193,6 @@ local function tell(i, T, full, mine, need)
   end
   local at = time_in(its)
   local other = counted_by(its, at, T, full)
-  if other ~= its then mine = floor(mine / T) * T end
   local _, view = view_of(its, other, at, T, need, full, mine)
   return view
 end
