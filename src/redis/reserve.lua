@@ -27,7 +27,7 @@
 --           rest TIME id length T burst kept need growing most    a pause of one limit whose state denies those units,
 --                                             unless it is paused. growing, in thousandths, above 1000: of length x
 --                                             growing^n, at most `most`; KEYS[1] says until when breaches count
---           refund TIME                       and for each limit T, burst, ns and kept: so many ns were not used after all
+--           refund TIME                       and for each limit T, burst, ns and kept: that much was not used after all
 --           holds TIME most stem              and for each limit 'slots' or 'rate': which holds are open; nobody reads
 --                                             KEYS[1]; `stem` is what the names of records begin with before their ids
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.

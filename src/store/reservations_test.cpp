@@ -140,7 +140,7 @@ TEST(Reservations, that_are_the_last_go_back_whole) {
   EXPECT_EQ(world.reserve(one, 1, 10s).wait, 1s);
 }
 
-TEST(Reservations, that_are_given_up_leave_room_for_whoever_makes_nobody_late) {
+TEST(Reservations, that_are_given_up_leave_room_for_one_that_makes_nobody_late) {
   World world;
   const Limit one = limit("1/s burst 2");
   world.check(one, 2);
