@@ -120,7 +120,7 @@ test('where the program does not run, a command is told that starts the image', 
   } finally {
     Object.defineProperty(process, 'platform', platform);
   }
-  const [, words] = /docker run --rm -p 6390:6390 weir:\S+ (.*); then connect to weir:\/\/127\.0\.0\.1$/.exec(said);
+  const [, words] = /`docker run --rm -p 127\.0\.0\.1:6390:6390 weir ([^`]*)`, and connect to weir:\/\/127\.0\.0\.1$/.exec(said);
   const [program, ...entry] = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(readFileSync(join(SOURCE, 'packaging/Containerfile'), 'utf8'))[1]);
   assert.equal(program, 'weir');
   const child = spawn(PROGRAM, [...entry, ...words.replace('0.0.0.0:6390', '0.0.0.0:0').split(' ')], { stdio: ['ignore', 'pipe', 'inherit'] });
