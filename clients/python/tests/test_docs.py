@@ -1,9 +1,4 @@
-"""The pages of the clients: each snippet runs, in its language where that is there.
-
-Comments before a block say what is done with it. `file: NAME` is a file, which ends as its language's do; a NAME of tests
-(`test_x`, `x.test`, `x_test`) is run by pytest, node or go, with the other files beside it. `with: NAME` runs a snippet beside
-the limits file NAME, `limits` unless it says so. `test: CODE` comes before it and `then: CODE` after it. A line of another
-language's client is not run; what it sends is, by the words of `sends: ...`, which have to be in it."""
+"""The pages of the clients: each snippet runs, in its language where that is there. pages.py says by what comments."""
 
 import concurrent.futures
 import os
@@ -20,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
 sys.path[:0] = [str(REPOSITORY / "tests/end_to_end"), str(REPOSITORY / "tests/clients")]
 import pypi
+from pages import blocks, files, python_files
 from server import WEIR, Folder, Server, environment, run
 
 try:
@@ -28,9 +24,6 @@ except ImportError:  # of another branch
     typescript = None
 
 GO = REPOSITORY / "clients/go"
-PAGES = [REPOSITORY / name for name in ("README.md", "docs/clients.md", "docs/testing.md", "docs/web.md")]
-COMMENT = r"<!-- (file|with|test|then|sends): ((?:(?!-->).)*?) -->\n"
-BLOCK = re.compile(rf"((?:{COMMENT})*)^```(\w+)\n(.*?)^```$", re.M | re.S)
 # Blocks may await at the top.
 PYTHON = (
     "import ast, asyncio, inspect, sys\ncode = compile(sys.stdin.read(), 'snippet', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
@@ -60,26 +53,6 @@ func snippet%d(ctx context.Context) error {
 	return nil
 }
 """
-
-
-class Block:
-    """`said`: what its comments say, by their words."""
-
-    def __init__(self, match):
-        self.said = dict(re.findall(COMMENT, match[1], re.S))
-        self.language, self.text = match[4], match[5]
-        self.file, self.beside = self.said.get("file"), self.said.get("with", "limits")
-        self.whole = "\n".join((self.said.get("test", ""), self.text, self.said.get("then", "")))
-
-
-def blocks(*languages):
-    found = [Block(match) for page in PAGES for match in BLOCK.finditer(page.read_text())]
-    return [each for each in found if each.language in languages]
-
-
-def files(*languages):
-    """(name, text) of each file in these languages."""
-    return [(each.file, each.text) for each in blocks(*languages) if each.file]
 
 
 class Snippets(unittest.TestCase):
@@ -121,12 +94,7 @@ class Snippets(unittest.TestCase):
 
     def test_python_files(self):
         folder = self.enterContext(Folder())
-        for name, text in files("python"):
-            folder.file(f"{name}.py", text)
-        # FastAPI's log-in is tested by the same test.
-        test = dict(files("python"))["test_login"].replace("login import", "login_fastapi import")
-        test = "from fastapi.testclient import TestClient\n" + test.replace("app.test_client()", "TestClient(app)")
-        folder.file("test_fastapi.py", test)
+        python_files(folder)
         pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "weir.pytest_plugin")
         code, said = self.ran(*pytest, cwd=folder.path, PYTHONPATH=self.path)
         self.assertEqual((code, "3 passed" in said), (0, True), said)
