@@ -9,7 +9,8 @@ import pathlib
 import re
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / name for name in ("README.md", "docs/clients.md", "docs/testing.md", "docs/web.md")]
+PAGES = [REPOSITORY / name for name in ("README.md", "docs/clients.md", "docs/testing.md", "docs/web.md",
+                                        "clients/python/README.md", "clients/go/README.md")]
 COMMENT = r"<!-- (file|with|test|then|sends): ((?:(?!-->).)*?) -->\n"
 BLOCK = re.compile(rf"((?:{COMMENT})*)^```(\w+)\n(.*?)^```$", re.M | re.S)
 
