@@ -115,7 +115,7 @@ def wsgi_ask(app):
 
 
 def asgi_ask(app, loop):
-    async def asked(where, user, ip):
+    async def asked(where, user, ip, headers):
         sent = []
         scope = {
             "type": "http",
@@ -129,7 +129,10 @@ def asgi_ask(app, loop):
             "scheme": "http",
             "server": ("here", 80),
             "client": (ip, 1) if ip else None,
-            "headers": [(b"x-user", user.encode())] if user else [],
+            "headers": [
+                (name.lower().encode(), value.encode())
+                for name, value in {**headers, **({"x-user": user} if user else {})}.items()
+            ],
         }
 
         messages = [{"type": "http.request", "body": b"", "more_body": False}]
@@ -149,7 +152,7 @@ def asgi_ask(app, loop):
             b"".join(each.get("body", b"") for each in sent[1:]).decode(),
         )
 
-    return lambda where, user=None, ip="192.0.2.1": loop.run_until_complete(asked(where, user, ip))
+    return lambda where, user=None, ip="192.0.2.1", headers={}: loop.run_until_complete(asked(where, user, ip, headers))
 
 
 class Weirs:

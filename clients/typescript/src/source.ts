@@ -103,7 +103,8 @@ function assertFits(place: Place, { tls }: Settings): void {
   if (tls && !(place.kind === 'hosts' && place.tls)) throw new TypeError('connect: tls is for weirs://');
 }
 
-function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
+/** To what is at a place. */
+export function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
   if (place.kind === 'local') return { find: async () => joinLocal(findProgram(), limitsOf(settings)), firstMs: START_MS };
   const given = place.kind === 'hosts' ? place : undefined;
   const password = settings.password ?? given?.password ?? process.env['WEIR_PASSWORD'];

@@ -4,12 +4,13 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import express from 'express';
+import webpack from 'webpack';
 import { connect } from '../dist/esm/index.js';
 import { limit } from '../dist/esm/express.js';
 import { findProgram } from '../dist/esm/program.js';
@@ -129,13 +130,25 @@ test('where the program does not run, a command is told that starts the image', 
   assert.match(String(line), /0\.0\.0\.0:\d+/);
 });
 
-for (const format of ['cjs', 'esm'])
-  test(`in a bundle of esbuild, ${format}`, async () => {
-    const place = join(dirname(fileURLToPath(import.meta.url)), '..');
-    const contents = `import { connect } from '@weir/client';\nimport { limit } from '@weir/client/koa';
-      limit({ rule: '10/min' });\nconst client = connect();\nclient.check('${format}', '5/h').then(({ remaining }) => { console.log(remaining); return client.close(); });\n`;
-    const outfile = join(folder, `bundle.${format === 'cjs' ? 'cjs' : 'mjs'}`);
-    await build({ stdin: { contents, resolveDir: place }, bundle: true, platform: 'node', format, outfile, logLevel: 'error' });
-    const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder, env: { ...process.env, WEIR_URL: weir.url, NODE_TEST_CONTEXT: undefined } });
-    assert.equal(stdout, '4\n');
-  });
+/** Of an entry to a file, by each bundler. */
+const BUNDLERS = {
+  esbuild: (entry, outfile, format) => build({ entryPoints: [entry], bundle: true, platform: 'node', format, outfile, logLevel: 'error' }),
+  webpack: async (entry, outfile, format) => {
+    const output = { path: dirname(outfile), filename: basename(outfile), ...(format === 'esm' && { module: true, chunkFormat: 'module' }) };
+    const stats = await promisify(webpack)({ entry, output, mode: 'production', target: 'node18', ...(format === 'esm' && { experiments: { outputModule: true } }) });
+    assert.deepEqual([...stats.compilation.errors, ...stats.compilation.warnings].map(String), []);
+  },
+};
+
+for (const [bundler, bundle] of Object.entries(BUNDLERS))
+  for (const format of ['cjs', 'esm'])
+    test(`in a bundle of ${bundler}, ${format}`, async () => {
+      const entry = join(mkdtempSync(join(dirname(fileURLToPath(import.meta.url)), '../bundle-')), 'main.mjs'); // which may import the package
+      writeFileSync(entry, `import { connect } from '@weir/client';\nimport { limit } from '@weir/client/koa';
+        limit({ rule: '10/min' });\nconst client = connect();\nclient.check('${bundler} ${format}', '5/h').then(({ remaining }) => { console.log(remaining); return client.close(); });\n`);
+      const outfile = join(folder, `${bundler}.${format === 'cjs' ? 'cjs' : 'mjs'}`);
+      await bundle(entry, outfile, format);
+      rmSync(dirname(entry), { recursive: true });
+      const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder, env: { ...process.env, WEIR_URL: weir.url, NODE_TEST_CONTEXT: undefined } });
+      assert.equal(stdout, '4\n');
+    });
