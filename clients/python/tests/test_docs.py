@@ -128,12 +128,14 @@ class Snippets(unittest.TestCase):
     def test_javascript(self):
         folder = typescript.built()
         place = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="docs-", dir=folder)))
+        shutil.copy(REPOSITORY / "tests/clients/answered.mjs", place / "answered.js")
         for name, text in files("js"):
             (place / f"{name}.js").write_text(text)
         runs = [(name, "--test", f"{name}.js", {}) for name, _ in files("js") if name.endswith(".test")]
         for number, block in enumerate(each for each in blocks("js", "ts") if not each.file):
             end = "\nawait client.close();\n" if "const client" in block.text else ""
-            (place / f"{number}.{block.language}").write_text(block.whole + end)
+            ask = "import { answered } from './answered.js';\n" if "answered(" in block.whole else ""
+            (place / f"{number}.{block.language}").write_text(ask + block.whole + end)
             if block.language == "ts":
                 decorators = '--tsconfig-raw={"compilerOptions":{"experimentalDecorators":true}}'
                 done = self.ran(folder / "node_modules/.bin/esbuild", f"{number}.ts", "--format=esm", decorators, cwd=place)
