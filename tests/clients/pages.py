@@ -1,9 +1,9 @@
 """The code of the clients' pages: blocks, with what the comments before each say is done with it.
 
-`file: NAME` is a file, which ends as its language's do; a NAME of tests (`test_x`, `x.test`, `x_test`) is run by pytest, node
-or go, with the other files beside it. `with: NAME` runs a snippet beside the limits file NAME, `limits` unless it says so.
-`test: CODE` comes before it and `then: CODE` after it. A line of another language's client is not run; what it sends is, by
-the words of `sends: ...`, which have to be in it.
+`file: NAME` is a file, which ends as its language's do; a NAME of tests (`test_x`, `x.test`, `x_test`) is run by
+pytest, node or go, with the other files beside it. `with: NAME` runs a snippet beside the limits file NAME, `limits`
+unless it says so. `test: CODE` comes before it and `then: CODE` after it, in JavaScript with answered.mjs. A line of
+another language's client is not run; what it sends is, by the words of `sends: ...`, which have to be in it.
 """
 import pathlib
 import re

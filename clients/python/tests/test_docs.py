@@ -55,6 +55,28 @@ func snippet%d(ctx context.Context) error {
 """
 
 
+EXAMPLE = """
+import flask
+import weir_flask_login
+
+app = flask.Flask("shop")
+
+@app.post("/login")
+def login():
+    return ("welcome", 200) if weir_flask_login.guess("ann", lambda: flask.request.data == b"right") else ("wrong", 401)
+
+def test_the_example_of_a_limits_file(weir_server):
+    weir_server.limits("login.yaml")
+    client = app.test_client()
+    statuses = [client.post("/login", data=each).status_code for each in ["right"] * 6 + ["guess"] * 6 + ["right"]]
+    assert statuses == [200] * 6 + [401] * 5 + [429] * 2
+    weir_server.advance(899)
+    assert client.post("/login", data="right").headers["Retry-After"] == "1"
+    weir_server.advance(1)
+    assert client.post("/login", data="right").status_code == 200
+"""
+
+
 class Snippets(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -95,20 +117,25 @@ class Snippets(unittest.TestCase):
     def test_python_files(self):
         folder = self.enterContext(Folder())
         python_files(folder)
+        for each in ("weir_flask_login.py", "login.yaml"):
+            shutil.copy(REPOSITORY / "examples/web" / each, folder.path)
+        folder.file("test_example.py", EXAMPLE)
         pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "weir.pytest_plugin")
         code, said = self.ran(*pytest, cwd=folder.path, PYTHONPATH=self.path)
-        self.assertEqual((code, "3 passed" in said), (0, True), said)
+        self.assertEqual((code, "4 passed" in said), (0, True), said)
 
     @unittest.skipUnless(typescript and typescript.npm.available(), "no node, or clients/typescript is not there")
     def test_javascript(self):
         folder = typescript.built()
         place = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="docs-", dir=folder)))
+        shutil.copy(REPOSITORY / "tests/clients/answered.mjs", place / "answered.js")
         for name, text in files("js"):
             (place / f"{name}.js").write_text(text)
         runs = [(name, "--test", f"{name}.js", {}) for name, _ in files("js") if name.endswith(".test")]
         for number, block in enumerate(each for each in blocks("js", "ts") if not each.file):
             end = "\nawait client.close();\n" if "const client" in block.text else ""
-            (place / f"{number}.{block.language}").write_text(block.whole + end)
+            ask = "import { answered } from './answered.js';\n" if "answered(" in block.whole else ""
+            (place / f"{number}.{block.language}").write_text(ask + block.whole + end)
             if block.language == "ts":
                 decorators = '--tsconfig-raw={"compilerOptions":{"experimentalDecorators":true}}'
                 done = self.ran(folder / "node_modules/.bin/esbuild", f"{number}.ts", "--format=esm", decorators, cwd=place)

@@ -168,7 +168,7 @@ class Troubleshooting(unittest.TestCase):
                 "the form is COUNT/PERIOD": lambda: self.told(("WEIR.THROTTLE", "k", "10")),
                 "no address: this request's connection has none": lambda: self.page(environ_base={"REMOTE_ADDR": ""}),
                 "make it once, outside": lambda: self.page(lambda: weir.flask.limit("1/s")(lambda: "found")(), rule=None),
-                "WEIR_LOCAL=never forbids a local weir": self.forbidden,
+                "WEIR_LOCAL=never": self.forbidden,
                 "the weir program runs on Linux": self.on_another_system,
                 "the request has no attribute": lambda: self.told(("WEIR.CHECK", "a=b")),
             },

@@ -92,8 +92,8 @@ export class Source {
 function unnamed(log: (line: string) => void): string {
   const { WEIR_URL, WEIR_LOCAL } = process.env;
   if (WEIR_URL) return WEIR_URL;
-  if (WEIR_LOCAL === 'never') throw new TypeError('connect: there is neither a URL nor WEIR_URL, and WEIR_LOCAL is never');
-  log('weir: there is neither a URL nor WEIR_URL: a weir of this machine is used, which counts for it alone');
+  if (WEIR_LOCAL === 'never') throw new TypeError('connect: no URL: WEIR_LOCAL=never forbids a local weir; give a URL or set WEIR_URL');
+  log('weir: no URL and no WEIR_URL: counting in a local weir, for this machine alone');
   return 'weir+local:';
 }
 

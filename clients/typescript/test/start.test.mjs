@@ -48,7 +48,7 @@ test('without a URL nothing is looked at before the first question', async () =>
     const client = connect(undefined, { log });
     assert.deepEqual(lines, []);
     await assert.rejects(client.check('a', '1/s'), { code: 'REFUSED', message: /WEIR_PROGRAM names/ });
-    assert.match(lines.join(), /neither a URL nor WEIR_URL/);
+    assert.match(lines.join(), /no URL and no WEIR_URL/);
     await client.close();
   });
   const client = connect();
@@ -58,7 +58,7 @@ test('without a URL nothing is looked at before the first question', async () =>
 });
 
 test('WEIR_LOCAL=never, and a WEIR_URL that is wrong, are errors at the first question', async () => {
-  await within({ WEIR_LOCAL: 'never', WEIR_URL: undefined }, async (log) => assert.rejects(connect(undefined, { log }).check('a', '1/s'), /^TypeError: .*WEIR_LOCAL is never/));
+  await within({ WEIR_LOCAL: 'never', WEIR_URL: undefined }, async (log) => assert.rejects(connect(undefined, { log }).check('a', '1/s'), /^TypeError: .*WEIR_LOCAL=never/));
   await within({ WEIR_URL: 'redis://a' }, async (log) => assert.rejects(connect(undefined, { log, onError: 'allow' }).acquire({ key: 'a', rule: '1/s' }), TypeError));
 });
 
