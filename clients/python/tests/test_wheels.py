@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import unittest
 import zipfile
 
@@ -68,6 +69,16 @@ class Wheels(unittest.TestCase):
     def test_what_is_built_passes_twine(self):
         code, said = ran(PYTHON, "-m", "twine", "check", "--strict", *self.dist.iterdir(), PYTHONPATH=TOOLS)
         self.assertEqual((code, said.count("PASSED")), (0, 3), said)
+
+    def test_all_have_the_licence(self):
+        said = pathlib.Path(ROOT, "LICENSE").read_bytes()
+        for wheel in (self.pure, self.full):
+            with zipfile.ZipFile(wheel) as files:
+                (name,) = (each for each in files.namelist() if each.endswith(".dist-info/licenses/LICENSE"))
+                self.assertEqual(files.read(name), said)
+        (source,) = self.dist.glob("*.tar.gz")
+        with tarfile.open(source) as files:
+            self.assertEqual(files.extractfile(f"{source.name[: -len('.tar.gz')]}/LICENSE").read(), said)
 
     def test_one_wheel_has_the_program(self):
         with zipfile.ZipFile(self.pure) as pure, zipfile.ZipFile(self.full) as full:
