@@ -29,6 +29,7 @@ EXAMPLES = os.path.join(ROOT, "examples/pacing")
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")), "examples/weir_example_asio_calls")
 NODE = os.path.join(HERE, "pacing")
+PICTURES = os.environ.get("WEIR_PICTURES")
 CLIENT = os.path.join(ROOT, "clients/python/src")
 sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples"), os.path.join(ROOT, "tests/clients"), CLIENT]
 import asyncio_fleet  # noqa: E402
@@ -52,9 +53,9 @@ def most_over(acts, burst, interval):
 
 def draw(name, acts, burst, interval):
     """The picture of docs/pacing.md, where WEIR_PICTURES names a folder."""
-    if folder := os.environ.get("WEIR_PICTURES"):
+    if PICTURES:
         subprocess.run([sys.executable, os.path.join(EXAMPLES, "plot.py"), str(burst), str(interval)], check=True, text=True,
-                       input="\n".join(map(str, acts)), stdout=open(os.path.join(folder, f"pacing-{name}.svg"), "w"))
+                       input="\n".join(map(str, acts)), stdout=open(os.path.join(PICTURES, f"pacing-{name}.svg"), "w"))
 
 
 SLEWED = 0.01  # seconds that the wall clock may gain on weir's while a test runs
@@ -169,6 +170,11 @@ class Fleet(unittest.TestCase):
     def written(self, name):
         return [line.decode().split() for line in self.there.lrange(name, 0, -1)]
 
+    def draw_a_thousand(self, name, at):
+        """When each of a thousand calls was made; the numbers of a call say when it was, at that place."""
+        until(lambda: len(self.written("calls")) == 1000, "all calls", 4 * PATIENCE)
+        draw(name, [float(words[at]) for words in self.written("calls")], 5, 1 / 20)
+
 
 class TestCelery(Vendors, Fleet):
     def serve(self):
@@ -205,7 +211,6 @@ class TestCelery(Vendors, Fleet):
         slowest = max(float(seconds) for seconds, in self.written("questions"))
         self.assertLessEqual(most_over([(told, 1) for *_, told in calls], self.BURST, self.INTERVAL),
                              slowest / self.INTERVAL + 0.1)
-        draw("celery", [acted for _, _, acted, _ in calls], self.BURST, self.INTERVAL)
         for _, moment, acted, _ in calls:
             self.assertGreaterEqual(acted, moment - SLEWED)
         # Each has been granted once, however often it was put away.
@@ -214,6 +219,13 @@ class TestCelery(Vendors, Fleet):
         self.assertGreaterEqual(len(self.written("came back")), len(self.written("put away")))
         # Two workers with one slot each, and what came last did not wait for those that wait.
         self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted, _ in calls))
+
+    @unittest.skipUnless(PICTURES, "draws a picture, in a minute")
+    def test_a_thousand_tasks_are_drawn(self):
+        for name in "a", "b":
+            self.worker(name, "--pool", "threads", "--concurrency", "10")
+        self.send(1000)
+        self.draw_a_thousand("celery", at=2)
 
     def test_a_429_keeps_all_forty_workers_away_and_five_call_at_once(self):
         told = threading.Event()
@@ -305,12 +317,17 @@ class TestBullMq(Fleet):
         self.assertLessEqual(most_over([(moment, 1) for moment in moments.values()], 5, 1 / 20), slowest * 20 + 0.1)
         for number, acted in acts.items():
             self.assertGreaterEqual(acted, moments[number])
-        draw("bullmq", acts.values(), 5, 1 / 20)
         # Each has been granted once, and asked once more for each time that it came back.
         self.assertEqual(len(self.asked("WEIR.RESERVE")), self.CALLS)
         self.assertLessEqual(len(self.asked("WEIR.MOMENT")), self.CALLS)
         # Two workers with one slot each, and what came last did not wait for those that wait.
         self.assertLess(float(self.written("others")[0][0]), max(acts.values()))
+
+    @unittest.skipUnless(PICTURES, "draws a picture, in a minute")
+    def test_a_thousand_jobs_are_drawn(self):
+        self.worker(), self.worker()
+        self.run_fleet("add", "1000")
+        self.draw_a_thousand("bullmq", at=1)
 
     def test_no_job_is_lost_while_weir_is_away(self):
         port = free_port()

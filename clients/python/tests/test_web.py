@@ -270,6 +270,12 @@ class Middleware(Weirs):
         with self.assertRaisesRegex(ValueError, "on_error is 'allow', 'deny', 'raise' or a function, not 'pass'"):
             self.app(client=self.connect(), on_error="pass")
 
+    def test_an_option_that_there_is_none_of_is_an_error_there(self):
+        with self.assertRaisesRegex(TypeError, "^unknown option 'max_wait'; known: attributes, client, .*on_error, rules$"):
+            weir.wsgi.Middleware(None, rules="1/s", max_wait=1)
+        with self.assertRaisesRegex(TypeError, "^unknown option 'limits'; known: attributes, .*max_wait, name, on_denied"):
+            weir.flask.limit("1/s", limits="limits.yaml")(lambda: "hello")
+
     def test_without_an_address_there_is_no_counter_for_it(self):
         self.assertEqual(self.ask_of()("/hello", "bob", ip="")[0], 200)
 
