@@ -1,5 +1,5 @@
-"""What would be published: built, checked, and used by somebody who has nothing but the wheel. What a new user makes of it is
-in tests/packaging/test_releasing.py.
+"""What would be published: built, checked, and used by somebody who has nothing but the wheel. An application that a new user
+writes with it is tested in tests/packaging/test_releasing.py.
 
 WEIR_ARCHIVE names an unpacked weir-linux-ARCHITECTURE.tar.gz; without it the program under test is put into the wheel."""
 

@@ -53,7 +53,6 @@ export class WeirStore implements Store {
     if (this.#wrong) throw this.#wrong;
     return this.#windows;
   }
-
 }
 
 const infoOf = ({ hits, endsInMs }: Hits): ClientRateLimitInfo => ({ totalHits: hits, resetTime: new Date(Date.now() + Math.max(endsInMs, LEAST_MS)) });
