@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	container     = "docker run -p 6390:6390 weir serve --resp 0.0.0.0:6390 --insecure"
+	container     = "docker run --rm -p 127.0.0.1:6390:6390 weir --resp 0.0.0.0:6390 --insecure"
 	startPatience = 20 * time.Second
 )
 
@@ -31,9 +31,16 @@ func program() (string, error) {
 		return found, nil
 	}
 	if runtime.GOOS != "linux" {
-		return "", refuse("the weir program runs on Linux; here start a container, `%s`, and connect to weir://localhost", container)
+		return "", refuse("the weir program runs on Linux; here start its image, `%s`, and connect to weir://127.0.0.1", container)
 	}
-	return "", refuse("the weir program is missing: it is not in PATH, and WEIR_PROGRAM is not set; install it, or connect to a URL")
+	return "", refuse("the weir program is missing, since `go get` brings none along: put bin/weir of a release's %s into PATH, or name it in WEIR_PROGRAM; or connect to a URL",
+		archive())
+}
+
+// archive is the release's file that has the program for this machine.
+func archive() string {
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	return "weir-linux-" + orElse(machine, runtime.GOARCH) + ".tar.gz"
 }
 
 // startLocal has the program start a weir of this machine, or find the one that runs: it says where. Errors of the

@@ -35,6 +35,7 @@ function platform(name, folder) {
     cpSync(join(here, 'platforms', name), stage, { recursive: true });
     mkdirSync(join(stage, 'bin'));
     cpSync(join(folder, 'bin/weir'), join(stage, 'bin/weir'), { dereference: true });
+    cpSync(license, join(stage, 'LICENSE'));
     cpSync(join(folder, 'LICENSES'), join(stage, 'LICENSES'));
   };
 }

@@ -12,7 +12,8 @@ import celery
 import weir.celery
 
 app = celery.Celery("pacing", broker=os.environ.get("BROKER", "redis://127.0.0.1:6379/0"))
-partner = weir.celery.paced(attributes={"api": "partner"}, pauses="calls", slots=("at_once",), max_wait=60)
+partner = weir.celery.paced(attributes={"api": "partner"}, costs={"calls": 1, "day": 1}, slots=["at_once"], windows=["day"],
+                            pauses="calls")
 
 
 @app.task

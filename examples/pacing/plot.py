@@ -17,9 +17,9 @@ def main():
         return (f"{LEFT + at / span * (WIDTH - LEFT - 12):.1f}",
                 f"{HEIGHT - BOTTOM - calls / most * (HEIGHT - BOTTOM - 12):.1f}")
 
-    steps = []
+    steps = ""
     for number, at in enumerate(times):
-        steps += [place(at, number), place(at, number + 1)]
+        steps += "H{}V{}".format(*place(at, number + 1))
     x0, y0 = place(0, 0)
     x1, _ = place(span, 0)
     _, y1 = place(0, most)
@@ -28,7 +28,7 @@ def main():
 <rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>
 <path d="M{x0} {y1}V{y0}H{x1}" fill="none" stroke="#888"/>
 <path d="M{" ".join(place(0, burst))}L{" ".join(place(span, burst + span / interval))}" stroke="#b33" stroke-dasharray="5 4"/>
-<path d="M{"L".join(" ".join(each) for each in steps)}" fill="none" stroke="#1b6ca8" stroke-width="2"/>
+<path d="M{x0} {y0}{steps}" fill="none" stroke="#1b6ca8" stroke-width="2"/>
 <text x="{x0}" y="{HEIGHT - 8}" fill="#444">0</text>
 <text x="{x1}" y="{HEIGHT - 8}" fill="#444" text-anchor="end">{span:.1f} s</text>
 <text x="{LEFT - 6}" y="{y0}" fill="#444" text-anchor="end">0</text>

@@ -8,7 +8,8 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MODULES = ("clients/go", "clients/go/swaptest", "clients/go/weirgrpc")
+PUBLISHED = ("clients/go", "clients/go/weirgrpc")
+MODULES = (*PUBLISHED, "clients/go/swaptest")
 SKIPPED = 77
 
 
@@ -48,10 +49,11 @@ def main():
     if not os.path.isdir(os.path.join(ROOT, "clients/cases")):
         print("clients/cases is missing, which the tests of clients/go need")
         return 1
-    with open(os.path.join(ROOT, "LICENSE")) as ours, open(os.path.join(ROOT, "clients/go/LICENSE")) as its:
-        if ours.read() != its.read():
-            print("clients/go/LICENSE, which the module takes along, is another than LICENSE")
-            return 1
+    for module in PUBLISHED:
+        with open(os.path.join(ROOT, "LICENSE")) as ours, open(os.path.join(ROOT, module, "LICENSE")) as its:
+            if ours.read() != its.read():
+                print(f"{module}/LICENSE, which the module takes along, is another than LICENSE")
+                return 1
     race = ["-race"] if os.environ.get("WEIR_LONG") == "1" and shutil.which("cc") else []
     good = True
     for module in MODULES:

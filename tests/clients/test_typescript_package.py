@@ -59,8 +59,14 @@ class TestPackage(unittest.TestCase):
         self.assertEqual({each.split("/")[0] for each in names}, {"LICENSE", "README.md", "package.json", "dist"})
         with tarfile.open(self.packed("linux-x64")) as archive:
             names = {each.name.removeprefix("package/"): each for each in archive}
-        self.assertEqual(set(names), {"LICENSES", "README.md", "package.json", "bin/weir"})
+        self.assertEqual(set(names), {"LICENSE", "LICENSES", "README.md", "package.json", "bin/weir"})
         self.assertTrue(names["bin/weir"].isfile() and names["bin/weir"].mode & 0o111)
+
+    def test_each_has_the_licence(self):
+        for name in "client", "linux-x64":
+            with tarfile.open(self.packed(name)) as archive:
+                its = archive.extractfile("package/LICENSE").read()
+            self.assertEqual(its, (typescript.ROOT / "LICENSE").read_bytes())
 
     def test_from_an_empty_folder_the_program_that_came_along_is_started(self):
         """As npm lays the two packages down."""

@@ -16,38 +16,35 @@ import weir.shared  # noqa: E402
 
 broker = redis.Redis.from_url(os.environ["BROKER"])
 partner, last = celery_tasks.partner, threading.local()
-reserve, left, pause, client = partner.reserve, partner.left, partner.pause, weir.shared.client()
-bookings = client.try_reserve
+reserve, come, pause = partner.reserve, partner.come, partner.pause
+later = partner._later
 
 
-def booked(*rules, **question):
-    booking = bookings(*rules, **question)
-    if not booking.decision.allowed:
-        broker.rpush("denied", booking.decision.by)
-    return booking
+def denied(decision, *asked):
+    broker.rpush("denied", decision.by)
+    return later(decision, *asked)
 
 
-def reserved(given):
+def reserved(given, most):
     began = time.time()
-    granted, wait, reservation = reserve(given)
+    wait, reservation = reserve(given, most)
     now = time.time()
     broker.rpush("questions", now - began)
-    if granted:
-        broker.rpush("reserved", 1)
-        if wait > weir.celery.NAP:
-            broker.rpush("put away", 1)
-        last.moment = now + wait
-    return granted, wait, reservation
+    broker.rpush("reserved", 1)
+    if wait > weir.celery.NAP:
+        broker.rpush("put away", 1)
+    last.moment = now + wait
+    return wait, reservation
 
 
-def came(moment):
+def came(moment, given):
     began = time.time()
-    wait = left(moment)
+    wait, held = come(moment, given)
     now = time.time()
     broker.rpush("questions", now - began)
     broker.rpush("came back", 1)
     last.moment = now + wait if wait > 0 else moment.at
-    return wait
+    return wait, held
 
 
 def paused(seconds, given):
@@ -72,8 +69,9 @@ def call(number):
 uniform = weir.celery.random.uniform
 weir.celery.random = types.SimpleNamespace(uniform=lambda least, most: uniform(least / 4, most / 4))
 weir.celery.LATE = float(os.environ.get("LATE", weir.celery.LATE))
-weir.celery.LONGEST = float(os.environ.get("LONGEST", weir.celery.LONGEST))
-partner.reserve, partner.left, partner.pause, client.try_reserve = reserved, came, paused, booked
+longest = weir.celery._longest
+weir.celery._longest = lambda app: float(os.environ.get("LONGEST", longest(app)))
+partner.reserve, partner.come, partner.pause, partner._later = reserved, came, paused, denied
 celery_tasks.call = call
 celery_tasks.something_else.run = lambda number: broker.rpush("others", time.time())
 app = celery_tasks.app

@@ -93,6 +93,16 @@ func TestCallsAreLimitedByTheLimitsFile(t *testing.T) {
 	}
 }
 
+func TestADelayIsNeverNone(t *testing.T) {
+	needs.Program(t)
+	s := weirtest.Start(t)
+	service := serve(t, s.Client, WithName("quick"), WithRules("1000/s burst 1"))
+	service.Check(context.Background(), &healthpb.HealthCheckRequest{})
+	if _, err := service.Check(context.Background(), &healthpb.HealthCheckRequest{}); retryDelay(err) != time.Millisecond {
+		t.Errorf("%v: %s", err, retryDelay(err))
+	}
+}
+
 func TestCallsAreLimitedByARule(t *testing.T) {
 	needs.Program(t)
 	s := weirtest.Start(t)

@@ -8,18 +8,21 @@
 //		...
 //	}
 //
-// The weir program is that of WEIR_PROGRAM, or the one in PATH. It runs on Linux.
+// The weir program is that of WEIR_PROGRAM, or the one in PATH. It runs on Linux; elsewhere WEIR_TEST_URL names a weir of
+// virtual time that runs in a container, and `go test -p 1` has one package at a time begin again with it.
 package weirtest
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +34,7 @@ import (
 // patience is for the program: no busy machine takes that long.
 const patience = 20 * time.Second
 
-// A Server is a weir of its own: it counts in memory, and ends with its test.
+// A Server is a weir of one test: it counts in memory, and what it knows ends with the test.
 type Server struct {
 	URL    string
 	Client *weir.Client // fails where a call has no answer
@@ -65,33 +68,83 @@ func Now(t time.Time) Option {
 	return func(s *settings) { s.now = t.UTC().Format("2006-01-02T15:04:05Z") }
 }
 
-// Start starts a weir and ends it after the test. What keeps it from starting ends the test.
+// Start starts a weir and ends it after the test, or begins again with that of WEIR_TEST_URL. What keeps it from starting ends
+// the test.
 func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	var set settings
 	for _, each := range options {
 		each(&set)
 	}
-	arguments := []string{"local", "--virtual-time", "--foreground"}
-	if set.limits != "" {
-		file := filepath.Join(t.TempDir(), "limits.yaml")
-		if err := os.WriteFile(file, []byte(set.limits), 0o600); err != nil {
-			t.Fatal(err)
+	s := &Server{t: t, URL: os.Getenv("WEIR_TEST_URL")}
+	if s.URL == "" {
+		s.URL = "unix:" + run(t, set.now)
+		s.talk(t)
+	} else {
+		if set.now != "" {
+			t.Fatal("weirtest: the weir of WEIR_TEST_URL has a start of its own: start that with --now")
 		}
-		arguments = append(arguments, "--limits", file)
+		s.talk(t)
+		s.must("WEIR.TIME", "RESET") // another process that does so meanwhile is told to use -p 1
+		s.must("WEIR.CONFIG", "SET", noLimits)
 	}
-	if set.now != "" {
-		arguments = append(arguments, "--now", set.now)
+	if set.limits != "" {
+		s.must("WEIR.CONFIG", "SET", set.limits)
 	}
-	s := &Server{t: t, URL: "unix:" + run(t, arguments)}
-	var err error
-	if s.time, err = net.Dial("unix", strings.TrimPrefix(s.URL, "unix:")); err != nil {
-		t.Fatal(err)
+	s.Client = s.Connect()
+	return s
+}
+
+const noLimits = "version: 1\nlimits: {}\n"
+
+// talk connects what tells it the time. At the test's end it waits until the server knows it, so that the next may begin.
+func (s *Server) talk(t testing.TB) {
+	t.Helper()
+	if err := s.dial(); err != nil {
+		t.Fatalf("weirtest: %s", err)
+	}
+	t.Cleanup(func() {
+		s.time.SetDeadline(time.Now().Add(patience))
+		s.time.(interface{ CloseWrite() error }).CloseWrite()
+		io.Copy(io.Discard, s.reader)
+		s.time.Close()
+	})
+}
+
+func (s *Server) dial() error {
+	where, err := url.Parse(s.URL)
+	if err != nil {
+		return errors.New("WEIR_TEST_URL is not a URL")
+	}
+	switch where.Scheme {
+	case "unix", "weir+unix":
+		s.time, err = net.Dial("unix", where.Path)
+	case "weir":
+		port := where.Port()
+		if port == "" {
+			port = "6390"
+		}
+		s.time, err = net.Dial("tcp", net.JoinHostPort(where.Hostname(), port))
+	default:
+		return fmt.Errorf("WEIR_TEST_URL is weir://[[user]:password@]host[:6390] or unix:/path, not %s:", where.Scheme)
+	}
+	if err != nil {
+		return err
 	}
 	s.reader = bufio.NewReader(s.time)
-	s.Client = s.Connect()
-	t.Cleanup(func() { s.time.Close() })
-	return s
+	if where.User != nil {
+		name, password := where.User.Username(), ""
+		if said, has := where.User.Password(); has {
+			password = said
+		} else {
+			name, password = "", name
+		}
+		if name == "" {
+			name = "default"
+		}
+		_, err = s.tell("AUTH", name, password)
+	}
+	return err
 }
 
 // Connect makes one more client of it, closed after the test. As Client it fails where a call has no answer, unless the
@@ -108,8 +161,12 @@ func (s *Server) Connect(options ...weir.Option) *weir.Client {
 }
 
 // run starts the program, and returns the socket that it says.
-func run(t testing.TB, arguments []string) string {
+func run(t testing.TB, now string) string {
 	t.Helper()
+	arguments := []string{"local", "--virtual-time", "--foreground"}
+	if now != "" {
+		arguments = append(arguments, "--now", now)
+	}
 	name := os.Getenv("WEIR_PROGRAM")
 	if name == "" {
 		name = "weir"
@@ -122,7 +179,8 @@ func run(t testing.TB, arguments []string) string {
 		err = program.Start()
 	}
 	if err != nil {
-		t.Fatalf("weirtest: %s does not start: %s; set WEIR_PROGRAM to the weir program, or put it into PATH", name, err)
+		t.Fatalf("weirtest: %s does not start: %s; put bin/weir of a release's weir-linux-*.tar.gz into PATH, or name it in WEIR_PROGRAM; "+
+			"where it does not run, WEIR_TEST_URL names a weir of virtual time that runs elsewhere", name, err)
 	}
 	said := make(chan string, 1)
 	go func() {
@@ -155,40 +213,65 @@ func (s *Server) Advance(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	if _, err := s.tell(fmt.Sprintf("WEIR.TIME ADVANCE %d", (d+time.Millisecond-1)/time.Millisecond)); err != nil {
-		s.t.Fatalf("weirtest: Advance(%s): %s", d, err)
-	}
+	s.must("WEIR.TIME", "ADVANCE", strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10))
 }
 
 // Now is what its clock shows.
 func (s *Server) Now() time.Time {
 	s.t.Helper()
-	text, err := s.tell("WEIR.TIME")
-	if err != nil {
-		s.t.Fatalf("weirtest: %s", err)
-	}
-	now, err := time.Parse(time.RFC3339Nano, text)
+	now, err := time.Parse(time.RFC3339Nano, s.must("WEIR.TIME")[2])
 	if err != nil {
 		s.t.Fatalf("weirtest: %s", err)
 	}
 	return now
 }
 
-// tell sends a line and reads the three values of WEIR.TIME: two integers and the clock.
-func (s *Server) tell(line string) (string, error) {
+// must ends the test where the server refuses.
+func (s *Server) must(words ...string) []string {
+	s.t.Helper()
+	told, err := s.tell(words...)
+	if err != nil {
+		s.t.Fatalf("weirtest: %s: %s", strings.Join(words[:min(2, len(words))], " "), err)
+	}
+	return told
+}
+
+// tell asks, and answers the values of the reply.
+func (s *Server) tell(words ...string) ([]string, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "*%d\r\n", len(words))
+	for _, each := range words {
+		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(each), each)
+	}
 	s.time.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(s.time, line+"\r\n"); err != nil {
-		return "", err
+	if _, err := io.WriteString(s.time, text.String()); err != nil {
+		return nil, err
 	}
-	var last string
-	for i := 0; i < 5; i++ { // *3, two integers, the clock's length and its text
-		text, err := s.reader.ReadString('\n')
-		if err != nil {
-			return "", err
-		}
-		if last = strings.TrimSpace(text); strings.HasPrefix(last, "-") {
-			return "", fmt.Errorf("%s", strings.TrimPrefix(last, "-ERR "))
-		}
+	return reply(s.reader)
+}
+
+func reply(from *bufio.Reader) (all []string, err error) {
+	line, err := from.ReadString('\n')
+	if err != nil {
+		return nil, err
 	}
-	return last, nil
+	kind, rest := line[0], strings.TrimSpace(line[1:])
+	switch kind {
+	case '-':
+		return nil, errors.New(strings.TrimPrefix(rest, "ERR "))
+	case '*':
+		n, _ := strconv.Atoi(rest)
+		for ; n > 0 && err == nil; n-- {
+			var some []string
+			some, err = reply(from)
+			all = append(all, some...)
+		}
+		return all, err
+	case '$':
+		n, _ := strconv.Atoi(rest)
+		text := make([]byte, n+2)
+		_, err = io.ReadFull(from, text)
+		return []string{string(text[:n])}, err
+	}
+	return []string{rest}, nil
 }

@@ -3,8 +3,8 @@ package weirtest
 import (
 	"context"
 	"errors"
-	"io"
-	"strconv"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +47,7 @@ func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- limiter.Wait(background) }()
-	for end := time.Now().Add(patience); !strings.Contains(clients(t, s), "blocked_clients:1"); {
+	for end := time.Now().Add(patience); !strings.Contains(s.must("INFO", "clients")[0], "blocked_clients:1"); {
 		if time.Now().After(end) {
 			t.Fatal("it does not stand in line")
 		}
@@ -61,18 +61,6 @@ func TestAWaitEndsWhenItsTimeHasPassed(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-// clients is what the server says of those who are connected.
-func clients(t *testing.T, s *Server) string {
-	io.WriteString(s.time, "INFO clients\r\n")
-	length, err := s.reader.ReadString('\n')
-	n, wrong := strconv.Atoi(strings.Trim(length, "$\r\n"))
-	text := make([]byte, n+2)
-	if _, short := io.ReadFull(s.reader, text); err != nil || wrong != nil || short != nil {
-		t.Fatalf("%q: %v, %v, %v", length, err, wrong, short)
-	}
-	return string(text)
 }
 
 func TestServersOfTwoTestsAreTwo(t *testing.T) {
@@ -94,7 +82,7 @@ func TestWhatNobodyDecidesIsAnError(t *testing.T) {
 	s := Start(t)
 	soon := weir.WithTimeout(50 * time.Millisecond)
 	fails, allows := s.Connect(soon), s.Connect(soon, weir.WithOnError(weir.Allow))
-	s.tell("SHUTDOWN NOSAVE") // it has no answer
+	s.tell("SHUTDOWN", "NOSAVE") // it has no answer
 	once := weir.Question{Key: "k", Rule: "1/h"}
 	var away *weir.Unavailable
 	for end := time.Now().Add(patience); away == nil && time.Now().Before(end); {
@@ -106,5 +94,76 @@ func TestWhatNobodyDecidesIsAnError(t *testing.T) {
 	}
 	if d, err := allows.Check(background, once); err != nil || d.Decided || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+const theirs = "version: 1\nlimits: { theirs: { by: [user], rate: 1/h } }\n"
+
+// A weir that somebody else has started, by a limits file of theirs, is as new for each test.
+func TestAWeirOfSomebodyElseIsAsNew(t *testing.T) {
+	needs.Program(t)
+	elsewhere := "unix:" + run(t, "")
+	t.Setenv("WEIR_TEST_URL", elsewhere)
+	var began []time.Time
+	for _, limits := range []string{theirs, strings.ReplaceAll(theirs, "theirs", "ours"), ""} {
+		t.Run("", func(t *testing.T) {
+			var options []Option
+			if limits != "" {
+				options = append(options, Limits(limits))
+			}
+			s := Start(t, options...)
+			if s.URL != elsewhere {
+				t.Error(s.URL)
+			}
+			d, err := s.Client.Check(background, weir.Question{Attributes: map[string]string{"user": "ann"}})
+			if err != nil || !d.Allowed || d.By == "theirs" && limits != theirs {
+				t.Errorf("%+v, %v", d, err)
+			}
+			for _, want := range []bool{true, false} {
+				if d, err := s.Client.Check(background, weir.Question{Key: "k", Rule: "1/h"}); err != nil || d.Allowed != want {
+					t.Errorf("%+v, %v", d, err)
+				}
+			}
+			began = append(began, s.Now())
+			s.Advance(time.Minute)
+		})
+	}
+	if !began[0].Equal(began[1]) || !began[0].Equal(began[2]) {
+		t.Errorf("time is at the start again: %v", began)
+	}
+}
+
+func TestASecondProcessIsToldTheFlag(t *testing.T) {
+	needs.Program(t)
+	if os.Getenv("WEIR_TEST_URL") != "" { // this is the second
+		Start(t)
+		return
+	}
+	t.Setenv("WEIR_TEST_URL", "unix:"+run(t, ""))
+	second := func() (string, error) {
+		said, err := exec.Command(os.Args[0], "-test.run", "^TestASecondProcessIsToldTheFlag$").CombinedOutput()
+		return string(said), err
+	}
+	t.Run("while the first goes on", func(t *testing.T) {
+		Start(t)
+		said, err := second()
+		if err == nil || !strings.Contains(said, "another connection has begun tests here") || !strings.Contains(said, "go test -p 1") {
+			t.Errorf("%v: %s", err, said)
+		}
+	})
+	if said, err := second(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+func TestWhatATestURLIs(t *testing.T) {
+	for given, want := range map[string]string{
+		"weir+local:":            "WEIR_TEST_URL is weir://[[user]:password@]host[:6390] or unix:/path, not weir+local:",
+		"weirs://a:secret@there": "not weirs:",
+		"weir://a:%zz@there":     "WEIR_TEST_URL is not a URL",
+	} {
+		if err := (&Server{URL: given}).dial(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", given, err)
+		}
 	}
 }

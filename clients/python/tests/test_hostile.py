@@ -208,6 +208,29 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         asyncio.get_running_loop().set_debug(False)  # it costs more than what is tested
 
+    async def test_what_is_acquired_is_entered_with_and_without_await(self):
+        rule, held = "1/min burst 9", []
+        with Weir() as server:
+            async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
+                limiter = client.limiter(rule)
+                async with client.acquire("k", rule, hold=60) as one, await limiter.acquire("k", hold=60) as two:
+                    held += [one, two]
+                async with client.reserve("k", rule, hold=60) as one:
+                    held.append(one)
+                held.append(await asyncio.create_task(client.acquire("k", rule, hold=60)))
+                held += await asyncio.gather(limiter.reserve("k", hold=60))
+                self.assertEqual(len({each.id for each in held} - {None}), 5)
+                self.assertEqual([await client.settle(each.id) for each in held[:3]], [None] * 3, "settled when it was left")
+                with self.assertRaises(weir.Denied):
+                    async with client.acquire("k", rule, cost=9, max_wait=0):
+                        self.fail("entered")
+                waits = asyncio.create_task(client.acquire("k", rule, cost=9, max_wait=3000))
+                await asyncio.to_thread(until, lambda: server.waiting() == 1, "it waits")
+                waits.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await waits
+                await asyncio.to_thread(until, lambda: server.waiting() == 0, "its moment is another's")
+
     async def test_ten_thousand_at_once(self):
         with Weir() as server:
             async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
@@ -287,6 +310,14 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 while not await client.try_reserve("k", "in_flight=1", hold=60):
                     self.assertLess(time.monotonic(), deadline)
                     await asyncio.sleep(0.01)
+
+
+class TestOtherLoops(unittest.TestCase):
+    def test_where_no_loop_of_asyncio_runs_it_says_so(self):
+        client = weir.aio.connect("unix:/nowhere/weir.sock")
+        for ask in (client.check("k", "1/h"), client.acquire("k", "1/h"), client.slot("k", rule="1/h").__aenter__()):
+            with self.assertRaisesRegex(RuntimeError, r"^weir\.aio goes by asyncio.* under trio ask a weir\.connect\(\)"):
+                ask.send(None)  # as trio does
 
 
 class TestWaits(unittest.TestCase):

@@ -8,7 +8,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tests/end_to_end"))
 import pypi
-from server import PATIENCE, WEIR, Folder, environment, run
+from server import PATIENCE, WEIR, Client, Folder, environment, run
+from world import Weir
 
 TESTS = '''
 import asyncio
@@ -107,20 +108,53 @@ def test_an_outage(weir_server):
 
 
 class Plugin(unittest.TestCase):
-    def test_it(self):
+    def ran(self, *flags, tests=TESTS, **variables):
         folder = self.enterContext(Folder())
-        folder.file("test_it.py", TESTS)
+        folder.file("test_it.py", tests)
         path = f"{HERE.parent / 'src'}:{pypi.installed(HERE / 'requirements_adapters.txt', 'python_adapters')}"
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "weir.pytest_plugin", "-p", "no:cacheprovider"],
+            [sys.executable, "-m", "pytest", "-q", "-p", "weir.pytest_plugin", "-p", "no:cacheprovider", *flags],
             cwd=folder.path,
-            env=environment(PYTHONPATH=path, WEIR_PROGRAM=WEIR),
+            env=environment(PYTHONPATH=path, **variables),
             capture_output=True,
             text=True,
             timeout=6 * PATIENCE,
         )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("11 passed", done.stdout)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_it(self):
+        code, said = self.ran(WEIR_PROGRAM=WEIR)
+        self.assertEqual(code, 0, said)
+        self.assertIn("11 passed", said)
+
+    def test_a_weir_of_somebody_else_is_as_new_for_each_test(self):
+        theirs = self.enterContext(Weir("version: 1\nlimits: { theirs: { by: [user], rate: 1/h } }\n"))
+        for _ in range(2):  # and for each process
+            code, said = self.ran("-k", "not outage", WEIR_TEST_URL=theirs.url, WEIR_PROGRAM="/nowhere")
+            self.assertEqual(code, 0, said)
+            self.assertIn("10 passed", said)
+        with Client(theirs.path) as first:
+            self.assertIsInstance(first.ask("WEIR.TIME", "RESET"), list)
+            code, said = self.ran("-k", "by_text", WEIR_TEST_URL=theirs.url)
+            self.assertEqual(code, 1)
+            self.assertIn("another connection has begun tests here", said)
+            self.assertIn("-n 0", said)
+
+    def test_what_cannot_begin_again_says_so(self):
+        served = self.enterContext(Weir(flags=[]))
+        for url, why in (
+            (served.url, "only under weir local --virtual-time"),
+            ("unix:/nowhere/weir.sock", "no such file or directory"),
+        ):
+            code, said = self.ran("-k", "by_text", WEIR_TEST_URL=url)
+            self.assertEqual(code, 1)
+            self.assertIn(why, said)
+
+    def test_the_weir_of_somebody_else_is_not_ended(self):
+        theirs = self.enterContext(Weir())
+        code, said = self.ran("-k", "outage", WEIR_TEST_URL=theirs.url)
+        self.assertEqual(code, 1)
+        self.assertIn("the weir of WEIR_TEST_URL is not this test's to end", said)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def wsgi_ask(app):
 
 
 def asgi_ask(app, loop):
-    async def asked(where, user, ip):
+    async def asked(where, user, ip, headers):
         sent = []
         scope = {
             "type": "http",
@@ -129,7 +129,10 @@ def asgi_ask(app, loop):
             "scheme": "http",
             "server": ("here", 80),
             "client": (ip, 1) if ip else None,
-            "headers": [(b"x-user", user.encode())] if user else [],
+            "headers": [
+                (name.lower().encode(), value.encode())
+                for name, value in {**headers, **({"x-user": user} if user else {})}.items()
+            ],
         }
 
         messages = [{"type": "http.request", "body": b"", "more_body": False}]
@@ -149,7 +152,7 @@ def asgi_ask(app, loop):
             b"".join(each.get("body", b"") for each in sent[1:]).decode(),
         )
 
-    return lambda where, user=None, ip="192.0.2.1": loop.run_until_complete(asked(where, user, ip))
+    return lambda where, user=None, ip="192.0.2.1", headers={}: loop.run_until_complete(asked(where, user, ip, headers))
 
 
 class Weirs:
@@ -266,6 +269,12 @@ class Middleware(Weirs):
     def test_a_wrong_option_is_told_at_once(self):
         with self.assertRaisesRegex(ValueError, "on_error is 'allow', 'deny', 'raise' or a function, not 'pass'"):
             self.app(client=self.connect(), on_error="pass")
+
+    def test_an_option_that_there_is_none_of_is_an_error_there(self):
+        with self.assertRaisesRegex(TypeError, "^unknown option 'max_wait'; known: attributes, client, .*on_error, rules$"):
+            weir.wsgi.Middleware(None, rules="1/s", max_wait=1)
+        with self.assertRaisesRegex(TypeError, "^unknown option 'limits'; known: attributes, .*max_wait, name, on_denied"):
+            weir.flask.limit("1/s", limits="limits.yaml")(lambda: "hello")
 
     def test_without_an_address_there_is_no_counter_for_it(self):
         self.assertEqual(self.ask_of()("/hello", "bob", ip="")[0], 200)

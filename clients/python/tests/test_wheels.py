@@ -1,4 +1,5 @@
-"""What would be published: built, checked, and used by somebody who has nothing but the wheel, pytest and Flask.
+"""What would be published: built, checked, and used by somebody who has nothing but the wheel. An application that a new user
+writes with it is tested in tests/packaging/test_releasing.py.
 
 WEIR_ARCHIVE names an unpacked weir-linux-ARCHITECTURE.tar.gz; without it the program under test is put into the wheel."""
 
@@ -8,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import unittest
 import zipfile
 
@@ -54,11 +56,11 @@ class Wheels(unittest.TestCase):
         shutil.copy(os.path.join(ROOT, "LICENSE"), folder / "LICENSES")
         return folder
 
-    def venv(self, wheel, *flags):
+    def venv(self, wheel):
         """The interpreter of a new environment that has the wheel."""
         where = pathlib.Path(self.enterContext(Folder()).path, "venv")
         for command in (
-            (PYTHON, "-m", "venv", "--without-pip", *flags, where),
+            (PYTHON, "-m", "venv", "--without-pip", where),
             (PYTHON, "-m", "pip", "--python", where / "bin/python", "install", "--quiet", "--no-index", "--no-deps", wheel),
         ):
             code, said = ran(*command)
@@ -68,6 +70,16 @@ class Wheels(unittest.TestCase):
     def test_what_is_built_passes_twine(self):
         code, said = ran(PYTHON, "-m", "twine", "check", "--strict", *self.dist.iterdir(), PYTHONPATH=TOOLS)
         self.assertEqual((code, said.count("PASSED")), (0, 3), said)
+
+    def test_all_have_the_licence(self):
+        said = pathlib.Path(ROOT, "LICENSE").read_bytes()
+        for wheel in (self.pure, self.full):
+            with zipfile.ZipFile(wheel) as files:
+                (name,) = (each for each in files.namelist() if each.endswith(".dist-info/licenses/LICENSE"))
+                self.assertEqual(files.read(name), said)
+        (source,) = self.dist.glob("*.tar.gz")
+        with tarfile.open(source) as files:
+            self.assertEqual(files.extractfile(f"{source.name[: -len('.tar.gz')]}/LICENSE").read(), said)
 
     def test_one_wheel_has_the_program(self):
         with zipfile.ZipFile(self.pure) as pure, zipfile.ZipFile(self.full) as full:
@@ -99,25 +111,6 @@ class Wheels(unittest.TestCase):
         )
         self.assertEqual(code, 1)
         self.assertIn("the weir program is not in this package", said)
-
-    def test_a_new_user_has_a_limited_application_and_its_test(self):
-        """By README alone: both files are blocks of docs/testing.md."""
-        python = self.venv(self.full, "--system-site-packages")
-        folder = self.enterContext(Folder())
-        blocks = re.findall(
-            r"^<!-- file: (\w+) -->\n```python\n(.*?)^```$", pathlib.Path(ROOT, "docs/testing.md").read_text(), re.M | re.S
-        )
-        self.assertEqual([name for name, _ in blocks], ["app", "test_app"])
-        for name, text in blocks:
-            folder.file(f"{name}.py", text)
-        pytest = str(pypi.installed(HERE / "requirements_adapters.txt", "python_adapters"))
-        code, said = ran(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder.path, PYTHONPATH=pytest)
-        self.assertEqual(code, 0, said)
-        self.assertIn("1 passed", said)
-        # The test can fail.
-        folder.file("app.py", blocks[0][1].replace('@limit("100/min")\n', ""))
-        code, said = ran(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder.path, PYTHONPATH=pytest)
-        self.assertEqual(code, 1, said)
 
 
 if __name__ == "__main__":

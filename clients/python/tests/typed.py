@@ -31,10 +31,14 @@ async def awaited(client: weir.aio.Client) -> None:
     both: tuple[weir.Decision, weir.Decision] = await asyncio.gather(client.check(a=1), client.look(a=1))
     async with await client.acquire("k", "1/s", max_wait=3) as reservation:
         left: float | None = await reservation.settle(tpm=7)
+    async with client.acquire("k", "1/s", max_wait=3) as entered:
+        again: float | None = await entered.moment()
+    reserved: weir.aio.Reservation = await client.reserve("k", "1/s")
+    tasks: asyncio.Task[weir.aio.Reservation] = asyncio.create_task(client.acquire("k", "1/s"))
     async with client.slot("openai", tokens=2000) as call:
         held: float = await call.extend(3)
     units: int = await client.refund("k", "1/s")
-    print(decision, both, left, held, units)
+    print(decision, both, left, again, reserved, tasks, held, units)
 
 
 def key_of(name: str) -> str:

@@ -2,6 +2,7 @@ import type { ClientRateLimitInfo, Options, Store } from 'express-rate-limit';
 import { claim } from './names.js';
 import { Windows, type Hits, type StoreOptions } from './window.js';
 
+/** rateLimit() tells whole seconds of what is left when it tells it, which is a little later; 0 would be now. */
 const LEAST_MS = 1000;
 
 /** `rateLimit({ windowMs, limit, store: new WeirStore() })` of express-rate-limit. */
@@ -11,7 +12,6 @@ export class WeirStore implements Store {
   readonly #options: StoreOptions;
   #windows: Windows;
   #windowMs = NaN;
-  #limit = Infinity;
   #wrong: unknown = new TypeError('WeirStore: a store is for rateLimit({ store })');
 
   constructor(options: StoreOptions = {}) {
@@ -26,7 +26,6 @@ export class WeirStore implements Store {
       const rule = `${typeof limit === 'number' ? limit : 'limit()'}/${windowMs}ms`;
       this.#windows = new Windows(this.#options, claim('WeirStore', this.#options.prefix, rule, 'prefix'));
       this.#windowMs = windowMs;
-      if (typeof limit === 'number') this.#limit = limit;
       this.#wrong = undefined;
     } catch (error) {
       throw (this.#wrong = error);
@@ -35,11 +34,11 @@ export class WeirStore implements Store {
 
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
     const hits = await this.#usable.look(key, this.#windowMs);
-    return hits.hits === 0 ? undefined : this.#info(hits);
+    return hits.hits === 0 ? undefined : infoOf(hits);
   }
 
   async increment(key: string): Promise<ClientRateLimitInfo> {
-    return this.#info(await this.#usable.count(key, this.#windowMs));
+    return infoOf(await this.#usable.count(key, this.#windowMs));
   }
 
   async decrement(key: string): Promise<void> {
@@ -54,9 +53,6 @@ export class WeirStore implements Store {
     if (this.#wrong) throw this.#wrong;
     return this.#windows;
   }
-
-  /** Of what is denied Retry-After is told a little later, and not as 0. */
-  #info({ hits, endsInMs }: Hits): ClientRateLimitInfo {
-    return { totalHits: hits, resetTime: new Date(Date.now() + (hits > this.#limit ? Math.max(endsInMs, LEAST_MS) : endsInMs)) };
-  }
 }
+
+const infoOf = ({ hits, endsInMs }: Hits): ClientRateLimitInfo => ({ totalHits: hits, resetTime: new Date(Date.now() + Math.max(endsInMs, LEAST_MS)) });

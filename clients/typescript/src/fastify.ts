@@ -7,7 +7,7 @@ const facts = (request: FastifyRequest): Facts => ({
   attributes: { ip: request.ip, method: request.method, path: request.routeOptions.url, user: userOf((request as { user?: unknown }).user) },
   once: request.raw,
   forwarded: request.headers['x-forwarded-for'],
-  trust: 'fastify({ trustProxy: 1 })',
+  trust: "fastify({ trustProxy: '10.0.0.2' }), your proxy's address",
 });
 
 /** `app.addHook('onRequest', limit())`, after what authenticates your users; or `onRequest` of one route. */

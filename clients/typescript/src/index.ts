@@ -6,4 +6,5 @@ export type { Options } from './options.js';
 export type { OnError } from './policy.js';
 export type { Asked, Forgotten, Outside, Question, Value, Waits } from './question.js';
 export type { Granted, Reservation } from './reservation.js';
+export { told, type Answered, type Told } from './told.js';
 export { VERSION } from './version.js';

@@ -25,7 +25,7 @@ const facts = (context: ExecutionContext): Facts => {
   const request = context.switchToHttp().getRequest<Request>();
   const { ip, method, route, routeOptions, path = '' } = request;
   return { ip, attributes: { ip, method, path: routeOptions?.url ?? route?.path ?? plainPath(path), user: userOf(request.user) }, once: request.raw ?? request,
-    forwarded: request.headers['x-forwarded-for'], trust: "app.set('trust proxy', 1), or new FastifyAdapter({ trustProxy: 1 })" };
+    forwarded: request.headers['x-forwarded-for'], trust: "app.set('trust proxy', 1), or new FastifyAdapter({ trustProxy: '10.0.0.2' }), your proxy's address" };
 };
 
 /**

@@ -3,7 +3,8 @@ import * as modules from 'node:module';
 import { delimiter, join } from 'node:path';
 import { Refused } from './error.js';
 import { here } from './here.js';
-import { VERSION } from './version.js';
+
+const CONTAINER = 'docker run --rm -p 127.0.0.1:6390:6390 weir --resp 0.0.0.0:6390 --insecure';
 
 /** The weir program: WEIR_PROGRAM, that of the package for this platform, or the one on the PATH. */
 export function findProgram(): string {
@@ -16,7 +17,7 @@ export function findProgram(): string {
   if (found && process.platform !== 'win32') return found;
   throw new Refused(process.platform === 'linux'
     ? `there is no weir program: install @weir/linux-${process.arch}, or name one in WEIR_PROGRAM, or give a URL`
-    : `on ${process.platform} weir runs in a container: docker run --rm -p 6390:6390 weir:${VERSION} --resp 0.0.0.0:6390 --insecure; then connect to weir://127.0.0.1`);
+    : `the weir program runs on Linux; here start its image, \`${CONTAINER}\`, and connect to weir://127.0.0.1`);
 }
 
 function ofPackage(): string | undefined {

@@ -31,15 +31,19 @@ export function durationOf(text: string): bigint | 'none' | 'too long' {
     const last = at + 1 === parts.length;
     if (ns === undefined || (before !== undefined && ns >= before) || (!last && digits.includes('.'))) return 'none';
     if (digits ? !/^([0-9]+\.?[0-9]*|\.[0-9]+)$/.test(digits) : parts.length > 1) return 'none';
-    const [front = '', decimals = ''] = (digits || '1').split('.');
-    const scale = 10n ** BigInt(decimals.length);
-    total += roundedUp(BigInt(front + decimals) * ns, scale);
+    total += decimalTimes(digits || '1', ns);
     before = ns;
   }
   return total > MOST ? 'too long' : total;
 }
 
-const roundedUp = (number: bigint, by: bigint): bigint => (number + by - 1n) / by;
+/** A number with digits, and perhaps a point, of units; rounded up. */
+export function decimalTimes(text: string, unit: bigint): bigint {
+  const [front = '', decimals = ''] = text.split('.');
+  return roundedUp(BigInt(front + decimals) * unit, 10n ** BigInt(decimals.length));
+}
+
+export const roundedUp = (number: bigint, by: bigint): bigint => (number + by - 1n) / by;
 
 /** By the largest unit that it is whole in. */
 export function written(ns: bigint): string {

@@ -92,8 +92,8 @@ export class Source {
 function unnamed(log: (line: string) => void): string {
   const { WEIR_URL, WEIR_LOCAL } = process.env;
   if (WEIR_URL) return WEIR_URL;
-  if (WEIR_LOCAL === 'never') throw new TypeError('connect: there is neither a URL nor WEIR_URL, and WEIR_LOCAL is never');
-  log('weir: there is neither a URL nor WEIR_URL: a weir of this machine is used, which counts for it alone');
+  if (WEIR_LOCAL === 'never') throw new TypeError('connect: no URL: WEIR_LOCAL=never forbids a local weir; give a URL or set WEIR_URL');
+  log('weir: no URL and no WEIR_URL: counting in a local weir, for this machine alone');
   return 'weir+local:';
 }
 
@@ -103,7 +103,8 @@ function assertFits(place: Place, { tls }: Settings): void {
   if (tls && !(place.kind === 'hosts' && place.tls)) throw new TypeError('connect: tls is for weirs://');
 }
 
-function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
+/** To what is at a place. */
+export function wayTo(place: Place, settings: Settings): { find: () => Promise<Address[]>; firstMs: number; user?: string | undefined; password?: string | undefined; tls?: ConnectionOptions } {
   if (place.kind === 'local') return { find: async () => joinLocal(findProgram(), limitsOf(settings)), firstMs: START_MS };
   const given = place.kind === 'hosts' ? place : undefined;
   const password = settings.password ?? given?.password ?? process.env['WEIR_PASSWORD'];

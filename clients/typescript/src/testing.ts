@@ -1,8 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Call } from './call.js';
 import type { Client } from './client.js';
 import { clearTimeout, now, setTimeout } from './clock.js';
@@ -11,10 +8,12 @@ import type { Connection } from './connection.js';
 import { dial } from './dialer.js';
 import { asyncDispose } from './dispose.js';
 import { errorOfReply } from './error.js';
-import type { Options } from './options.js';
 import { fixture } from './fixture.js';
+import { settingsOf, type Options } from './options.js';
 import { findProgram } from './program.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
+import { wayTo } from './source.js';
+import { placeOf } from './url.js';
 
 const PATIENCE_MS = 20_000;
 const NO_LIMITS = 'version: 1\nlimits: {}\n';
@@ -34,22 +33,61 @@ export interface TestWeir extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Starts the program, which takes some 30 ms; `limits` is the text of a limits file, `now` what its wall clock says. */
+/**
+ * Starts the program, which takes some 30 ms, or begins again with the weir of virtual time that WEIR_TEST_URL names. `limits`
+ * is the text of a limits file, `now` what its wall clock says.
+ */
 export async function startWeir({ limits = NO_LIMITS, now: wall }: { limits?: string; now?: Date | string } = {}): Promise<TestWeir> {
-  const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
-  const file = join(folder, 'limits.yaml');
-  await writeFile(file, limits);
-  const words = ['local', '--virtual-time', '--foreground', '--limits', file];
-  if (wall !== undefined) words.push('--now', wall instanceof Date ? wall.toISOString() : wall);
+  const elsewhere = process.env['WEIR_TEST_URL'];
+  if (elsewhere && wall !== undefined) throw new TypeError('startWeir: the weir of WEIR_TEST_URL has a start of its own: start that with --now');
+  const weir = elsewhere ? await begunAnew(elsewhere) : await started(wall);
   try {
-    const child = spawn(findProgram(), words, { stdio: ['ignore', 'pipe', 'pipe'] });
-    const path = await socketOf(child);
-    const { connection } = await dial({ path }, {}, PATIENCE_MS, PATIENCE_MS, () => {});
-    return new Started(child, connection, `unix:${path}`, folder);
+    await weir.limits(limits);
+    return weir;
   } catch (error) {
-    await rm(folder, { recursive: true });
+    await weir.close();
     throw error;
   }
+}
+
+async function started(wall: Date | string | undefined): Promise<Started> {
+  const words = ['local', '--virtual-time', '--foreground'];
+  if (wall !== undefined) words.push('--now', wall instanceof Date ? wall.toISOString() : wall);
+  const child = spawn(findProgram(), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const path = await socketOf(child);
+  const { connection } = await dial({ path }, {}, PATIENCE_MS, PATIENCE_MS, () => {});
+  return new Started(connection, `unix:${path}`, child);
+}
+
+/** Another process that does so while this connection is open is told by the server which flag keeps them apart. */
+async function begunAnew(url: string): Promise<Started> {
+  const place = placeOf(url);
+  if (place.kind === 'local') throw new TypeError('startWeir: WEIR_TEST_URL names a weir that runs, as in weir://127.0.0.1');
+  const { find, ...access } = wayTo(place, settingsOf({}));
+  const [address] = await find();
+  const { connection } = await dial(address!, access, PATIENCE_MS, PATIENCE_MS, () => {});
+  try {
+    await asked(connection, 'WEIR.TIME', 'RESET');
+    return new Started(connection, url);
+  } catch (error) {
+    await ended(connection);
+    throw error;
+  }
+}
+
+function asked(connection: Connection, ...words: string[]): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const answered = (reply: Reply): void => (reply instanceof ErrorReply ? reject(errorOfReply(reply.text)) : resolve(reply));
+    connection.ask(new Call(encode(words), now() + PATIENCE_MS, PATIENCE_MS, answered, reject));
+  });
+}
+
+/** When the server knows it too, so that the next test may begin there. */
+async function ended({ socket }: Connection): Promise<void> {
+  if (socket.closed) return;
+  const late = setTimeout(() => socket.destroy(), PATIENCE_MS);
+  await new Promise((resolve) => socket.ref().once('close', resolve).end());
+  clearTimeout(late);
 }
 
 /** What the program prints when it listens; an Error says why it does not. */
@@ -74,7 +112,7 @@ class Started implements TestWeir {
   readonly #urlBefore = process.env['WEIR_URL'];
   #closing: Promise<void> | undefined;
 
-  constructor(private readonly child: ChildProcess, private readonly connection: Connection, readonly url: string, private readonly folder: string) {
+  constructor(private readonly connection: Connection, readonly url: string, private readonly child?: ChildProcess) {
     process.once('exit', this.#kill);
     fixture.url = process.env['WEIR_URL'] = url;
   }
@@ -86,17 +124,16 @@ class Started implements TestWeir {
   }
 
   async advance(ms: number): Promise<void> {
-    await this.#ask('WEIR.TIME', 'ADVANCE', String(Math.ceil(ms)));
+    await asked(this.connection, 'WEIR.TIME', 'ADVANCE', String(Math.ceil(ms)));
   }
 
   async now(): Promise<Date> {
-    const answer = await this.#ask('WEIR.TIME');
+    const answer = await asked(this.connection, 'WEIR.TIME');
     return new Date(String((answer as Reply[])[2]));
   }
 
   async limits(text: string): Promise<void> {
-    await writeFile(join(this.folder, 'limits.yaml'), text);
-    await this.#ask('WEIR.CONFIG', 'RELOAD');
+    await asked(this.connection, 'WEIR.CONFIG', 'SET', text);
   }
 
   close(): Promise<void> {
@@ -112,26 +149,18 @@ class Started implements TestWeir {
     else process.env['WEIR_URL'] = this.#urlBefore;
   }
 
-  readonly #kill = (): void => void this.child.kill('SIGKILL');
+  readonly #kill = (): void => void this.child?.kill('SIGKILL');
 
   async #close(): Promise<void> {
     if (fixture.url === this.url) fixture.url = undefined;
     if (process.env['WEIR_URL'] === this.url) this.#restore();
     await Promise.all(this.#clients.map((client) => client.close()));
-    this.connection.end('the test has ended');
+    await ended(this.connection);
     process.off('exit', this.#kill);
-    if (this.child.exitCode === null && this.child.signalCode === null) {
+    if (this.child?.exitCode === null && this.child.signalCode === null) {
       this.child.ref();
       this.child.kill('SIGTERM');
       await once(this.child, 'exit');
     }
-    await rm(this.folder, { recursive: true });
-  }
-
-  #ask(...words: string[]): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const answered = (reply: Reply): void => (reply instanceof ErrorReply ? reject(errorOfReply(reply.text)) : resolve(reply));
-      this.connection.ask(new Call(encode(words), now() + PATIENCE_MS, PATIENCE_MS, answered, reject));
-    });
   }
 }

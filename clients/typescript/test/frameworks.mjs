@@ -1,4 +1,5 @@
-// An application in each framework that limit() is for: start(limits for all of it, limits by path), which says hello.
+// An application in each framework that limit() is for, which says hello: start(limits for all of it, its routes). A route is
+// { path, limits }, and may be `under` a router that is mounted, with a parameter as in /tenants/{tenant}.
 import { once } from 'node:events';
 import { serve } from '@hono/node-server';
 import express from 'express';
@@ -6,7 +7,7 @@ import fastify from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
 import 'reflect-metadata';
-import { All, Controller, HttpCode, Module, UseGuards } from '@nestjs/common';
+import { All, Controller, HttpCode, HttpException, Module, UseGuards } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { limit as limitExpress } from '../dist/esm/express.js';
 import { limit as limitFastify } from '../dist/esm/fastify.js';
@@ -14,7 +15,9 @@ import { limit as limitHono } from '../dist/esm/hono.js';
 import { limit as limitKoa } from '../dist/esm/koa.js';
 import { limit as limitNest } from '../dist/esm/nestjs.js';
 
-const PATHS = ['/hello', '/needs', '/other', '/login'];
+const HELLO = ['/hello', '/needs', '/other', '/login'].map((path) => ({ path }));
+const withColon = (under) => under.replace(/\{(\w+)\}/, ':$1');
+const matches = ({ under = '', path }, url) => new RegExp(`^${(under + path).replace(/\{\w+\}/, '[^/]+')}$`).test(url);
 
 let classes = 0;
 
@@ -23,19 +26,27 @@ const listens = async (server, close = () => server.close()) => {
   return { port: server.address().port, close };
 };
 
-/** `header(request, name)` of what its limits are told; `failed` is told of what its own error handler gets. */
+/**
+ * `header(request, name)` of what its limits are told, and `answer(status, text, ...)` in place of a denial, with what onDenied is
+ * given; `failed` is told of what its own error handler gets.
+ */
 export const FRAMEWORKS = {
   express: {
     limit: limitExpress,
     header: (req, name) => req.get(name),
-    async start({ all = [], at = {}, failed, on = [0, '127.0.0.1'] }) {
+    answer: (status, text, _req, _decision, res) => res.status(status).send(text),
+    async start({ all = [], routes = HELLO, failed, on = [0, '127.0.0.1'] }) {
       const app = express();
       app.use((req, _, next) => {
         if (req.get('x-user')) req.user = { id: req.get('x-user') };
         next();
       });
       for (const each of all) app.use(each);
-      for (const [path, limits] of Object.entries(at)) app.all(path, ...limits);
+      for (const { under, path, limits = [] } of routes) {
+        const router = under ? express.Router() : app;
+        if (limits.length) router.all(path, ...limits);
+        if (under) app.use(withColon(under), router);
+      }
       app.use((_, res) => res.send('hello'));
       app.use((error, _req, res, _next) => res.status(error.status ?? 500).send(failed ? failed(error) : error.message));
       return listens(app.listen(...on));
@@ -43,14 +54,16 @@ export const FRAMEWORKS = {
   },
   fastify: {
     limit: limitFastify,
-    header: (request, name) => request.headers[name],
-    async start({ all = [], at = {}, failed, on = [0, '127.0.0.1'] }) {
+    header: (request, name) => request.headers[name.toLowerCase()],
+    answer: (status, text, _request, _decision, reply) => (reply.code(status), text),
+    async start({ all = [], routes = HELLO, failed, on = [0, '127.0.0.1'] }) {
       const app = fastify();
       app.addHook('onRequest', async (request) => {
         if (request.headers['x-user']) request.user = { id: request.headers['x-user'] };
       });
       for (const each of all) app.addHook('onRequest', each);
-      for (const path of PATHS) app.route({ method: ['GET', 'POST'], url: path, onRequest: at[path] ?? [], handler: async () => 'hello' });
+      for (const { under = '', path, limits = [] } of routes)
+        app.register(async (scope) => scope.route({ method: ['GET', 'POST'], url: path, onRequest: limits, handler: async () => 'hello' }), { prefix: withColon(under) });
       if (failed) app.setErrorHandler((error, _, reply) => reply.code(error.statusCode ?? 500).send(failed(error)));
       await app.listen(typeof on[0] === 'string' ? { path: on[0] } : { port: on[0], host: on[1] });
       return { port: app.server.address().port, close: () => app.close() };
@@ -59,7 +72,8 @@ export const FRAMEWORKS = {
   koa: {
     limit: limitKoa,
     header: (ctx, name) => ctx.get(name),
-    async start({ all = [], at = {}, failed, on = [0, '127.0.0.1'] }) {
+    answer: (status, text, ctx) => Object.assign(ctx, { status, body: text }),
+    async start({ all = [], routes = HELLO, failed, on = [0, '127.0.0.1'] }) {
       const app = new Koa();
       app.silent = true;
       if (failed)
@@ -72,8 +86,7 @@ export const FRAMEWORKS = {
         return next();
       });
       for (const each of all) app.use(each);
-      for (const [path, limits] of Object.entries(at))
-        for (const each of limits) app.use((ctx, next) => (ctx.path === path ? each(ctx, next) : next()));
+      for (const route of routes) for (const each of route.limits ?? []) app.use((ctx, next) => (matches(route, ctx.path) ? each(ctx, next) : next()));
       app.use((ctx) => (ctx.body = 'hello'));
       return listens(app.listen(...on));
     },
@@ -81,7 +94,8 @@ export const FRAMEWORKS = {
   hono: {
     limit: limitHono,
     header: (c, name) => c.req.header(name),
-    async start({ all = [], at = {}, failed, on = [0, '127.0.0.1'] }) {
+    answer: (status, text, c) => c.text(text, status),
+    async start({ all = [], routes = HELLO, failed, on = [0, '127.0.0.1'] }) {
       const app = new Hono();
       if (failed) app.onError((error, c) => c.text(failed(error.cause ?? error), error.status ?? 500));
       app.use(async (c, next) => {
@@ -89,7 +103,11 @@ export const FRAMEWORKS = {
         await next();
       });
       for (const each of all) app.use(each);
-      for (const [path, limits] of Object.entries(at)) for (const each of limits) app.use(path, each);
+      for (const { under = '', path, limits = [] } of routes) {
+        const router = new Hono();
+        for (const each of limits) router.use(path, each);
+        app.route(withColon(under), router);
+      }
       app.all('*', (c) => c.text('hello'));
       if (typeof on[0] === 'number') return listens(serve({ fetch: app.fetch, port: on[0], hostname: on[1] }));
       const { createAdaptorServer } = await import('@hono/node-server');
@@ -98,13 +116,17 @@ export const FRAMEWORKS = {
   },
   nestjs: {
     limit: limitNest,
+    placed: true,
     header: (context, name) => context.switchToHttp().getRequest().get(name),
-    async start({ all = [], at = {}, failed, on = [0, '127.0.0.1'] }) {
-      const controllers = PATHS.map((path) => {
+    answer: (status, text) => {
+      throw new HttpException(text, status);
+    },
+    async start({ all = [], routes = HELLO, failed, on = [0, '127.0.0.1'] }) {
+      const controllers = routes.map(({ under = '', path, handler = 'hello', limits = [] }) => {
         const name = `Class${++classes}`;
-        const it = { [name]: class { hello() { return 'hello'; } } }[name];
-        decorate([Controller(path)], it);
-        decorate([All(), HttpCode(200), UseGuards(...(at[path] ?? []))], it.prototype, 'hello');
+        const it = { [name]: class { [handler]() { return 'hello'; } } }[name];
+        decorate([Controller(withColon(under))], it);
+        decorate([All(path), HttpCode(200), UseGuards(...limits)], it.prototype, handler);
         return it;
       });
       class App {}

@@ -232,7 +232,7 @@ test('a local weir: four processes that begin at once share one, which a client 
     const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: folder, env, timeout: 60_000 });
     const ran = await Promise.all([run(), run(), run(), run()]);
     assert.deepEqual(ran.map(({ stdout }) => stdout).sort(), ['96 true\n', '97 true\n', '98 true\n', '99 true\n']);
-    for (const { stderr } of ran) assert.match(stderr, /^weir: there is neither a URL nor WEIR_URL/);
+    for (const { stderr } of ran) assert.match(stderr, /^weir: no URL and no WEIR_URL/);
     const socket = execFileSync(PROGRAM, ['local'], { cwd: folder, env, encoding: 'utf8' }).trim();
     rmSync(socket); // then it ends
     assert.equal((await run()).stdout, '99 true\n');

@@ -4,12 +4,13 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import express from 'express';
+import webpack from 'webpack';
 import { connect } from '../dist/esm/index.js';
 import { limit } from '../dist/esm/express.js';
 import { findProgram } from '../dist/esm/program.js';
@@ -47,7 +48,7 @@ test('without a URL nothing is looked at before the first question', async () =>
     const client = connect(undefined, { log });
     assert.deepEqual(lines, []);
     await assert.rejects(client.check('a', '1/s'), { code: 'REFUSED', message: /WEIR_PROGRAM names/ });
-    assert.match(lines.join(), /neither a URL nor WEIR_URL/);
+    assert.match(lines.join(), /no URL and no WEIR_URL/);
     await client.close();
   });
   const client = connect();
@@ -57,7 +58,7 @@ test('without a URL nothing is looked at before the first question', async () =>
 });
 
 test('WEIR_LOCAL=never, and a WEIR_URL that is wrong, are errors at the first question', async () => {
-  await within({ WEIR_LOCAL: 'never', WEIR_URL: undefined }, async (log) => assert.rejects(connect(undefined, { log }).check('a', '1/s'), /^TypeError: .*WEIR_LOCAL is never/));
+  await within({ WEIR_LOCAL: 'never', WEIR_URL: undefined }, async (log) => assert.rejects(connect(undefined, { log }).check('a', '1/s'), /^TypeError: .*WEIR_LOCAL=never/));
   await within({ WEIR_URL: 'redis://a' }, async (log) => assert.rejects(connect(undefined, { log, onError: 'allow' }).acquire({ key: 'a', rule: '1/s' }), TypeError));
 });
 
@@ -120,7 +121,7 @@ test('where the program does not run, a command is told that starts the image', 
   } finally {
     Object.defineProperty(process, 'platform', platform);
   }
-  const [, words] = /docker run --rm -p 6390:6390 weir:\S+ (.*); then connect to weir:\/\/127\.0\.0\.1$/.exec(said);
+  const [, words] = /`docker run --rm -p 127\.0\.0\.1:6390:6390 weir ([^`]*)`, and connect to weir:\/\/127\.0\.0\.1$/.exec(said);
   const [program, ...entry] = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(readFileSync(join(SOURCE, 'packaging/Containerfile'), 'utf8'))[1]);
   assert.equal(program, 'weir');
   const child = spawn(PROGRAM, [...entry, ...words.replace('0.0.0.0:6390', '0.0.0.0:0').split(' ')], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -129,13 +130,25 @@ test('where the program does not run, a command is told that starts the image', 
   assert.match(String(line), /0\.0\.0\.0:\d+/);
 });
 
-for (const format of ['cjs', 'esm'])
-  test(`in a bundle of esbuild, ${format}`, async () => {
-    const place = join(dirname(fileURLToPath(import.meta.url)), '..');
-    const contents = `import { connect } from '@weir/client';\nimport { limit } from '@weir/client/koa';
-      limit({ rule: '10/min' });\nconst client = connect();\nclient.check('${format}', '5/h').then(({ remaining }) => { console.log(remaining); return client.close(); });\n`;
-    const outfile = join(folder, `bundle.${format === 'cjs' ? 'cjs' : 'mjs'}`);
-    await build({ stdin: { contents, resolveDir: place }, bundle: true, platform: 'node', format, outfile, logLevel: 'error' });
-    const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder, env: { ...process.env, WEIR_URL: weir.url, NODE_TEST_CONTEXT: undefined } });
-    assert.equal(stdout, '4\n');
-  });
+/** Of an entry to a file, by each bundler. */
+const BUNDLERS = {
+  esbuild: (entry, outfile, format) => build({ entryPoints: [entry], bundle: true, platform: 'node', format, outfile, logLevel: 'error' }),
+  webpack: async (entry, outfile, format) => {
+    const output = { path: dirname(outfile), filename: basename(outfile), ...(format === 'esm' && { module: true, chunkFormat: 'module' }) };
+    const stats = await promisify(webpack)({ entry, output, mode: 'production', target: 'node18', ...(format === 'esm' && { experiments: { outputModule: true } }) });
+    assert.deepEqual([...stats.compilation.errors, ...stats.compilation.warnings].map(String), []);
+  },
+};
+
+for (const [bundler, bundle] of Object.entries(BUNDLERS))
+  for (const format of ['cjs', 'esm'])
+    test(`in a bundle of ${bundler}, ${format}`, async () => {
+      const entry = join(mkdtempSync(join(dirname(fileURLToPath(import.meta.url)), '../bundle-')), 'main.mjs'); // which may import the package
+      writeFileSync(entry, `import { connect } from '@weir/client';\nimport { limit } from '@weir/client/koa';
+        limit({ rule: '10/min' });\nconst client = connect();\nclient.check('${bundler} ${format}', '5/h').then(({ remaining }) => { console.log(remaining); return client.close(); });\n`);
+      const outfile = join(folder, `${bundler}.${format === 'cjs' ? 'cjs' : 'mjs'}`);
+      await bundle(entry, outfile, format);
+      rmSync(dirname(entry), { recursive: true });
+      const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder, env: { ...process.env, WEIR_URL: weir.url, NODE_TEST_CONTEXT: undefined } });
+      assert.equal(stdout, '4\n');
+    });

@@ -63,6 +63,26 @@ test('express-rate-limit: failed requests are taken back, where refunds are allo
   assert.equal((await none.increment('none')).totalHits, 1);
 });
 
+test('Retry-After is never 0, with a millisecond left of a window', async (t) => {
+  const app = express();
+  const windows = [{ windowMs: 1000, limit: 1 }, { windowMs: 1000, limit: () => 1 }];
+  for (const [number, each] of windows.entries()) app.get(`/${number}`, rateLimit({ ...each, store: new WeirStore({ client, prefix: `last ${number}` }) }), (_, res) => res.send('hello'));
+  const server = app.listen(0, '127.0.0.1');
+  const inFastify = fastify();
+  await inFastify.register(fastifyRateLimit, { max: 1, timeWindow: 1000, store: weirStore({ client, prefix: 'last' }) });
+  inFastify.get('/', async () => 'hello');
+  const storage = new WeirThrottlerStorage({ client, prefix: 'last' });
+  const said = async () => [
+    ...(await Promise.all(windows.map(async (_, number) => (await fetch(`http://127.0.0.1:${server.address().port}/${number}`)).headers.get('retry-after')))),
+    (await inFastify.inject('/')).headers['retry-after'] ?? null,
+    (await storage.increment('a', 1000, 1, 0, 'x')).timeToBlockExpire,
+  ].map((each) => each && Number(each));
+  t.after(() => [server, inFastify].forEach((each) => each.close()));
+  assert.deepEqual(await said(), [null, null, null, 0]);
+  await weir.advance(999);
+  assert.deepEqual(await said(), [1, 1, 1, 1]);
+});
+
 test('@fastify/rate-limit, with a route of its own', async () => {
   const app = fastify();
   await app.register(fastifyRateLimit, { max: 2, timeWindow: 60_000, store: weirStore({ client }) });

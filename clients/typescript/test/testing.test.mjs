@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { startWeir } from '../dist/esm/testing.js';
-import './support.mjs';
+import { Weir } from './support.mjs';
 
 test('time stands still until it is advanced', async () => {
   const weir = await startWeir({ now: '2027-03-28T00:59:59Z' });
@@ -55,4 +57,45 @@ test('reserve acts now unless maxWaitMs says another time, whatever the limits f
   assert.equal((await client.tryReserve(question)).waitMs, null);
   assert.equal((await client.tryReserve({ ...question, maxWaitMs: 60_000 })).waitMs, 60_000);
   await weir.close();
+});
+
+test('WEIR_TEST_URL: a weir that somebody else has started is as new for each test', async (t) => {
+  const theirs = await Weir.start({ limits: 'version: 1\nattributes: [user]\nlimits: { theirs: { by: [user], rate: 1/h } }\n' });
+  process.env.WEIR_TEST_URL = theirs.url;
+  t.after(async () => {
+    delete process.env.WEIR_TEST_URL;
+    await theirs.stop();
+  });
+  const began = [];
+  for (const limits of ['version: 1\nattributes: [user]\nlimits: { ours: { by: [user], rate: 1/h } }\n', undefined]) {
+    const weir = await startWeir({ limits });
+    assert.deepEqual([weir.url, process.env.WEIR_URL], [theirs.url, theirs.url]);
+    const client = weir.connect();
+    assert.equal((await client.check({ attributes: { user: 1 } })).by, limits ? 'ours' : null);
+    assert.equal((await client.check('a', '1/h')).allowed, true);
+    assert.equal((await client.check('a', '1/h')).allowed, false);
+    began.push((await weir.now()).getTime());
+    await weir.advance(60_000);
+    await weir.close();
+  }
+  assert.equal(began[0], began[1], 'time is at the start again');
+  await assert.rejects(startWeir({ limits: 'version: 1\nlimits: { a: { rate: x } }\n' }), /limits\.a\.rate/);
+  await assert.rejects(startWeir({ now: new Date() }), /a start of its own/);
+  await (await startWeir()).close();
+});
+
+test('WEIR_TEST_URL: a second process is told the flag that keeps them apart', async (t) => {
+  const theirs = await Weir.start();
+  t.after(() => theirs.stop());
+  const code = `import('${new URL('../dist/esm/testing.js', import.meta.url)}').then(({ startWeir }) => startWeir()).then((weir) => weir.close())
+    .catch(({ code, message }) => console.log(code, message));`;
+  const asked = async (url = theirs.url) => (await promisify(execFile)(process.execPath, ['-e', code], { env: { ...process.env, WEIR_TEST_URL: url, NODE_TEST_CONTEXT: undefined } })).stdout;
+  assert.equal(await asked(), '');
+  process.env.WEIR_TEST_URL = theirs.url;
+  const weir = await startWeir();
+  delete process.env.WEIR_TEST_URL;
+  assert.match(await asked(), /^REFUSED another connection has begun tests here, .*--no-file-parallelism/);
+  await weir.close();
+  assert.equal(await asked(), '');
+  assert.match(await asked('weir+local:'), /names a weir that runs/);
 });

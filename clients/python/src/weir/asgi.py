@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, MutableMapping
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
-from weir import aio, application, web
-from weir.core import OnError
-from weir.web import Answer, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, user_id
+from weir import application, web
+from weir.web import Answer, OfAll, user_id
 from weir.words import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -39,6 +41,7 @@ def forwarded(scope: Scope) -> str | None:
 
 
 ASGI = web.Framework(
+    attributes=scope_attributes,
     address=address,
     forwarded=forwarded,
     trusts="uvicorn takes the client's address from there with --proxy-headers --forwarded-allow-ips=PROXY",
@@ -52,36 +55,9 @@ class Middleware:
     """Asks about each request before the application sees it: by the limits file, or by `rules` for each address. `key`,
     `exempt` and `on_denied` are functions of the scope; on_denied answers an ASGI application, as Starlette's responses are."""
 
-    def __init__(
-        self,
-        app: App,
-        *,
-        rules: Rules = None,
-        name: str | None = None,
-        key: Key = None,
-        cost: Cost = 1,
-        exempt: Exempt = None,
-        on_denied: OnDenied = None,
-        client: aio.Client | None = None,
-        limits: str | None = None,
-        attributes: Attributes = scope_attributes,
-        on_error: OnError | None = None,
-    ) -> None:
+    def __init__(self, app: App, **said: Unpack[OfAll]) -> None:
         self._app = app
-        said = web.around_all(rules, name)
-        self._gate = Gate(
-            ASGI,
-            attributes,
-            view=app,
-            **said,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            client=client,
-            limits=limits,
-            on_error=on_error,
-        )
+        self._gate = web.around_all(ASGI, app, said)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

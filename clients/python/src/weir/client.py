@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Optional
 
 from weir import fork, words
+from weir.connection import Question
 from weir.core import Core, OnCall, OnError
 from weir.decision import Booking, Charged, Decision
 from weir.errors import Denied, Unavailable, of_reply
@@ -150,6 +151,17 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         if isinstance(reply, Failure):
             raise of_reply(reply)
         return reply
+
+    def _replies(self, first: Ask, ask: Ask) -> tuple[Any, Any]:
+        """As _reply(), of two in one write. The first must be one that may be asked twice."""
+        pool = self._pool or self._looked_up()
+        until = time.monotonic() + self._timeout
+        before = Question(first.data, until)
+        replies = (pool.ask(ask.data, until, before), before.reply)[::-1]
+        for each in replies:
+            if isinstance(each, Failure):
+                raise of_reply(each)
+        return replies
 
     def _book(self, ask: Ask, raises: bool = True) -> Reservation:
         booking: Booking = self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask)

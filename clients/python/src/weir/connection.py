@@ -31,7 +31,7 @@ def ready(descriptor: int, write: bool, seconds: float) -> bool:
     return any(select.select([] if write else sockets, sockets if write else [], [], max(0.0, seconds)))
 
 
-class _Question:
+class Question:
     __slots__ = ("data", "done", "error", "gone", "reply", "until", "woken")
 
     def __init__(self, data: bytes, until: float) -> None:
@@ -62,8 +62,8 @@ class Connection:
         self._parser = parser
         self._tls = threading.Lock() if isinstance(sock, ssl.SSLSocket) else None  # OpenSSL's are of one thread at a time
         self._heard = 0.0
-        self._outbox: deque[_Question] = deque()  # not written
-        self._pending: deque[_Question] = deque()  # written, and not answered
+        self._outbox: deque[Question] = deque()  # not written
+        self._pending: deque[Question] = deque()  # written, and not answered
         self._rest = b""  # of a write that did not get through
         self._writing = threading.Lock()
         self._reading = threading.Lock()
@@ -91,9 +91,13 @@ class Connection:
                 self._pass_on()
         return not self.closed
 
-    def ask(self, data: bytes, until: float) -> Any:
-        """The reply; NotWritten, where it may be asked elsewhere, or Unavailable."""
-        question = _Question(data, until)
+    def ask(self, data: bytes, until: float, first: Question | None = None) -> Any:
+        """The reply; NotWritten, where it may be asked elsewhere, or Unavailable. `first` goes before it, in one write, and has
+        its reply then; it may be asked twice."""
+        question = Question(data, until)
+        if first is not None:
+            first.gone = True  # what waits is the other
+            self._outbox.append(first)
         self._outbox.append(question)
         try:
             self._flush(until)
@@ -127,7 +131,7 @@ class Connection:
                 self._writing.release()
 
     def _write_all(self, until: float) -> bool:
-        batch: list[_Question] = []
+        batch: list[Question] = []
         try:
             while True:
                 batch.append(self._outbox.popleft())
@@ -167,7 +171,7 @@ class Connection:
 
     # Reading: one reads for all; when it has its own reply, the next one does.
 
-    def _wait(self, question: _Question) -> None:
+    def _wait(self, question: Question) -> None:
         while not question.done:
             left = question.until - time.monotonic()
             if left <= 0:
@@ -183,7 +187,7 @@ class Connection:
             else:
                 question.woken.acquire(timeout=left)
 
-    def _withdraw(self, question: _Question) -> None:
+    def _withdraw(self, question: Question) -> None:
         try:
             self._outbox.remove(question)
         except ValueError:

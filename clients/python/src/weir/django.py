@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Mapping
-from typing import Any, Callable, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
@@ -23,8 +23,11 @@ from django.template import TemplateDoesNotExist, loader
 from weir import application, web
 from weir.core import OnError
 from weir.decision import Decision
-from weir.web import Answer, AnyClient, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, ViewT, user_id
+from weir.web import Answer, AnyClient, OfAll, OfView, OnDenied, Rules, ViewT, user_id
 from weir.words import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def request_attributes(request: HttpRequest) -> dict[str, Value]:
@@ -45,6 +48,7 @@ def place(request: HttpRequest, view: Any) -> str:
 
 
 DJANGO = web.Framework(
+    attributes=request_attributes,
     address=address,
     forwarded=lambda request: request.META.get("HTTP_X_FORWARDED_FOR"),
     trusts="Django has no setting for it: let a middleware before weir's set REMOTE_ADDR from there, or give key=",
@@ -74,18 +78,8 @@ class Middleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._get_response = get_response
-        self._gate = Gate(
-            DJANGO,
-            self.attributes,
-            **web.around_all(self.rules, self.name),
-            key=self.key,
-            cost=self.cost,
-            exempt=self.exempt,
-            on_denied=self.on_denied,
-            client=type(self).client,
-            limits=self.limits,
-            on_error=type(self).on_error,
-        )
+        ours = {"client": type(self).client, "on_error": type(self).on_error}  # no methods
+        self._gate = web.around_all(DJANGO, None, cast(OfAll, {name: getattr(self, name) for name in web.OF_ALL} | ours))
         self._async = asyncio.iscoroutinefunction(get_response)
         if self._async:
             markcoroutinefunction(self)
@@ -105,50 +99,26 @@ class Middleware:
         return told(answer, await self._get_response(request))
 
 
-def limit(
-    *rules: str,
-    name: str | None = None,
-    key: Key = None,
-    attributes: Attributes = request_attributes,
-    cost: Cost = 1,
-    exempt: Exempt = None,
-    on_denied: OnDenied = None,
-    max_wait: float | None = None,
-    client: AnyClient = None,
-    on_error: OnError | None = None,
-) -> Callable[[ViewT], ViewT]:
+def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
     """Of a view, async or not: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that says;
     without a rule by the limits file. For a method, method_decorator of Django. Views share a limit by `name`."""
-    said = web.read(rules)
+    asked = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        gate = Gate(
-            DJANGO,
-            attributes,
-            view=view,
-            rules=said,
-            name=name,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            max_wait=max_wait,
-            client=client,
-            on_error=on_error,
-        )
+        gate = web.of_view(DJANGO, view, asked, said)
 
         @functools.wraps(view)
         async def limited_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             async with gate.passing_async(request, sync_to_async(gate.question)) as answer:
                 if answer.status is not None:
-                    return await refused_async(answer, on_denied, request)
+                    return await refused_async(answer, gate.on_denied, request)
                 return told(answer, await view(request, *args, **kwargs))
 
         @functools.wraps(view)
         def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             with gate.passing(request) as answer:
                 if answer.status is not None:
-                    return refused(answer, on_denied, request)
+                    return refused(answer, gate.on_denied, request)
                 return told(answer, view(request, *args, **kwargs))
 
         return cast(ViewT, limited_async if asyncio.iscoroutinefunction(view) else limited)

@@ -31,6 +31,7 @@ class Unasked(APIException):
 
 DRF = replace(
     DJANGO,
+    attributes=lambda asked: asked[0].attributes(*asked[1:]),
     address=lambda asked: DJANGO.address(asked[1]),
     forwarded=lambda asked: DJANGO.forwarded(asked[1]),
     app=lambda asked, view: DJANGO.app(asked[1], view),
@@ -76,10 +77,9 @@ class Throttle(BaseThrottle):
     @classmethod
     def gate(cls) -> Gate:
         if "_gate" not in cls.__dict__:
-            rules = web.around_all(cls.rule, None).get("rules", ())
+            rules = web.rules_of(cls.rule)
             cls._gate = Gate(
                 DRF,
-                lambda asked: asked[0].attributes(*asked[1:]),
                 rules=rules,
                 name=cls.name,
                 key=(lambda asked: asked[0].key(*asked[1:])) if rules else None,

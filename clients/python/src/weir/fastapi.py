@@ -14,17 +14,19 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from typing import Any, Callable, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from weir import application, asgi, routes, web
-from weir.core import OnError
 from weir.decision import Decision
-from weir.web import Answer, AnyClient, Attributes, Cost, Exempt, Gate, Key, OnDenied, ViewT
+from weir.web import Answer, OfView, OnDenied, ViewT
 from weir.words import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 REQUEST, RESPONSE = "weir_request", "weir_response"
 
@@ -43,6 +45,7 @@ def place(request: Request, view: Any) -> str:
 
 
 FASTAPI = web.Framework(
+    attributes=request_attributes,
     address=lambda request: asgi.address(request.scope),
     forwarded=lambda request: asgi.forwarded(request.scope),
     trusts=asgi.ASGI.trusts,
@@ -52,45 +55,21 @@ FASTAPI = web.Framework(
 )
 
 
-def limit(
-    *rules: str,
-    name: str | None = None,
-    key: Key = None,
-    attributes: Attributes = request_attributes,
-    cost: Cost = 1,
-    exempt: Exempt = None,
-    on_denied: OnDenied = None,
-    max_wait: float | None = None,
-    client: AnyClient = None,
-    on_error: OnError | None = None,
-) -> Callable[[ViewT], ViewT]:
+def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
     """Of a view, async or not: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that says;
     without a rule by the limits file. It stands below @app.get; the view needs no `request` for it. Views share a limit by
     `name`. on_denied answers a response."""
-    said = web.read(rules)
+    asked = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        gate = Gate(
-            FASTAPI,
-            attributes,
-            view=view,
-            rules=said,
-            name=name,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            max_wait=max_wait,
-            client=client,
-            on_error=on_error,
-        )
+        gate = web.of_view(FASTAPI, view, asked, said)
         as_said, ours = signature(view)
 
         @functools.wraps(view)
         async def limited_async(*args: Any, **kwargs: Any) -> Any:
             request, response = taken(args, kwargs, ours)
             async with gate.passing_async(request) as answer:
-                instead = refused(answer, on_denied, request)
+                instead = refused(answer, gate.on_denied, request)
                 if instead is None:
                     return told(answer, await view(*args, **kwargs), response)
                 return told(answer, await instead if inspect.isawaitable(instead) else instead, None)
@@ -99,7 +78,7 @@ def limit(
         def limited(*args: Any, **kwargs: Any) -> Any:
             request, response = taken(args, kwargs, ours)
             with gate.passing(request) as answer:
-                instead = refused(answer, on_denied, request)
+                instead = refused(answer, gate.on_denied, request)
                 return told(answer, view(*args, **kwargs), response) if instead is None else told(answer, instead, None)
 
         found: Any = limited_async if inspect.iscoroutinefunction(view) else limited

@@ -13,17 +13,18 @@ too.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
 from flask import Flask, Response, after_this_request, current_app, g, request
 from werkzeug import exceptions
 
 from weir import application, web
-from weir.client import Client
-from weir.core import OnError
 from weir.decision import Decision
-from weir.web import Answer, Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules, ViewT, user_id
+from weir.web import Answer, OfAll, OfView, OnDenied, ViewT, user_id
 from weir.words import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class TooManyRequests(exceptions.TooManyRequests):
@@ -47,6 +48,7 @@ def place(request: Any, view: Any) -> str:
 
 
 FLASK = web.Framework(
+    attributes=request_attributes,
     address=address,
     forwarded=lambda request: request.headers.get("X-Forwarded-For"),
     trusts="app.wsgi_app = werkzeug.middleware.proxy_fix.ProxyFix(app.wsgi_app) takes the client's address from there",
@@ -59,34 +61,8 @@ FLASK = web.Framework(
 class Weir:
     """Asks about each request before the application sees it: by the limits file, or by `rules` for each address."""
 
-    def __init__(
-        self,
-        app: Flask | None = None,
-        *,
-        rules: Rules = None,
-        name: str | None = None,
-        key: Key = None,
-        cost: Cost = 1,
-        exempt: Exempt = None,
-        on_denied: OnDenied = None,
-        client: Client | None = None,
-        limits: str | None = None,
-        attributes: Attributes = request_attributes,
-        on_error: OnError | None = None,
-    ) -> None:
-        said = web.around_all(rules, name)
-        self._gate = Gate(
-            FLASK,
-            attributes,
-            **said,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            client=client,
-            limits=limits,
-            on_error=on_error,
-        )
+    def __init__(self, app: Flask | None = None, **said: Unpack[OfAll]) -> None:
+        self._gate = web.around_all(FLASK, None, said)
         if app is not None:
             self.init_app(app)
 
@@ -103,43 +79,19 @@ class Weir:
         return told(g.get("_weir", Answer()), response)
 
 
-def limit(
-    *rules: str,
-    name: str | None = None,
-    key: Key = None,
-    attributes: Attributes = request_attributes,
-    cost: Cost = 1,
-    exempt: Exempt = None,
-    on_denied: OnDenied = None,
-    max_wait: float | None = None,
-    client: Client | None = None,
-    on_error: OnError | None = None,
-) -> Callable[[ViewT], ViewT]:
+def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
     """Of a view, an async one too: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that
     says; without a rule by the limits file. It stands below @app.route. Views share a limit by `name`."""
-    said = web.read(rules)
+    asked = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
-        gate = Gate(
-            FLASK,
-            attributes,
-            view=view,
-            rules=said,
-            name=name,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            max_wait=max_wait,
-            client=client,
-            on_error=on_error,
-        )
+        gate = web.of_view(FLASK, view, asked, said)
 
         @functools.wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
             with gate.passing(request) as answer:
                 if answer.status is not None:
-                    return refused(answer, on_denied)
+                    return refused(answer, gate.on_denied)
                 return told(answer, current_app.make_response(current_app.ensure_sync(view)(*args, **kwargs)))
 
         return cast(ViewT, limited)

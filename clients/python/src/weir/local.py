@@ -13,7 +13,7 @@ from weir.core import log
 from weir.errors import Refused, Unavailable
 from weir.url import Endpoint
 
-_CONTAINER = "docker run -p 6390:6390 weir serve --resp 0.0.0.0:6390 --insecure"
+_CONTAINER = "docker run --rm -p 127.0.0.1:6390:6390 weir --resp 0.0.0.0:6390 --insecure"
 _START_SECONDS = 20
 
 
@@ -26,7 +26,7 @@ def program() -> str:
         return found
     if not sys.platform.startswith("linux"):
         raise Unavailable(
-            f"the weir program runs on Linux; here start a container, `{_CONTAINER}`, and connect to weir://localhost"
+            f"the weir program runs on Linux; here start its image, `{_CONTAINER}`, and connect to weir://127.0.0.1"
         )
     if named:
         raise Unavailable(f"WEIR_PROGRAM={named} is not a program")

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import Any
 
 from weir.backoff import Backoff
-from weir.connection import Connection
+from weir.connection import Connection, Question
 from weir.errors import Error, NotWritten, Refused, Unauthorized, Unavailable
 from weir.opening import Opening
 from weir.settings import Settings
@@ -30,8 +30,8 @@ class Pool:
         self._waiting: list[Connection] = []  # for a moment
         self._closed = False
 
-    def ask(self, data: bytes, until: float) -> Any:
-        """A reply by the shared connection."""
+    def ask(self, data: bytes, until: float, first: Question | None = None) -> Any:
+        """A reply by the shared connection; `first` is asked before it."""
         while True:
             connection = self._shared
             if connection is None or not connection.usable(until - self._settings.timeout):
@@ -42,7 +42,7 @@ class Pool:
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
             try:
-                return connection.ask(data, until)
+                return connection.ask(data, until, first)
             except NotWritten:
                 pass
 

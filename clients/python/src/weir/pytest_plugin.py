@@ -24,20 +24,29 @@ from weir import local, shared
 from weir.words import Ask
 
 # A busy machine may take its time to answer, and a test learns nothing from a question that was given up.
-OPTIONS = {"timeout": 5.0, "on_error": "raise"}
+OPTIONS: dict[str, Any] = {"timeout": 5.0, "on_error": "raise"}
+
+
+NO_LIMITS = "version: 1\nlimits: {}\n"
+_elsewhere: dict[str, weir.Client] = {}  # of WEIR_TEST_URL: one connection for all tests, or the server would refuse the next
 
 
 class WeirServer:
-    """One test's."""
+    """One test's: a program of its own, or that of WEIR_TEST_URL, which begins again."""
 
     def __init__(self, folder: str) -> None:
         self._folder = pathlib.Path(folder)
-        self._limits: pathlib.Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._clients: list[weir.Client] = []
-        self.url = f"unix:{self._folder / 'weir.sock'}"
-        self._start()
-        self._own = self.connect()
+        elsewhere = os.environ.get("WEIR_TEST_URL")
+        self.url = elsewhere or f"unix:{self._folder / 'weir.sock'}"
+        if elsewhere:
+            self._own = _elsewhere.get(elsewhere) or _elsewhere.setdefault(elsewhere, weir.connect(elsewhere, **OPTIONS))
+            self._ask("WEIR.TIME", "RESET")  # another process that does so meanwhile is told to use -n 0
+            self.limits(NO_LIMITS)
+        else:
+            self._start()
+            self._own = self.connect()
 
     def connect(self, **options: Any) -> weir.Client:
         """A client of it, closed with the test. Without an answer it raises, unless `on_error` says otherwise."""
@@ -46,19 +55,9 @@ class WeirServer:
         return client
 
     def limits(self, text_or_path: str | os.PathLike[str]) -> None:
-        """By this limits file: its path, or its text in several lines. The server starts again, except for
-        another text: that is in force at once, and keys keep what they owe."""
-        if isinstance(text_or_path, str) and "\n" in text_or_path:
-            path = self._folder / "limits.yaml"
-            path.write_text(text_or_path)
-        else:
-            path = pathlib.Path(text_or_path).resolve(strict=True)
-        if path == self._limits:
-            self._ask("WEIR.CONFIG", "RELOAD")
-            return
-        self.stop()
-        self._limits = path
-        self._start()
+        """By this limits file: its path, or its text in several lines. It is in force at once, and keys keep what they owe."""
+        is_text = isinstance(text_or_path, str) and "\n" in text_or_path
+        self._ask("WEIR.CONFIG", "SET", str(text_or_path) if is_text else pathlib.Path(text_or_path).read_text("utf-8"))
 
     def advance(self, seconds: float) -> None:
         """Time goes on, and what falls due until then is answered before this returns."""
@@ -71,22 +70,22 @@ class WeirServer:
 
     def stop(self) -> None:
         """Ends it, as an outage does; what still asks gets no answer."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
+        if self._process is None:
+            raise RuntimeError("the weir of WEIR_TEST_URL is not this test's to end")
+        self._process.terminate()
+        self._process.wait()
 
     def close(self) -> None:
         for each in self._clients:
             each.close()
-        self.stop()
+        if self._process is not None:
+            self.stop()
 
     def _ask(self, *words: str) -> Any:
         return self._own._reply(Ask(words[0], [each.encode() for each in words]))
 
     def _start(self) -> None:
         command = [local.program(), "local", "--virtual-time", "--foreground", "--socket", self.url[len("unix:") :]]
-        if self._limits is not None:
-            command += ["--limits", str(self._limits)]
         errors = self._folder / "stderr"
         with errors.open("wb") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)

@@ -293,7 +293,7 @@ def _number_at(body: str, path: Iterable[str]) -> int | None:
         if not isinstance(found, dict):
             return None
         found = cast("dict[str, Any]", found).get(name)
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or not found < 2**53:
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not abs(found) < 2**53:
         return None
     return max(0, math.floor(found))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import (
     Any,
     Callable,
+    TypedDict,
     TypeVar,
     Union,
 )
@@ -89,6 +90,7 @@ def user_id(user: Any) -> str | None:
 class Framework:
     """How a framework tells what a limit counts by. A `view` is what the limit is around, or the application."""
 
+    attributes: Attributes  # what a limits file is asked with, unless a limit says it
     address: Callable[[Any], str | None]
     forwarded: Callable[[Any], str | None]  # X-Forwarded-For
     trusts: str  # the setting by which the client's address is taken from there
@@ -141,6 +143,31 @@ class Asked:
 Describe = Callable[[Any, Any], Awaitable[Union[Asked, None]]]
 
 
+class Said(TypedDict, total=False):
+    """What a limit may be told, around a view or an application."""
+
+    name: str | None
+    key: Key
+    attributes: Attributes
+    cost: Cost
+    exempt: Exempt
+    on_denied: OnDenied
+    client: AnyClient
+    on_error: OnError | None
+
+
+class OfView(Said, total=False):
+    max_wait: float | None
+
+
+class OfAll(Said, total=False):
+    rules: Rules
+    limits: str | None
+
+
+OF_VIEW, OF_ALL = sorted(OfView.__optional_keys__), sorted(OfAll.__optional_keys__)
+
+
 class Gate:
     """Asks about requests, by the attributes of a limits file or by rules; the middleware and decorators of a framework are
     around it. Thread-safe."""
@@ -148,12 +175,12 @@ class Gate:
     def __init__(
         self,
         framework: Framework,
-        attributes: Attributes,
         *,
         view: Any = None,
         rules: tuple[str, ...] = (),
         name: str | None = None,
         key: Key = None,
+        attributes: Attributes | None = None,
         cost: Cost = 1,
         exempt: Exempt = None,
         on_denied: OnDenied = None,
@@ -172,7 +199,7 @@ class Gate:
         if on_error is not None and not callable(on_error) and on_error not in ("allow", "deny", "raise"):
             raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
         self._framework, self._view, self._rules, self._name = framework, view, rules, name
-        self._attributes, self._key, self._cost, self._max_wait = attributes, key, cost, max_wait
+        self._attributes, self._key, self._cost, self._max_wait = attributes or framework.attributes, key, cost, max_wait
         self._exempt, self.on_denied = exempt, on_denied
         self._client, self._limits, self._on_error = client, limits, on_error
         self._complained: float | None = None
@@ -327,12 +354,27 @@ def read(said: tuple[object, ...]) -> tuple[str, ...]:
     return rules.read(*said) if said else ()
 
 
-def around_all(said: Rules, name: str | None) -> dict[str, Any]:
-    """What a middleware's `rules` and `name` say of its gate."""
-    if said is None:
-        return {"name": name}
-    found = rules.read(*([said] if isinstance(said, str) else said))
-    return {"rules": found, "name": EVERYWHERE if name is None else name}
+def of_view(framework: Framework, view: Any, rules: tuple[str, ...], said: OfView) -> Gate:
+    return Gate(framework, view=view, rules=rules, **_known(said, OF_VIEW))
+
+
+def around_all(framework: Framework, app: Any, said: OfAll) -> Gate:
+    known = _known(said, OF_ALL)
+    found = rules_of(known.pop("rules", None))
+    if found and known.get("name") is None:
+        known["name"] = EVERYWHERE
+    return Gate(framework, view=app, rules=found, **known)
+
+
+def rules_of(said: Rules) -> tuple[str, ...]:
+    return () if said is None else rules.read(*([said] if isinstance(said, str) else said))
+
+
+def _known(said: OfView | OfAll, names: list[str]) -> dict[str, Any]:
+    for name in said:
+        if name not in names:
+            raise TypeError(f"unknown option {name!r}; known: {', '.join(names)}")
+    return dict(said)
 
 
 def key_text(said: object) -> str | bytes:

@@ -19,7 +19,7 @@ AskT = TypeVar("AskT", bound="Ask")
 
 _MOST_KEYS = 16
 _USUAL_WAIT = 60.0
-_MOST_WAIT = re.compile(r"ERR MAXWAIT: '[0-9]+' is not an integer from 0 to ([0-9]+)")
+_MOST_WAIT = re.compile(r"(?:ERR )?MAXWAIT: '[0-9]+' is not an integer from 0 to ([0-9]+)")
 
 
 class Ask:
@@ -109,8 +109,7 @@ class Acquires(Books):
 
     def most_wait(self, reply: Any) -> float | None:
         """Of a server that lets nobody wait as long as is usual: how long. It has charged nothing."""
-        most = _MOST_WAIT.match(reply) if isinstance(reply, Failure) and not self._said else None
-        return int(most[1]) / 1000 if most else None
+        return most_wait(reply) if isinstance(reply, Failure) and not self._said else None
 
     def within(self, max_wait: float) -> bytes:
         """The command for what is left of max_wait."""
@@ -160,6 +159,12 @@ class Waits(Ask):
 
     def without(self, decide: Callable[[], bool], error: Unavailable) -> None:
         return None
+
+
+def most_wait(error: str) -> float | None:
+    """For how many seconds a reservation may wait, of the error that a longer one is."""
+    most = _MOST_WAIT.match(error)
+    return int(most[1]) / 1000 if most else None
 
 
 def _decision(reply: Any, allowed: bool, by: bytes, granted: int, fields: Any) -> Decision:

@@ -10,13 +10,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from weir import application, web
-from weir.client import Client
-from weir.core import OnError
-from weir.web import Attributes, Cost, Exempt, Gate, Key, OnDenied, Rules
+from weir.web import OfAll
 from weir.words import Value
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from typing_extensions import Unpack
 
 
 def environ_attributes(environ: WSGIEnvironment) -> dict[str, Value]:
@@ -35,6 +34,7 @@ def address(environ: WSGIEnvironment) -> str | None:
 
 
 WSGI = web.Framework(
+    attributes=environ_attributes,
     address=address,
     forwarded=lambda environ: environ.get("HTTP_X_FORWARDED_FOR"),
     trusts="werkzeug.middleware.proxy_fix.ProxyFix, around this middleware, takes the client's address from there",
@@ -48,36 +48,9 @@ class Middleware:
     """Asks about each request before the application sees it: by the limits file, or by `rules` for each address. `key`,
     `exempt` and `on_denied` are functions of the environ; on_denied answers a WSGI application, as Werkzeug's responses are."""
 
-    def __init__(
-        self,
-        app: WSGIApplication,
-        *,
-        rules: Rules = None,
-        name: str | None = None,
-        key: Key = None,
-        cost: Cost = 1,
-        exempt: Exempt = None,
-        on_denied: OnDenied = None,
-        client: Client | None = None,
-        limits: str | None = None,
-        attributes: Attributes = environ_attributes,
-        on_error: OnError | None = None,
-    ) -> None:
+    def __init__(self, app: WSGIApplication, **said: Unpack[OfAll]) -> None:
         self._app = app
-        said = web.around_all(rules, name)
-        self._gate = Gate(
-            WSGI,
-            attributes,
-            view=app,
-            **said,
-            key=key,
-            cost=cost,
-            exempt=exempt,
-            on_denied=on_denied,
-            client=client,
-            limits=limits,
-            on_error=on_error,
-        )
+        self._gate = web.around_all(WSGI, app, said)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         answer = self._gate.check(environ)

@@ -1,4 +1,4 @@
-import { connect, Denied, WeirError, type Asked, type Client, type Decision, type Granted, type Reservation } from '@weir/client';
+import { connect, Denied, told, WeirError, type Asked, type Client, type Decision, type Granted, type Reservation } from '@weir/client';
 import { limit as express } from '@weir/client/express';
 import { limit as fastify } from '@weir/client/fastify';
 import { limit as hono } from '@weir/client/hono';
@@ -31,6 +31,8 @@ export async function asks(client: Client): Promise<number | null> {
   console.log(turn.waitMs + 1, maybe.decision.allowed && maybe.waitMs! > 1);
   const text: string = await client.slot('api', { attributes: { tokens: 5 } }, async (slot) => slot.id ?? 'none');
   await client.charge({ key: 'a', rule: '1/s', pauseMs: 5 });
+  await told(client, await fetch('https://api.example'), asked, { limits: { requests: null }, body: new Uint8Array() });
+  await told(client, { statusCode: 429, headers: { 'retry-after': '5', 'set-cookie': ['a'] } }, { key: 'a', rule: '1/s' });
   await client.reset({ key: text });
   await client.reset({ attributes: { user: 1 }, limit: 'user' });
   try {

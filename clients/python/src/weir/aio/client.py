@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Optional
 
 from weir import fork, words
-from weir.aio.pool import Pool
-from weir.aio.reservation import Reservation, Slot
+from weir.aio.pool import Pool, running_loop
+from weir.aio.reservation import Coming, Reservation, Slot
 from weir.core import Core, OnCall, OnError
 from weir.decision import Booking, Charged, Decision
 from weir.errors import Denied, Unavailable, of_reply
@@ -49,7 +49,7 @@ def connect(
 class Client(
     Verbs[
         Coroutine[Any, Any, Decision],
-        Coroutine[Any, Any, Reservation],
+        Coming,
         Coroutine[Any, Any, Charged],
         Coroutine[Any, Any, int],
         Coroutine[Any, Any, float],
@@ -122,12 +122,12 @@ class Client(
 
     def _pool_now(self) -> Pool | None:
         pool = self._of_loop
-        return pool if pool is not None and pool.loop is asyncio.get_running_loop() else None
+        return pool if pool is not None and pool.loop is running_loop() else None
 
     async def _looked_up(self) -> Pool:
         """What is wrong with the URL, a local weir or its limits file is raised, whatever on_error says."""
         if self._found is None:
-            loop = asyncio.get_running_loop()
+            loop = running_loop()
             if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
                 self._looking = loop.create_task(_found(self._settings))
             found = await asyncio.shield(self._looking)
@@ -158,7 +158,10 @@ class Client(
             raise of_reply(reply)
         return reply
 
-    async def _book(self, ask: Ask, raises: bool = True) -> Reservation:
+    def _book(self, ask: Ask, raises: bool = True) -> Coming:
+        return Coming(self._booked(ask, raises))
+
+    async def _booked(self, ask: Ask, raises: bool) -> Reservation:
         booking: Booking = await (self._acquire(ask) if isinstance(ask, Acquires) else self._ask(ask))
         if raises and not booking.decision.allowed:
             raise Denied(booking.decision)

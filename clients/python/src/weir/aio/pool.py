@@ -15,11 +15,22 @@ from weir.settings import Settings
 from weir.url import Endpoint
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Asyncio's, without which nothing here can wait."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "weir.aio goes by asyncio, and no event loop of asyncio runs here: under trio ask a weir.connect() "
+            "by trio.to_thread.run_sync"
+        ) from None
+
+
 class Pool:
     """Of one event loop. Every wait ends at `until`, or once, while the first connection is made, with that attempt."""
 
     def __init__(self, settings: Settings) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop = running_loop()
         self._settings = settings
         self._backoff = Backoff(settings.target.endpoints)
         self._shared: Connection | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -56,6 +56,34 @@ class Reservation(Booked):
         with contextlib.suppress(Refused, Unavailable):  # without a hold there is nothing to settle
             if not (self._is_before_its_moment() and await self.cancel()):
                 await self.settle()
+
+
+class Coming(Coroutine[Any, Any, Reservation]):
+    """A reservation that is asked for: awaited, or entered by `async with` without that."""
+
+    def __init__(self, asks: Coroutine[Any, Any, Reservation]) -> None:
+        self._asks = asks
+        self._entered: Reservation | None = None
+
+    def __await__(self) -> Generator[Any, Any, Reservation]:
+        return self._asks.__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._asks.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._asks.throw(*error)
+
+    def close(self) -> None:
+        self._asks.close()
+
+    async def __aenter__(self) -> Reservation:
+        self._entered = await self._asks
+        return self._entered
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._entered is not None:
+            await self._entered.__aexit__(kind, error, at)
 
 
 class Slot:
