@@ -51,13 +51,13 @@ local function raise_in(its, at, charging)
   return true, (need > 0 or match(kind, '^left')) and its, over, format('%s %d', view, need / T)
 end
 
--- Of one that is not charged.
-local function look_in(its, at)
+-- What its denial is told of needs that; so much was charged.
+local function look_in(its, at, need, charged)
   local T = ARGV[at + 1] + 0.0
   local words, time = {match(ARGV[at], 'burst (%d+) kept (%d+) ')}, time_in(its)
   local full = T * words[1]
-  local _, view = view_of(its, counted_by(its, time, T, full), time, T, asked_of(at), full, full - words[2])
-  return format('%s 0', view)
+  local _, view = view_of(its, counted_by(its, time, T, full), time, T, need, full, full - words[2])
+  return format('%s %d', view, charged)
 end
 
 -- `owing` says what is owed then, of what is owed; nothing: it stays, and whether that is because it does not fit. A debt
@@ -66,13 +66,15 @@ local function raise(text, at, owing, charging)
   local T, as, an = ARGV[at + 1], 0, 0
   if type(text) == 'table' then
     local time = time_in(text)
-    if match(kind, '^left') then text.asked = time + ARGV[at + 2] end
-    end_all(text, time, T * (burst + 0.0))
-    if not is_empty(text) then return raise_in(text, at, charging) end
+    end_all(text, time, T + 0.0, T * (burst + 0.0))
+    local is_remembered = match(kind, '^left') and not is_idle(text, time)
+    if is_remembered then text.asked = time + ARGV[at + 2] end
+    if not is_empty(text) or text.open > 0 then return raise_in(text, at, charging) end
     local plain = plain_of(text)
     local _, changed, over = raise(plain, at, owing)
     if changed then become_plain(text, changed) end
-    return true, (changed or match(kind, '^left')) and text, over, plain
+    local view = beyond and look_in(text, at, asked_of(at), changed and ARGV[at + 3] / T or 0) or plain
+    return true, (changed or is_remembered) and text, over, view
   end
   if text then
     local tat, of = tat_of(text)
@@ -196,8 +198,8 @@ end
 
 local function state_at(i, key)
   local text = read('GET', key)
-  local may_be_ledger = text and sub(text, 1, 9) == 'WRONGTYPE' and not match(ARGV[4 * i - 3], 'cell$')
-  return may_be_ledger and open_ledger(key) or text
+  if match(ARGV[4 * i - 3], 'cell$') then return text end
+  return ledger_or(text, key)
 end
 
 local answer, texts, changed, over, some_over, firsts = {1, time[1], time[2]}, {}, {}, {}, false, {}
@@ -224,7 +226,7 @@ if beyond then
       if view then answer[i + 3] = match(view, '^weir1v') and format('%s|%s', firsts[i], view) or view end
       keep(key, text, i)
     elseif firsts[i] and match(firsts[i], '^weir1v') then
-      answer[i + 3] = format('%s|%s', firsts[i], look_in(texts[key], 4 * i - 3))
+      answer[i + 3] = format('%s|%s', firsts[i], look_in(texts[key], 4 * i - 3, ARGV[4 * i - 2] + 0.0, 0))
     elseif changed[key] and type(texts[key]) == 'table' then
       answer[i + 3] = plain_of(texts[key])
     end
@@ -236,7 +238,7 @@ for _, key in ipairs(KEYS) do
   local at, state = changed[key], texts[key]
   changed[key] = nil
   if at and type(state) == 'table' then
-    save(state, ARGV[at + 1] * (match(ARGV[at], 'burst (%d+) ') or 1))
+    save(state, full_for_pause(state, ARGV[at + 1] + 0.0, ARGV[at + 1] * (match(ARGV[at], 'burst (%d+) ') or 1)))
   elseif at then
     call('SET', key, state, 'PXAT', expiry(pair(match(state, '%d%d+'))))
   end

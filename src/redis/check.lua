@@ -115,7 +115,8 @@ local has_ledger = {gcra = true, give_back = true, cap = true}
 -- Text, false, or a ledger.
 local function state_at(key)
   local text = read('GET', key)
-  return text and has_ledger[kind] and sub(text, 1, 9) == 'WRONGTYPE' and open_ledger(key) or text
+  if not has_ledger[kind] then return text end
+  return ledger_or(text, key)
 end
 local function full_of(at)
   local T, burst = ARGV[at + 1] + 0.0, match(ARGV[at], 'burst (%d+) ')
@@ -142,8 +143,8 @@ function decide.gcra(text, at)
 
   if type(text) == 'table' then
     local full = full_of(at)
-    text.full = full
-    end_all(text, time_in(text), full)
+    text.full = full_for_pause(text, T + 0.0, full)
+    end_all(text, time_in(text), T + 0.0, full)
     if not is_empty(text) then
       return decide_by_ledger(text, T + 0.0, full, ARGV[at + 2] + 0.0, ARGV[at + 3] + 0.0)
     end
@@ -216,7 +217,9 @@ function decide.cap(text, at)
   if type(text) == 'table' then
     local now, full = now_in(text), ARGV[at + 2] + 0.0
     if text.latest <= now then return true end
-    text.full, text.front, text.T = full, min(owed_at(text, EVER, full), now + full), ARGV[at + 1] + 0.0
+    local T = ARGV[at + 1] + 0.0
+    local owed = owed_at(text, EVER, full_for_pause(text, T, full))
+    text.full, text.front, text.T = full, min(owed, now + full), T
     for _, name in ipairs({'pause', 'latest', 'asked', 'from', 'till', 'last'}) do text[name] = NONE end
     clear_tree(text)
     text.open, text.held = 0, 0

@@ -3,10 +3,10 @@
 --
 -- While anything of a key is open or paused, a hash lies in place of its state:
 --
---   h        'weir1h EPOCH ID T front pause latest asked from till last due seqs open held nodes root height': the second
---            that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time; `due`
---            and `last`: before that none that is open is over, and then all; `held`: the units that may be settled;
---            which node is the root, and how many levels there are
+--   h        'weir1h EPOCH ID T front pause latest asked from till last due gone seqs open held nodes root height': the
+--            second that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time;
+--            `due` and `last`: before that none that is open is over, and then all; `gone`: then nothing of it matters;
+--            `held`: the units that may be settled; which node is the root, and how many levels there are
 --   a number a node of a tree, doubles: of a leaf MOMENT SEQ S A OPEN of each member; of others NODE MOMENT SEQ S A P Q of
 --            each child, the first two of its last member's
 --
@@ -17,15 +17,16 @@ local MOST = 16  -- members of a node
 local LEAF, INNER = 5, 7
 local MOST_STEPS = 128  -- of a search
 local DAY = 86400e9
--- Of the head, after T; the first eight are times.
-local NUMBERS = {'front', 'pause', 'latest', 'asked', 'from', 'till', 'last', 'due', 'seqs', 'open', 'held', 'ids', 'root',
-                 'height'}
+-- Of the head, after T; the first are times.
+local NUMBERS = {'front', 'pause', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'seqs', 'open', 'held', 'ids',
+                 'root', 'height'}
+local TIMES = 9
 local unpack = table.unpack or unpack
 
 local function new_ledger(key, id, T, front)
   return {key = key, id = id, E = s, T = T, front = front, pause = NONE, seqs = 0, latest = NONE, asked = NONE,
-          from = NONE, till = NONE, last = NONE, due = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0, nodes = {}, dirty = {},
-          renews = true}
+          from = NONE, till = NONE, last = NONE, due = NONE, gone = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0,
+          nodes = {}, dirty = {}, renews = true}
 end
 local function now_in(its) return (s - its.E) * 1e9 + n end
 local function digits_in(its, ns)
@@ -188,19 +189,23 @@ local function edit_leaf(its, moment, seq, edit)
   end
 end
 
-local function insert(its, moment, seq, need, open)
+local function insert(its, moment, seq, need)
   edit_leaf(its, moment, seq, function(leaf, i)
     widen(leaf, i, LEAF)
-    leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3], leaf[i + 4] = moment, seq, need, moment + need, open and 1 or 0
-    if not open then
-      join(its, leaf, i)
-      join(its, leaf, i - LEAF)
-    end
+    leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3], leaf[i + 4] = moment, seq, need, moment + need, 1
+  end)
+end
+local function keep_over(its, moment, seq, S, A)
+  edit_leaf(its, moment, seq, function(leaf, i)
+    widen(leaf, i, LEAF)
+    leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3], leaf[i + 4] = moment, seq, S, A, 0
+    join(its, leaf, i)
+    join(its, leaf, i - LEAF)
   end)
 end
 local function put(its, moment, need)
   its.seqs = its.seqs + 1
-  insert(its, moment, its.seqs, need, true)
+  insert(its, moment, its.seqs, need)
   return its.seqs
 end
 -- It cost that, and nothing can change it any more; without `need` what it has cost. False: it is not there.
@@ -227,7 +232,9 @@ local function change(its, moment, seq, need)
   end)
 end
 
--- `full`: burst x T of those who ask; `mine`: without what their class leaves to others.
+-- `full`: burst x T of those who ask; `mine`: without what their class leaves to others. By another T than the ledger's
+-- a pause that has ended stays, as recounted() counts it, and full_for_pause() makes it ask for as much.
+local function full_for_pause(its, T, full) return full - T + its.T end
 local function end_pause(its, full)
   its.front, its.pause = max(its.front, its.pause + full - its.T), NONE
 end
@@ -236,22 +243,21 @@ end
 local function keep_pause(its, full)
   local moment, tat = its.pause, its.pause + full - its.T
   its.pause = NONE
-  edit_leaf(its, moment, 0, function(leaf, i)
-    widen(leaf, i, LEAF)
-    leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3], leaf[i + 4] = moment, 0, 0, tat, 0
-    join(its, leaf, i)
-    join(its, leaf, i - LEAF)
-  end)
+  keep_over(its, moment, 0, 0, tat)
 end
+-- Without `full` no pause ends.
 local function fold(its, at, full)
   while its.height > 0 do
     local leaf = first_leaf(its)
     if leaf[5] == 1 then break end
-    if leaf[1] >= its.pause then end_pause(its, full) end
+    if leaf[1] >= its.pause and its.pause ~= NONE then
+      if not full then return end
+      end_pause(its, full)
+    end
     its.front = max(its.front + leaf[3], leaf[4])
     edit_leaf(its, leaf[1], leaf[2], function(first) cut(first, 1, LEAF) end)
   end
-  if its.pause <= at and (its.height == 0 or first_leaf(its)[1] >= its.pause) then end_pause(its, full) end
+  if full and its.pause <= at and (its.height == 0 or first_leaf(its)[1] >= its.pause) then end_pause(its, full) end
 end
 local function owed_by_grants(its, at)
   local S, A = range(its, NONE, at)
@@ -313,7 +319,7 @@ end
 local function recounted(its, at, T, full)
   local function counted(ns) return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0 end
   local other = new_ledger(its.key, its.id, T, at + counted(owed_by_grants(its, at) - at))
-  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'open', 'held'}) do other[name] = its[name] end
+  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'open', 'held'}) do other[name] = its[name] end
   if its.pause > at then
     other.pause = its.pause
   elseif its.pause ~= NONE then
@@ -326,7 +332,7 @@ local function recounted(its, at, T, full)
       if level > 1 then
         if node[i + 1] > at then walk(node[i], level - 1) end
       elseif node[i] > at and node[i + 4] == 1 then
-        insert(other, node[i], node[i + 1], node[i + 2] / its.T * T, true)
+        insert(other, node[i], node[i + 1], node[i + 2] / its.T * T)
       end
     end
   end
@@ -350,7 +356,7 @@ local function put_over(its, at, need, full)
     return
   end
   its.seqs = its.seqs + 1
-  insert(its, at, its.seqs, need, false)
+  keep_over(its, at, its.seqs, need, at + need)
 end
 local function is_empty(its) return its.height == 0 and its.pause == NONE end
 local function time_in(its) return max(now_in(its), its.latest) end
@@ -376,7 +382,7 @@ local function view_of(its, other, at, T, need, full, mine)
   if need > free and need <= mine then
     retry = (its == other and earliest(its, at, need, full, mine) or first_under(its, at, T, need, full, mine)) - now
   end
-  local rest = max(owed_at(its, EVER, full) - now, 0)
+  local rest = max(owed_at(its, EVER, full_for_pause(its, T, full)) - now, 0)
   return free, format('weir1v %d %d %d %d %d %d %d', T, free, x - now, S, max(A - now, 0), retry, rest)
 end
 
@@ -411,7 +417,7 @@ local function follow_time(its)
     end
   end
   if its.height > 0 then walk(its.root, its.height) end
-  for i = 1, 8 do its[NUMBERS[i]] = its[NUMBERS[i]] - by end
+  for i = 1, TIMES do its[NUMBERS[i]] = its[NUMBERS[i]] - by end
   its.E = its.E + days * 86400
 end
 
@@ -421,7 +427,7 @@ local function become_plain(its, text)
   its.front, its.T = (ts - its.E) * 1e9 + tn, T + 0.0
 end
 
--- Nothing: something else lies there.
+-- Nothing: something else lies there, or one that is gone, which it then says.
 local function open_ledger(key)
   local head = redis.pcall('HGET', key, 'h')
   if type(head) ~= 'string' or sub(head, 1, 7) ~= 'weir1h ' then return nil end
@@ -431,26 +437,47 @@ local function open_ledger(key)
   its.E, its.renews, its.is_stored = words[1] + 0.0, false, true
   for i, name in ipairs(NUMBERS) do its[name] = words[3 + i] == '-' and NONE or words[3 + i] + 0.0 end
   follow_time(its)
+  if its.gone <= now_in(its) then return nil, true end
   return its
 end
--- Once all that are open are over it is one number.
-local function end_all(its, at, full)
+-- Of a key's text, where it may have a ledger.
+local function ledger_or(text, key)
+  if not text or sub(text, 1, 9) ~= 'WRONGTYPE' then return text end
+  local its, gone = open_ledger(key)
+  return its or not gone and text
+end
+-- Once all that are open are over it is one number, by the numbers of a T and `full`.
+local function end_all(its, at, T, full)
+  full = its.T == T and full or nil
   if its.last > at then return fold(its, at, full) end
   its.open, its.held = 0, 0
   if its.height == 0 then return fold(its, at, full) end
-  its.front = at < its.pause and owed_by_grants(its, EVER) or owed_at(its, EVER, full)
-  if its.pause <= at then its.pause = NONE end
+  local stays = not full and its.pause <= at and its.pause or NONE
+  local front = (stays ~= NONE or at < its.pause) and owed_by_grants(its, stays ~= NONE and stays - 1 or EVER)
+  local S, A = range(its, stays == NONE and EVER or stays - 1, EVER)
+  its.front = front or owed_at(its, EVER, full)
   clear_tree(its)
+  if stays == NONE then
+    if its.pause <= at then its.pause = NONE end
+  elseif A > NONE then
+    keep_over(its, stays, 1, S, A)
+  end
 end
 
--- It takes the place of the key's state, or a plain state its place.
+-- Nothing of it matters but what it owes.
+local function is_idle(its, at)
+  return is_empty(its) and its.open == 0 and its.asked <= at and its.latest <= now_in(its)
+end
+-- It takes the place of the key's state, or a plain state its place. One in which only something is over is gone when it
+-- was: nobody counted it.
 local function save(its, full)
   local now = now_in(its)
-  if is_empty(its) and its.open == 0 and its.asked <= now and its.latest <= now then
+  if is_idle(its, now) then
     its.is_stored = false
     if its.front <= now then return call('DEL', its.key) end
     return call('SET', its.key, plain_of(its), 'PXAT', expiry(pair(digits_in(its, its.front))))
   end
+  if its.changed ~= 'over' then its.gone = max(owed_at(its, EVER, full), its.last, its.asked, its.pause, now + 1) end
   local function word(number) return number == NONE and '-' or format('%d', number) end
   local head = {'weir1h', word(its.E), its.id, word(its.T)}
   for _, name in ipairs(NUMBERS) do head[#head + 1] = word(its[name]) end
@@ -471,8 +498,7 @@ local function save(its, full)
   end
   if #words > 0 then call('HSET', its.key, unpack(words)) end
   its.dirty, its.renews, its.is_stored = {}, false, true
-  local kept = max(owed_at(its, EVER, full), its.last, its.asked, its.pause, now + 1)
-  call('PEXPIREAT', its.key, expiry(pair(digits_in(its, kept))))
+  call('PEXPIREAT', its.key, expiry(pair(digits_in(its, its.gone))))
 end
 
 -- As check.lua decides it, numbers instead of pairs: whether it is allowed, the ledger where it changes, and what there

@@ -132,8 +132,9 @@ local function read_state(i, id, T)
   local text = redis.pcall('GET', key)
   if type(text) == 'table' then
     if not string.find(text.err, 'WRONGTYPE', 1, true) then error(text.err) end
-    ledgers[i] = open_ledger(key)
-    return ledgers[i] ~= nil
+    local its, gone = open_ledger(key)
+    ledgers[i] = its or gone and ledger_of_state(key, id, T)
+    return its or gone
   end
   local tat, of, more = match(text or '', '^weir1g (%d+) (%d+)(.*)$')
   if text and (not tat or #of > 19 or more ~= '' and not match(more, '^ @[%w_-]+[%d ]*$')) then return false end
@@ -144,12 +145,12 @@ local function read_state(i, id, T)
   return true
 end
 -- Those whose time is over can change no more.
-local function end_holds(i, full)
+local function end_holds(i, T, full)
   local its, line = ledgers[i], KEYS[2 * i + 1]
   if not its.is_stored then return end
   local now = now_in(its)
   if its.last <= now then call('DEL', line) end
-  if its.due > now then return end_all(its, time_in(its), full) end
+  if its.due > now then return end_all(its, time_in(its), T, full) end
   its.due = its.last
   for _, from in ipairs({0, LISTED}) do
     repeat
@@ -162,13 +163,13 @@ local function end_holds(i, full)
       end
       if ended[1] then
         call('ZREM', line, unpack(ended))
-        its.changed = true
+        its.changed = its.changed or 'over'
       end
     until not ended[64]
     local first = call('ZRANGEBYSCORE', line, int(from), int(from + LISTED - 1), 'LIMIT', 0, 1)[1]
     if first then its.due = min(its.due, now + from_now(match(first, '(%d+)$'))) end
   end
-  end_all(its, time_in(its), full)
+  end_all(its, time_in(its), T, full)
 end
 local function keep_line(i, id, units, seq, moment, stop, listed)
   local its, line = ledgers[i], KEYS[2 * i + 1]
@@ -314,7 +315,7 @@ local function read_own_record()
       local runs = i and reads_its_window(i, part)
       has_windows = has_windows or runs or from_now(part.at) <= 0
       if runs and call('GET', KEYS[2 * i + 1]) == part.epoch then open_windows[#open_windows + 1] = part end
-    elseif i then
+    elseif i and part.units > 0 then
       local its = open_ledger(part.name)
       if its then
         local ts, tn = pair(part.at)
@@ -330,7 +331,7 @@ local function read_own_record()
 end
 local function full_of_part(i)
   for _, part in ipairs(parts) do
-    if part.i == i then return part.full end
+    if part.i == i then return full_for_pause(ledgers[i], part.T, part.full) end
   end
 end
 local function free_slots()
@@ -342,8 +343,12 @@ local function take_from_line(part)
   local stop = max(until_end, part.moment - now_in(its))
   local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, digits_of(stop))
   if call('ZREM', KEYS[2 * part.i + 1], member) == 0 then return false end
-  its.open, its.changed = its.open - 1, true
+  its.open, its.changed, its.last = its.open - 1, true, NONE
   if part.listed then its.held = its.held - part.units end
+  for _, from in ipairs({0, LISTED}) do
+    local last = call('ZREVRANGEBYSCORE', KEYS[2 * part.i + 1], int(from + LISTED - 1), int(from), 'LIMIT', 0, 1)[1]
+    if last then its.last = max(its.last, now_in(its) + from_now(match(last, '(%d+)$'))) end
+  end
   return true
 end
 
@@ -353,7 +358,7 @@ local function cancel()
   local given_back = 0
   for _, part in ipairs(live) do
     if take_from_line(part) then close(ledgers[part.i], part.moment, part.seq, 0) end
-    end_holds(part.i, part.full)
+    end_holds(part.i, part.T, part.full)
     if not part.shadow then given_back = max(given_back, part.units) end
   end
   for _, part in ipairs(open_windows) do
@@ -399,7 +404,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
       closed = closed or need > 0 and not its.counts and not its.shadow
     elseif read_state(i, id, its.T) then
       its.is_rate = true
-      end_holds(i, its.full)
+      end_holds(i, its.T, its.full)
     else
       return no_state(i)
     end
@@ -411,7 +416,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   end
   local befores = {}
   local function answer(granted, how, ns, by, afters)
-    save_changed(function(i) return limits[i].full end)
+    save_changed(function(i) return full_for_pause(ledgers[i], limits[i].T, limits[i].full) end)
     local all = {granted, time[1], time[2], how, int(ns), by or 0}
     for i = 1, count do all[6 + i] = befores[i] or false end
     for i = 1, afters and count or 0 do all[6 + count + i] = afters[i] or false end
@@ -456,13 +461,17 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
     local function until_hold_fits(i)
       local its = limits[i]
       local units, at_most, held = its.units, its.at_most, ledgers[i].held
-      if at_most == 'any' then return 0 end
+      if at_most == 'any' or units == 0 then return 0 end
       if units > at_most + 0.0 then return -1 end
       if held + units <= at_most + 0.0 then return 0 end
-      local last = 0
+      local ends, last = {}, 0
       for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i + 1], int(LISTED), '+inf', 'LIMIT', 0, LOOKED)) do
         local ended, stop = match(member, '^%S+ (%d+) .* (%d+)$')
-        held, last = held - ended, from_now(stop)
+        ends[#ends + 1] = {units = ended, ns = from_now(stop)}
+      end
+      table.sort(ends, function(a, b) return a.ns < b.ns end)
+      for _, each in ipairs(ends) do
+        held, last = held - each.units, each.ns
         if held + units <= at_most + 0.0 then break end
       end
       return last
@@ -521,6 +530,8 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   end
 
   local moment = 0
+  -- As a check.
+  local alone = verb == 'reserve' and count == 1 and most == 0 and hold == 0 and from <= 0
   if not all_now or closed then
     moment = first_of_all(max(from, 0))
     if moment == EVER then return answer(0, closed and 'window' or 'now', closed and -1 or 0) end
@@ -530,6 +541,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
     end
     -- Nobody waits for a window.
     if closed then return answer(0, 'window', max(moment - most, 0)) end
+    if moment > most and alone then return answer(0, 'now', 0) end
     if moment > most then return answer(0, 'later', moment - most) end
     for i = 1, count do limits[i].allows = not limits[i].is_rate or first_of(i, moment) == moment end
   end
@@ -546,7 +558,9 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   for i = 1, count do
     local its, ledger = limits[i], ledgers[i]
     local may_cost_more = its.need == 0 and hold > 0 and its.at_most ~= '' and not its.shadow
-    if its.is_rate and its.allows and (its.need > 0 or is_kept and may_cost_more) then
+    if is_kept and may_cost_more and its.is_rate and its.allows then
+      add_part(i, its.words, 0, its.settles, 'r', '0', '0', false, '-')
+    elseif its.is_rate and its.allows and its.need > 0 then
       becomes(ledger, counted(i))
       local at = time_in(ledger)
       ledger.changed = true
@@ -611,7 +625,7 @@ if verb == 'pause' or verb == 'rest' then
   local function mine_of(i) return full_of(i) - ARGV[first + 2 + 3 * (i - 1)] end
   for i = 1, count do
     if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
-    end_holds(i, full_of(i))
+    end_holds(i, T_of(i), full_of(i))
   end
 
   -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
@@ -650,11 +664,11 @@ if verb == 'pause' or verb == 'rest' then
       its.pause = stop
       if at >= its.till then its.from = at end
       its.till, its.asked, its.latest, its.changed = stop, stop + full - T, max(its.latest, at), true
-      charged = units_at_end() - before
+      charged = max(units_at_end() - before, 0)
     end
     answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, mine_of(i), need or T) or false, int(charged)
   end
-  save_changed(full_of)
+  save_changed(function(i) return full_for_pause(ledgers[i], T_of(i), full_of(i)) end)
   if verb == 'rest' then answer[6] = rests and int(length) or '0' end
   return answer
 end
@@ -668,22 +682,24 @@ if verb == 'refund' then
   end
   for i = 1, count do
     local its, T, full, need = ledgers[i], T_of(i), full_of(i), ARGV[4 * i + 1] + 0.0
-    end_holds(i, full)
+    end_holds(i, T, full)
     local at = time_in(its)
     local other = counted_by(its, at, T, full)
     fold(other, at, full)
-    local free = max(other.front - max(at, other.asked), 0)
+    local front, free = other.front, max(other.front - max(at, other.asked), 0)
     local function owes() return max(ceil((other.front - at) / T), 0) end
     local before, back = owes(), min(need / T, ceil(free / T))
     other.front = other.front - min(free, back * T)
     back = before - owes()
-    if back > 0 or other == its then
+    if back == 0 then
+      other.front = front
+    else
       becomes(its, other)
-      its.changed = its.changed or free > 0
+      its.changed = true
     end
     answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, full - ARGV[4 * i + 2], T) or false, int(back)
   end
-  save_changed(full_of)
+  save_changed(function(i) return full_for_pause(ledgers[i], T_of(i), full_of(i)) end)
   return answer
 end
 
@@ -755,6 +771,7 @@ if verb == 'extend' then
       if part.listed then its.held = its.held + part.units end
       keep_line(part.i, id, part.units, part.seq, part.at, max(stop, part.moment - now_in(its)), part.listed)
     end
+    end_holds(part.i, part.T, part.full)
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
   local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
@@ -771,33 +788,42 @@ if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2
 if until_moment > 0 then return {0, time[1], time[2]} end
 free_slots()
 call('DEL', KEYS[1])
+-- What cost nothing is in no ledger that could have been forgotten.
+for _, part in ipairs(parts) do
+  if part.kind == 'r' and part.units == 0 and part.i and read_state(part.i, id, part.T) then
+    live[#live + 1], part.full, part.moment = part, part.T * part.burst, NONE
+  end
+end
 local answer = {(live[1] or has_slots[1] or has_windows) and 1 or 0, time[1], time[2]}
 
 -- What it cost is owed in its place, more too, but no more than may be owed now. The units that are not.
 local function settle(part, actual)
-  local its, T = ledgers[part.i], ledgers[part.i].T
+  local its = ledgers[part.i]
   local at = max(time_in(its), part.moment)
-  local is_open = take_from_line(part)
-  if not is_open then return 0 end
+  if part.units == 0 then becomes(its, counted_by(its, at, part.T, part.full)) end
+  local T, full = its.T, its.T * part.burst
+  if part.units > 0 and not take_from_line(part) then return 0 end
   local ms, mn = pair(ARGV[3])
-  local most = at + part.full + (ms * 1e9 + mn)
+  local most = at + full + (ms * 1e9 + mn)
   local more = max(actual - part.units, 0)
   local may_be_more = min(more, floor(most / T))
-  if part.units == 0 then close(its, part.moment, part.seq, 0) end
   if not change(its, part.moment, part.seq, (min(actual, part.units) + may_be_more) * T) then
     -- Under another T it gives nothing back. What it cost more then, or where it cost nothing, is owed from now on.
-    local charged = min(more, max(floor((most - max(owed_at(its, at, part.full), at)) / T), 0))
-    if charged > 0 then put_over(its, at, charged * T, part.full) end
+    local charged = min(more, max(floor((most - max(owed_at(its, at, full), at)) / T), 0))
+    if charged > 0 then
+      put_over(its, at, charged * T, full)
+      its.changed = true
+    end
     return more - charged
   end
-  local dropped = min(may_be_more, max(ceil((owed_at(its, at, part.full) - most) / T), 0))
+  local dropped = min(may_be_more, max(ceil((owed_at(its, at, full) - most) / T), 0))
   if dropped > 0 then change(its, part.moment, part.seq, (part.units + may_be_more - dropped) * T) end
   close(its, part.moment, part.seq)
   return more - may_be_more + dropped
 end
 for _, part in ipairs(live) do
   local dropped = settle(part, part.settles and ARGV[3 + part.i] + 0.0 or part.units)
-  end_holds(part.i, part.full)
+  end_holds(part.i, part.T, part.full)
   if part.settles and not part.shadow then
     for _, word in ipairs({int(part.T), int(part.burst), tell(part.i, part.T, part.full, part.full, part.T) or false,
                            int(dropped)}) do answer[#answer + 1] = word end

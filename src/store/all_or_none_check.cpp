@@ -428,7 +428,7 @@ void AllOrNoneCheck::write() {
     if (key.slot >= 0 && (in_ledgers_ >> i & 1U) != 0) write_in_ledger(i, key);
   }
   for (Key& key : keys()) {
-    if (key.slot < 0 || !key.charged) continue;
+    if (key.slot < 0 || !key.charged || (key.ledger != nullptr && !key.ledger_changed)) continue;
     Bucket& bucket = key.bucket();
     bucket.assert_held();
     bool recounts = key.recounted;
@@ -455,8 +455,10 @@ void AllOrNoneCheck::write_in_ledger(std::size_t which, Key& key) {
   const core::Rule& rule = *deciding;
   if (charging_ != nullptr && !is_guarantee(which)) {
     new (&check.decision) Decision(charging_->charge(which, rule, *key.ledger, now_, check));
+    key.ledger_changed = key.ledger_changed || charging_->has_changed(which, check);
     return;
   }
+  key.ledger_changed = true;
   if (reserving_ == nullptr || !reserving_->is_kept()) return key.ledger->charge(rule, now_, check.cost);
   const nanoseconds at = now_ + reserving_->wait;
   reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + reserving_->hold);

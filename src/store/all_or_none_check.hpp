@@ -99,7 +99,8 @@ class AllOrNoneCheck {
     bool known = false;    // it has an entry in the table
     bool claims = false;   // that slot is free, but for this key
     bool charged = false;
-    bool in_ledger = false;  // its state says so
+    bool in_ledger = false;       // its state says so
+    bool ledger_changed = false;  // there
     bool recounted = false;  // by another quota than its debt was counted by
     bool unstored = false;   // allowed for lack of room, by when_full
     bool shut_out = false;   // denied for lack of room, which stops no other check

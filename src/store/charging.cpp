@@ -74,6 +74,12 @@ Decision Charging::charge(std::size_t which, const core::Rule& rule, KeyLedger& 
   return found;
 }
 
+bool Charging::has_changed(std::size_t which, const Check& check) const {
+  if (terms.others_free && has(terms.others_free->if_it_fits, which))
+    return charges(which) && check.cost.units != 0 && check.decision.allowed();
+  return told[which].charged != 0 || outside_of(terms, check).form != Outside::Form::cost;
+}
+
 // Of a report it is not asked before it is charged. A copy costs as much as what is open.
 Decision Charging::find(std::size_t which, const core::Rule& rule, const KeyLedger& ledger, nanoseconds now,
                         const Check& check) {

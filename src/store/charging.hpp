@@ -76,6 +76,8 @@ struct Charging {
   // The same of one in a ledger; and what that would tell.
   Decision charge(std::size_t which, const core::Rule& rule, KeyLedger& ledger, std::chrono::nanoseconds now,
                   const Check& check);
+  // Once it is charged there.
+  bool has_changed(std::size_t which, const Check& check) const;
   Decision find(std::size_t which, const core::Rule& rule, const KeyLedger& ledger,
                 std::chrono::nanoseconds now, const Check& check);
   // A guarantee is charged as by a check inside it; what was charged to it is not known, so it stays.

@@ -31,18 +31,29 @@ std::uint64_t units_of(Time time, Time interval) {
 bool KeyLedger::is_of(const core::Rule& rule) const { return interval_of(rule) == ledger_.interval(); }
 
 // Those whose time is over can change no more.
-void KeyLedger::read(const core::Rule& rule, nanoseconds now) {
+void KeyLedger::read(nanoseconds now, std::optional<Time> full) {
   latest_ = std::max(latest_, now.count());
   while (!open_.empty() && open_.front().until <= now.count()) {
-    ledger_.close(open_.front().place, full_of(rule));
+    ledger_.close(open_.front().place);
     open_.erase(open_.begin());
   }
-  ledger_.fold(now.count(), full_of(rule));
+  ledger_.fold(now.count(), full);
+}
+void KeyLedger::read(const core::Rule& rule, nanoseconds now) {
+  read(now, is_of(rule) ? std::optional(full_of(rule)) : std::nullopt);
 }
 
+bool KeyLedger::is_idle(nanoseconds now) {
+  read(no_earlier(now), std::nullopt);
+  return open_.empty() && ledger_.is_empty() && asked_for_ <= now.count();
+}
 bool KeyLedger::is_idle(const core::Rule& rule, nanoseconds now) {
   read(rule, no_earlier(now));
-  return open_.empty() && ledger_.is_empty() && asked_for_ <= now.count();
+  return is_idle(now);
+}
+
+Time KeyLedger::full_for_pause(const core::Rule& rule) const {
+  return full_of(rule) - interval_of(rule) + ledger_.interval();
 }
 
 const Ledger& KeyLedger::counted_by(const core::Rule& rule, nanoseconds now,
@@ -88,7 +99,8 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
     step.remaining -= cost.units;
   }
   // Of what is charged nothing it drains as it was counted.
-  const Time owed = step.changes ? ledger.owed_with(at, cost.units, room.full) : ledger_.owed(room.full);
+  const Time owed = step.changes ? ledger.owed_with(at, cost.units, room.full)
+                                 : ledger_.owed(full_for_pause(rule));
   step.reset_after = core::ahead_of(static_cast<std::uint64_t>(std::max(owed, at)), asked);
   return step;
 }
@@ -139,7 +151,7 @@ nanoseconds KeyLedger::Counted::first(nanoseconds at, Cost cost, const Ledger::R
 
 std::uint64_t KeyLedger::until(const core::Rule& rule) const {
   const Time open = open_.empty() ? 0 : open_.back().until;
-  return static_cast<std::uint64_t>(std::max({ledger_.owed(full_of(rule)), open, asked_for_, Time{0}}));
+  return static_cast<std::uint64_t>(std::max({ledger_.owed(full_for_pause(rule)), open, asked_for_, Time{0}}));
 }
 
 void KeyLedger::raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now) {
@@ -163,7 +175,7 @@ bool KeyLedger::is_open(const Own& own) const {
 }
 
 std::uint64_t KeyLedger::owed(const core::Rule& rule) const {
-  return static_cast<std::uint64_t>(std::max(ledger_.owed(full_of(rule)), Time{0}));
+  return static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), Time{0}));
 }
 
 // False: its time is over.
@@ -191,8 +203,8 @@ std::uint64_t KeyLedger::settle(const core::Rule& rule, const Own& own, std::uin
   const bool is_open = forget(own);
   read(rule, now);
   if (!is_open) return 0;
-  const Time full = full_of(rule);
-  const Time most = now.count() + static_cast<Time>(core::most_owed(rule, overdraft));
+  const Time full = rule.quota.burst() * ledger_.interval();
+  const Time most = now.count() + full - full_of(rule) + static_cast<Time>(core::most_owed(rule, overdraft));
   const std::uint64_t more = actual - std::min(actual, own.units);
   const std::uint64_t may_be_more = std::min(more, static_cast<std::uint64_t>(most / ledger_.interval()));
   const std::uint64_t less = own.units - std::min(actual, own.units);
@@ -203,7 +215,7 @@ std::uint64_t KeyLedger::settle(const core::Rule& rule, const Own& own, std::uin
   const std::uint64_t dropped =
       std::min(may_be_more, units_of(ledger_.owed_at(now.count(), full) - most, ledger_.interval()));
   if (dropped != 0) ledger_.change(own.place, own.units + may_be_more - dropped);
-  ledger_.close(own.place, full);
+  ledger_.close(own.place);
   return more - may_be_more + dropped;
 }
 
@@ -220,11 +232,11 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
   using enum Outside::Form;
   now = no_earlier(now);
   read(rule, now);
-  if (outside.form == remaining) {
+  if (outside.form == remaining && !is_idle(now)) {
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
     asked_for_ = now.count() + static_cast<Time>(burst - std::min(outside.units, burst)) * interval_of(rule);
   }
-  if (outside.form != pause && ledger_.is_empty()) return charge_front(rule, now, outside);
+  if (outside.form != pause && ledger_.is_empty() && open_.empty()) return charge_front(rule, now, outside);
   std::optional<Ledger> before;
   if (!is_of(rule)) before = ledger_;
   count_by(rule, now);
@@ -287,7 +299,7 @@ void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& t
   told.remaining = one.verdict == Verdict::allowed ? one.remaining + 1 : one.remaining;
   told.wait = nanoseconds{static_cast<std::int64_t>(one.verdict == Verdict::denied ? one.retry_after : 0)};
   told.reset_after = nanoseconds{static_cast<std::int64_t>(
-      core::ahead_of(static_cast<std::uint64_t>(std::max(ledger_.owed(full), now.count())), now))};
+      core::ahead_of(static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), now.count())), now))};
 }
 
 }  // namespace weir::store

@@ -12,6 +12,7 @@
 // decided as src/core/gcra.hpp says.
 //
 // Asked by another T than it was counted by, what is owed counts in units; a denial changes nothing of it.
+// A pause counts by the numbers of those who ask, and after it has ended by those of the first who does.
 //
 // No reading of the clock that lags counts: nothing acts before what was charged at the latest one.
 //
@@ -69,7 +70,8 @@ class KeyLedger {
       : ledger_(static_cast<Ledger::Time>(state.word), static_cast<Ledger::Time>(state.until)),
         latest_(no_earlier.count()) {}
 
-  // Nothing of it matters but that state.
+  // Nothing of it matters but that state: whoever asks, or those who ask by this rule.
+  bool is_idle(nanoseconds now);
   bool is_idle(const core::Rule& rule, nanoseconds now);
   // What it owes, while it is idle; and since others have charged it.
   core::TwoWords state() const {
@@ -154,7 +156,10 @@ class KeyLedger {
   };
 
   nanoseconds no_earlier(nanoseconds now) const { return std::max(now, nanoseconds{latest_}); }
+  void read(nanoseconds now, std::optional<Time> full);
   void read(const core::Rule& rule, nanoseconds now);
+  // What makes this ledger ask for as much after a pause as the rule does.
+  Time full_for_pause(const core::Rule& rule) const;
   // By these numbers from now on.
   void count_by(const core::Rule& rule, nanoseconds now);
   bool forget(const Own& own);

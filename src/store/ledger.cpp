@@ -155,14 +155,12 @@ bool Ledger::change(const Place& place, std::uint64_t units) {
       place, [&](Member& member) { member.map = core::GrantMap::of(place.at, need(units), true); }, join());
 }
 
-bool Ledger::close(const Place& place, Time full) {
+bool Ledger::close(const Place& place) {
   const auto close = [](Member& member) {
     member.map = core::GrantMap::of(member.key.at, member.map.sum, false);
     member.is_open = false;
   };
-  if (!members_.change(place, close, join())) return false;
-  fold(place.at, full);
-  return true;
+  return members_.change(place, close, join());
 }
 
 // It becomes a part of the front.
@@ -171,15 +169,18 @@ void Ledger::end_pause(Time full) {
   pause_end_ = 0;
 }
 
-void Ledger::fold(Time now, Time full) {
+void Ledger::fold(Time now, std::optional<Time> full) {
   while (!members_.empty() && !members_.front().is_open) {
     const Member first = members_.front();
-    if (pause_end_ != 0 && first.key.at >= pause_end_) end_pause(full);
+    if (pause_end_ != 0 && first.key.at >= pause_end_) {
+      if (!full) return;
+      end_pause(*full);
+    }
     front_ = first.map.owed(front_);
     members_.erase(first.key, join());
   }
-  if (pause_end_ == 0 || pause_end_ > now) return;
-  if (members_.empty() || members_.front().key.at >= pause_end_) end_pause(full);
+  if (pause_end_ == 0 || pause_end_ > now || !full) return;
+  if (members_.empty() || members_.front().key.at >= pause_end_) end_pause(*full);
 }
 
 // One that has ended stays where it is: as a part of the front it would ask, beyond what it does, for all

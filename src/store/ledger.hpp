@@ -19,6 +19,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/grant_map.hpp"
@@ -79,11 +80,12 @@ class Ledger {
   bool remove(const Place& place);
   // It cost that.
   bool change(const Place& place, std::uint64_t units);
-  // Nothing can change it any more.
-  bool close(const Place& place, Time full);
+  // Nothing can change it any more; fold() says what becomes of it. False: it is not there.
+  bool close(const Place& place);
 
-  // What is over at the front becomes one number; a pause that has ended, too.
-  void fold(Time now, Time full);
+  // What is over at the front becomes one number; a pause that has ended, too, but not without `full`, which
+  // numbers of another T have not: they count it in recounted().
+  void fold(Time now, std::optional<Time> full);
   // Nobody acts before `end`, or before the end of a pause that lies later.
   void pause(Time end, Time now, Time full);
   // They owe at least until `tat`, whatever acts later.

@@ -65,7 +65,9 @@ Reservations::KeptLedger* Reservations::find_ledger(std::uint64_t hash, nanoseco
 Reservations::KeptLedger* Reservations::find_ledger(const Part& part, nanoseconds now) {
   if (!part.is_in_ledger()) return nullptr;
   KeptLedger* const kept = find_ledger(part.hash, now);
-  return kept != nullptr && kept->epoch == part.epoch ? kept : nullptr;
+  if (kept == nullptr || kept->epoch != part.epoch) return nullptr;
+  kept->rule = core::Rule{part.quota};
+  return kept;
 }
 
 Ledgers Reservations::find_ledgers(std::span<const Check> checks, nanoseconds now) {
@@ -114,15 +116,14 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
   while (!stripe.due.empty() && stripe.due.begin()->first <= now) {
     const std::uint64_t hash = stripe.due.begin()->second;
     stripe.due.erase(stripe.due.begin());
-    const auto found = stripe.ledgers.find(hash);
-    if (found == stripe.ledgers.end()) continue;
-    KeptLedger& kept = found->second;
-    if (kept.ledger.is_idle(kept.rule, now)) {
-      put_state(hash, kept, now);
+    KeptLedger* const kept = find_ledger(hash, now);
+    if (kept == nullptr) continue;
+    if (kept->ledger.is_idle(now)) {
+      put_state(hash, *kept, now);
       continue;
     }
     const nanoseconds next{
-        static_cast<std::int64_t>(core::at_most_the_longest(kept.ledger.until(kept.rule)))};
+        static_cast<std::int64_t>(core::at_most_the_longest(table_.state_of(Table::place_of(hash)).until))};
     stripe.due.emplace(std::max(next, now + nanoseconds{1}), hash);
   }
 }

@@ -301,9 +301,13 @@ void Reservations::settle(const Part& part, std::uint64_t actual, ReservationId 
 void Reservations::settle_uncharged(const Part& part, std::uint64_t actual, ReservationTerms& asked,
                                     nanoseconds now) {
   asked.wait = std::max(asked.wait, nanoseconds{0});
-  if (actual == 0) return;
   const Limit limit{.rule = core::Rule{part.quota}};
-  Check one{.limit = &limit, .cost = Cost{actual}, .hash = part.hash};
+  Check one{.limit = &limit, .cost = Cost{std::max(actual, std::uint64_t{1})}, .hash = part.hash};
+  if (actual == 0) {
+    look_all({&one, 1}, now);
+    asked.wait = std::max(asked.wait, one.decision.retry_after.value_or(nanoseconds{0}));
+    return;
+  }
   ChargeTerms terms{.outside = {Outside::Form::cost, actual, asked.overdraft}};
   Charging charging{terms};
   table_.check_all({&one, 1}, now, now, find_ledgers({&one, 1}, now), &charging);

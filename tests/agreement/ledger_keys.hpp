@@ -108,7 +108,11 @@ struct LedgerKeys {
     other.front = now + over(owed(key, limit, now, false) - now, key.interval) * limit.interval;
     std::erase_if(other.grants, [now](const Grant& each) { return each.at <= now; });
     if (other.pause != 0 && other.pause <= now) {
-      other.front = at_end_of_pause(other.front, other, limit);
+      // What has acted since is owed beyond what the pause asks for.
+      std::int64_t since = 0;
+      for (const Grant& each : key.grants)
+        if (each.at >= key.pause && each.at <= now) since += each.units;
+      other.front = std::max(other.front, at_end_of_pause(0, other, limit) + since * limit.interval);
       other.pause = 0;
     }
     return other;

@@ -199,7 +199,7 @@ class LedgerModel : LedgerKeys {
     Key key = view(ask.key, now);
     // Nothing of it is open: it owes one number, to the nanosecond.
     const Key known = folded(ask.key, now);
-    const bool is_plain = known.grants.empty() && known.pause == 0;
+    const bool is_plain = known.grants.empty() && known.pause == 0 && !has_open(ask.key, now);
     Charged told;
     if (form == Form::cost) {
       told.charged = charge_up_to(key, limit, ask.cost, now, overdraft, is_plain);
@@ -289,8 +289,11 @@ class LedgerModel : LedgerKeys {
   Key folded(std::size_t i, Ns now) const {
     const Limit& limit = limits_[i];
     Key key = keys_[i];
+    // By another T it is counted as it was when it ended.
+    const bool ends_pauses = key.interval == limit.interval;
     while (!key.grants.empty() && !is_open(key.grants.front(), now) && key.grants.front().at <= now) {
       const Grant first = key.grants.front();
+      if (key.pause != 0 && first.at >= key.pause && !ends_pauses) return key;
       key.grants.erase(key.grants.begin());
       if (key.pause != 0 && first.at >= key.pause) {
         key.front = at_end_of_pause(key.front, key, limit);
@@ -299,7 +302,7 @@ class LedgerModel : LedgerKeys {
       if (first.units > 0) key.front = std::max(key.front, first.at) + first.units * key.interval;
       key.front = std::max(key.front, first.least);
     }
-    if (key.pause != 0 && key.pause <= now && (key.grants.empty() || key.grants.front().at >= key.pause)) {
+    if (ends_pauses && key.pause != 0 && key.pause <= now && (key.grants.empty() || key.grants.front().at >= key.pause)) {
       key.front = at_end_of_pause(key.front, key, limit);
       key.pause = 0;
     }
@@ -394,6 +397,13 @@ class LedgerModel : LedgerKeys {
   // ------------------------------------------------------------------------------------- calls and slots
 
   bool is_known(const Part& part) const { return part.generation == keys_[part.key].generation; }
+  bool has_open(std::size_t key, Ns now) const {
+    return std::any_of(calls_.begin(), calls_.end(), [&](const Call& call) {
+      return !call.over && call.until > now &&
+             std::any_of(call.parts.begin(), call.parts.end(),
+                         [&](const Part& each) { return each.key == key && is_known(each); });
+    });
+  }
   bool is_dead(const Call& call) const {
     return call.slots.empty() && std::none_of(call.parts.begin(), call.parts.end(),
                                               [&](const Part& each) { return is_known(each); });

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,16 +62,17 @@ class Shrinking {
     now_ += 1'000'000'000;
     const std::int64_t began = now_ - steps.front().now;
     said_.clear();
-    std::map<std::size_t, std::size_t> ids;
+    std::map<std::size_t, std::array<std::size_t, 2>> ids;  // in Redis and embedded: one may have granted more
     std::map<std::string, std::string> limits;
     for (std::size_t n = 0; n < steps.size(); ++n) {
       const Recorded& step = steps[n];
       now_ = began + step.now;
       Asked asked = step.asked;
+      std::size_t embedded_id = 0;
       if (is_of_id(asked.verb)) {
         const auto id = ids.find(asked.id);
         if (id == ids.end()) continue;
-        asked.id = id->second;
+        std::tie(asked.id, embedded_id) = std::tie(id->second[0], id->second[1]);
       }
       for (std::size_t i = 0; i < asked.checks.size(); ++i) {
         asked.checks[i].key = key;
@@ -78,8 +81,9 @@ class Shrinking {
         if (std::exchange(limits[std::string(step.limits[i].name)], text) != text) said_ += text + "\n";
       }
       const Answer answer = redis_.ask(asked, step.process);
+      if (is_of_id(asked.verb)) asked.id = embedded_id;
       const Answer expected = embedded_.ask(asked, step.process);
-      if (answer.has_id && step.granted != kNone) ids[step.granted] = redis_.ids() - 1;
+      if (answer.has_id && step.granted != kNone) ids[step.granted] = {redis_.ids() - 1, embedded_.ids() - 1};
       said_ += std::to_string(step.now - steps.front().now) + ": " + text_of(step.asked) +
                (step.granted != kNone ? ", id " + std::to_string(step.granted) : "") + "\n   " + answer.text +
                "\n";
