@@ -22,6 +22,9 @@ namespace {
 struct OpenPenalty {
   Ticket ticket;
   std::size_t open = 0;  // calls
+  bool rests = false;    // one of them
+  std::array<Decision, store::kMostChecks> told{};
+  std::uint16_t denied = 0;  // of those told, a bit for each check
 };
 
 class RestCall final : public StoreCall {
@@ -40,12 +43,11 @@ class RestCall final : public StoreCall {
 
  private:
   void heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) override {
-    Request* const request = penalty_->ticket.request();
     Knowledge::Answered answered{.rule = check_.limit.rule, .charged = false, .rests = true};
     Decision told;
     if (result.cause != Cause::none) {
       in_.tally.refused(result.cause, result.error, now);
-    } else if (const auto read = read_rest(*result.value, check_.ask()); !read) {
+    } else if (const auto read = read_rest(*result.value, check_.ask(), penalty_->rests); !read) {
       in_.tally.refused(Cause::other, read.error(), now);
     } else {
       in_.known.hear_clock(*result.value, asked_, now);
@@ -53,7 +55,8 @@ class RestCall final : public StoreCall {
       told = *read;
       answered.last = &told;
       // What has drained since denies no more: the request was denied all the same.
-      if (request != nullptr && !told.allowed()) request->checks[which_].decision = told;
+      penalty_->told[which_] = told;
+      if (!told.allowed()) penalty_->denied |= static_cast<std::uint16_t>(1U << which_);
     }
     in_.known.learn(answered, check_, check_.cost, asked_, now);
     if (--penalty_->open == 0) conclude();
@@ -62,7 +65,11 @@ class RestCall final : public StoreCall {
   void conclude() {
     Request* const request = penalty_->ticket.take();
     if (request == nullptr) return;  // cancelled
-    store::tell_rest(*request);
+    if (penalty_->rests) {
+      for (std::size_t i = 0; i < request->checks.size(); ++i)
+        if ((penalty_->denied >> i & 1U) != 0) request->checks[i].decision = penalty_->told[i];
+      store::tell_rest(*request);
+    }
     finish(*request);
   }
 

@@ -144,7 +144,8 @@ local function read_state(i, id, T)
   ledgers[i].text = more == '' and text or tat and format('weir1g %s %s', tat, of) or false
   return true
 end
--- Those whose time is over can change no more.
+-- Those whose time is over can change no more. A pause that has ended counts by T and `full` then; one who only reads has
+-- none.
 local function end_holds(i, T, full)
   local its, line = ledgers[i], KEYS[2 * i + 1]
   if not its.is_stored then return end
@@ -404,7 +405,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
       closed = closed or need > 0 and not its.counts and not its.shadow
     elseif read_state(i, id, its.T) then
       its.is_rate = true
-      end_holds(i, its.T, its.full)
+      end_holds(i)
     else
       return no_state(i)
     end
@@ -625,7 +626,7 @@ if verb == 'pause' or verb == 'rest' then
   local function mine_of(i) return full_of(i) - ARGV[first + 2 + 3 * (i - 1)] end
   for i = 1, count do
     if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
-    end_holds(i, T_of(i), full_of(i))
+    end_holds(i)
   end
 
   -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
@@ -682,7 +683,7 @@ if verb == 'refund' then
   end
   for i = 1, count do
     local its, T, full, need = ledgers[i], T_of(i), full_of(i), ARGV[4 * i + 1] + 0.0
-    end_holds(i, T, full)
+    end_holds(i)
     local at = time_in(its)
     local other = counted_by(its, at, T, full)
     fold(other, at, full)
@@ -800,7 +801,7 @@ local answer = {(live[1] or has_slots[1] or has_windows) and 1 or 0, time[1], ti
 local function settle(part, actual)
   local its = ledgers[part.i]
   local at = max(time_in(its), part.moment)
-  if part.units == 0 then becomes(its, counted_by(its, at, part.T, part.full)) end
+  if part.units == 0 and actual > 0 then becomes(its, counted_by(its, at, part.T, part.full)) end
   local T, full = its.T, its.T * part.burst
   if part.units > 0 and not take_from_line(part) then return 0 end
   local ms, mn = pair(ARGV[3])

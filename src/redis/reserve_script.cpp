@@ -586,11 +586,12 @@ std::optional<std::string> read_changed(const Value& reply, std::span<const Scri
   return std::nullopt;
 }
 
-tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCheck& ask) {
+tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCheck& ask, bool& rests) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstOfPause + 3) return not_ours(reply);
   const auto state = read_state(reply.items[kFirstOfPause], ask, *now);
   if (!state) return not_ours(reply);
+  rests = rests || reply.items[0].integer != 0;
   return state->decide(*ask.rule, *now, ask.cost).decision();
 }
 

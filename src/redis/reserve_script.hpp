@@ -139,7 +139,7 @@ tl::expected<std::chrono::nanoseconds, std::string> read_moment(const resp::Valu
 // Of a pause or a refund: by ask, what it came to, and a decision as of a look after it; otherwise why not.
 std::optional<std::string> read_changed(const resp::Value& reply, std::span<const ScriptCheck> asks,
                                         std::span<Decision> decisions, std::span<Charged> told);
-// What the ask is told then by its rule, whether the key has been made to rest or not.
-tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask);
+// What the ask is told then by its rule; `rests` becomes true where the key has been made to rest.
+tl::expected<Decision, std::string> read_rest(const resp::Value& reply, const ScriptCheck& ask, bool& rests);
 
 }  // namespace weir::redis

@@ -231,14 +231,18 @@ std::uint64_t KeyLedger::charge_up_to(Time now, std::uint64_t units, Time most, 
 core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const Outside& outside) {
   using enum Outside::Form;
   now = no_earlier(now);
-  read(rule, now);
-  if (outside.form == remaining && !is_idle(now)) {
+  read(now, std::nullopt);
+  std::optional<Ledger> before;
+  if (!is_of(rule) || ledger_.pause_end() != 0) before = ledger_;
+  if (!is_idle(rule, now) && outside.form == remaining) {
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
     asked_for_ = now.count() + static_cast<Time>(burst - std::min(outside.units, burst)) * interval_of(rule);
   }
-  if (outside.form != pause && ledger_.is_empty() && open_.empty()) return charge_front(rule, now, outside);
-  std::optional<Ledger> before;
-  if (!is_of(rule)) before = ledger_;
+  if (outside.form != pause && ledger_.is_empty() && open_.empty()) {
+    const core::Overdrawn told = charge_front(rule, now, outside);
+    if (before && !told.changes) ledger_ = *std::move(before);
+    return told;
+  }
   count_by(rule, now);
   const Time full = full_of(rule), interval = interval_of(rule), at = now.count();
   core::Overdrawn told;
