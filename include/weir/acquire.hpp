@@ -4,6 +4,9 @@
 //     while (weir::acquire(limiter, {.max_wait = 5s}, stop).granted()) send();
 //   });
 //
+// Where a pause (weir/charge.hpp) has come over its moment it asks for another one, within what is left of
+// max_wait. Where a store does not say whether one has, it acts as it was told.
+//
 // A moment that is further away than max_wait is denied at once, never slept through. A stop while it waits
 // cancels the reservation, exactly once, and wakes the thread. Nothing polls for a moment: the thread sleeps
 // on a condition variable until the one or the other.
@@ -52,8 +55,9 @@ Reservation& reservation_of(Held& held) {
   }
 }
 
+// Asks until a slot is free.
 template <class Reserve>
-auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_token& stop) {
+auto reserve_by(const Reserve& reserve, ReserveOptions& options, const std::stop_token& stop) {
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24 * 365};
   const auto until = std::chrono::steady_clock::now() + std::min(options.max_wait, kLongest);
   auto mine = reserve(options);
@@ -62,8 +66,18 @@ auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_
     if (options.max_wait.count() <= 0) break;
     mine = reserve(options);
   }
-  wait(reservation_of(mine), stop);
   return mine;
+}
+
+template <class Reserve>
+auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_token& stop) {
+  for (;;) {
+    auto mine = reserve_by(reserve, options, stop);
+    Reservation& reservation = reservation_of(mine);
+    const bool ends = wait(reservation, stop) || !reservation.decision().allowed() || stop.stop_requested();
+    options.max_wait -= reservation.wait();
+    if (ends || options.max_wait.count() <= 0) return mine;
+  }
 }
 
 }  // namespace detail
@@ -71,13 +85,8 @@ auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.
 [[nodiscard]] inline Reservation acquire(Limiter& limiter, ReserveOptions options, std::stop_token stop = {},
                                          Cost cost = {}) {
-  for (;;) {
-    Reservation reservation = limiter.reserve(options, cost);
-    // A pause that has come over its moment ends it: then it asks for another.
-    const bool ends = wait(reservation, stop) || !reservation.decision().allowed() || stop.stop_requested();
-    options.max_wait -= reservation.wait();
-    if (ends || options.max_wait.count() <= 0) return reservation;
-  }
+  return detail::acquire_by([&](ReserveOptions within) { return limiter.reserve(within, cost); }, options,
+                            stop);
 }
 // A KeyedLimiter, or the SharedLimiter of weir/redis.hpp.
 template <class Keyed>
@@ -101,9 +110,8 @@ template <class File, class Request>
 }
 [[nodiscard]] inline Reservation acquire(LocalStore& store, std::span<const KeyedCheck> checks,
                                          ReserveOptions options, std::stop_token stop = {}) {
-  Reservation reservation = store.reserve(checks, options);
-  wait(reservation, std::move(stop));
-  return reservation;
+  return detail::acquire_by([&](ReserveOptions within) { return store.reserve(checks, within); }, options,
+                            stop);
 }
 [[nodiscard]] inline Reservation acquire(LocalStore& store, std::initializer_list<KeyedCheck> checks,
                                          ReserveOptions options, std::stop_token stop = {}) {

@@ -77,8 +77,9 @@ class WEIR_API Reservation {
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
 
   // Whether it may still act, and when: asks for it, as a pause (weir/charge.hpp) may have come over its
-  // moment. Then it is cancelled, its slots too, and granted() says so: reserve again. Nothing, too, when
-  // there is no such reservation any more, as it was settled, or the store had no memory to keep it. One that acts in a pause
+  // moment. Then it is cancelled, its slots too, and granted() says so: reserve again. The same of one that
+  // is forgotten, as by a reset, before it was told that its moment has come. Nothing, too, of one that was
+  // settled, or that the store had no memory to keep, which may act as it was told. One that acts in a pause
   // without having asked breaks the pause. Throws StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> moment();
   // Does not wait: `done` is told that std::optional, by the store's thread, or by this one when there is
@@ -167,6 +168,7 @@ class WEIR_API Reservation {
   std::unique_ptr<store::ReservationHandle> kept_;  // null: there is nothing to cancel or to settle
   bool granted_ = false;
   bool is_settled_ = false;
+  bool has_come_ = false;  // its moment, by what it was told
 };
 
 }  // namespace weir

@@ -66,7 +66,7 @@ bool wait(Reservation& reservation, std::stop_token stop) {
   if (!reservation.granted()) return false;
   while (reservation.left().count() > 0) {
     if (!wait_as_told(reservation, stop)) return false;
-    // A pause may have moved or ended it. Where its store does not say, it acts as it was told.
+    // A pause may have ended it. Where its store does not say, it acts as it was told.
     try {
       reservation.moment();
     } catch (const std::exception&) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -75,41 +76,70 @@ TEST(Acquire, goes_by_the_clock_of_the_limiter) {
   EXPECT_EQ(clock.waiting(), 0U);
 }
 
+// How each limiter acquires, pauses and looks: a unit an hour of one key.
+struct Hourly {
+  explicit Hourly(Limiter& limiter)
+      : acquire([&](ReserveOptions options) { return weir::acquire(limiter, options); }),
+        charge([&](Outside outside) { limiter.charge(outside); }),
+        check([&](Cost cost) { return limiter.check(cost); }) {}
+  explicit Hourly(KeyedLimiter& limiter)
+      : acquire([&](ReserveOptions options) { return weir::acquire(limiter, "key", options); }),
+        charge([&](Outside outside) { limiter.charge("key", outside); }),
+        check([&](Cost cost) { return limiter.check("key", cost); }) {}
+  Hourly(KeyedLimiter& limiter, LocalStore& store) : Hourly(limiter) {
+    acquire = [&](ReserveOptions options) { return weir::acquire(store, {{limiter, "key"}}, options); };
+  }
+  std::function<weir::Reservation(ReserveOptions)> acquire;
+  std::function<void(Outside)> charge;
+  std::function<Decision(Cost)> check;
+};
+
+void with_each(const std::function<void(Hourly, ManualClock&)>& test) {
+  for (int which = 0; which < 3; ++which) {
+    SCOPED_TRACE(which);
+    ManualClock clock{1s};
+    Limiter alone{Quota::per_hour(1), clock};
+    LocalStore store{{.memory = 1_MiB, .clock = &clock}};
+    KeyedLimiter keyed{Quota::per_hour(1), store};
+    test(which == 0 ? Hourly(alone) : which == 1 ? Hourly(keyed) : Hourly(keyed, store), clock);
+  }
+}
+
 TEST(Acquire, asks_for_another_moment_when_a_pause_has_come_over_its_own) {
-  ManualClock clock{1s};
-  Limiter limiter{Quota::per_hour(1), clock};
-  EXPECT_TRUE(limiter.check().allowed());
-  std::atomic<bool> acted{false};
-  std::jthread waits([&] {
-    EXPECT_TRUE(acquire(limiter, {.max_wait = 5h}).granted());
-    acted = true;
+  with_each([](const Hourly& limiter, ManualClock& clock) {
+    EXPECT_TRUE(limiter.check({}).allowed());
+    std::atomic<bool> acted{false};
+    std::jthread waits([&] {
+      EXPECT_TRUE(limiter.acquire({.max_wait = 5h}).granted());
+      acted = true;
+    });
+    while (clock.waiting() == 0) std::this_thread::yield();
+    EXPECT_EQ(clock.next(), 1s + 1h);
+    limiter.charge(Pause{3h});
+    clock.advance(1h);
+    while (clock.next() != 1s + 3h && !acted) std::this_thread::yield();
+    EXPECT_FALSE(acted);
+    clock.advance(2h);
+    waits.join();
+    EXPECT_TRUE(acted);
+    EXPECT_EQ(limiter.check({}).retry_after, 1h);
   });
-  while (clock.waiting() == 0) std::this_thread::yield();
-  EXPECT_EQ(clock.next(), 1s + 1h);
-  limiter.charge(Pause{3h});
-  clock.advance(1h);
-  while (clock.next() != 1s + 3h) std::this_thread::yield();
-  EXPECT_FALSE(acted);
-  clock.advance(2h);
-  waits.join();
-  EXPECT_TRUE(acted);
-  EXPECT_EQ(limiter.check().retry_after, 1h);
 }
 
 TEST(Acquire, is_denied_where_a_pause_lasts_longer_than_it_may_wait) {
-  ManualClock clock{1s};
-  Limiter limiter{Quota::per_hour(1), clock};
-  EXPECT_TRUE(limiter.check().allowed());
-  std::jthread waits([&] {
-    const weir::Reservation denied = acquire(limiter, {.max_wait = 2h});
-    EXPECT_FALSE(denied.granted());
-    EXPECT_EQ(denied.decision().retry_after, 1h);
+  with_each([](const Hourly& limiter, ManualClock& clock) {
+    EXPECT_TRUE(limiter.check({}).allowed());
+    std::jthread waits([&] {
+      const weir::Reservation denied = limiter.acquire({.max_wait = 2h});
+      EXPECT_FALSE(denied.granted());
+      EXPECT_EQ(denied.decision().retry_after, 1h);
+    });
+    while (clock.waiting() == 0) std::this_thread::yield();
+    limiter.charge(Pause{3h});
+    clock.advance(1h);
+    waits.join();
+    EXPECT_EQ(limiter.check(Cost{0}).reset_after, 2h) << "nothing is owed for it";
   });
-  while (clock.waiting() == 0) std::this_thread::yield();
-  limiter.charge(Pause{3h});
-  clock.advance(1h);
-  waits.join();
-  EXPECT_EQ(limiter.check(Cost{0}).reset_after, 2h) << "nothing is owed for it";
 }
 
 TEST(Acquire, wakes_each_at_its_own_moment) {

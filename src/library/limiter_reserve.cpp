@@ -150,7 +150,6 @@ class LimiterHandle final : public ReservationHandle {
     if (now < own_.until) locked.ledger().cancel(own_);
     return std::nullopt;
   }
-  bool is_paused() const noexcept override { return is_paused_; }
 
   nanoseconds extend(nanoseconds now, nanoseconds hold) override {
     Limiter::Locked locked(limiter_);

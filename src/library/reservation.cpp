@@ -17,7 +17,8 @@ Reservation::Reservation(nanoseconds now, nanoseconds wait, const Decision& deci
       wait_(wait),
       by_(by),
       kept_(std::move(kept)),
-      granted_(decision.allowed()) {}
+      granted_(decision.allowed()),
+      has_come_(wait.count() == 0) {}
 
 Reservation::Reservation(Reservation&& from) noexcept
     : decision_(from.decision_),
@@ -26,7 +27,8 @@ Reservation::Reservation(Reservation&& from) noexcept
       by_(from.by_),
       kept_(std::move(from.kept_)),
       granted_(std::exchange(from.granted_, false)),
-      is_settled_(from.is_settled_) {}
+      is_settled_(from.is_settled_),
+      has_come_(from.has_come_) {}
 
 Reservation& Reservation::operator=(Reservation&& from) noexcept {
   if (this == &from) return *this;
@@ -38,6 +40,7 @@ Reservation& Reservation::operator=(Reservation&& from) noexcept {
   kept_ = std::move(from.kept_);
   granted_ = std::exchange(from.granted_, false);
   is_settled_ = from.is_settled_;
+  has_come_ = from.has_come_;
   return *this;
 }
 
@@ -74,8 +77,9 @@ std::optional<nanoseconds> Reservation::moment() {
   if (!kept_) return known_moment();
   const nanoseconds now = kept_->now();
   const std::optional<nanoseconds> wait = kept_->moment(now);
-  if (!wait && kept_->is_paused()) granted_ = false;
+  if (!wait && kept_->can_cancel() && !has_come_) granted_ = false;
   if (!wait) return std::nullopt;
+  has_come_ = wait->count() == 0;
   at_ = moment_after(now, *wait, at_);
   return at_;
 }

@@ -33,8 +33,6 @@ class ReservationHandle {
   virtual bool can_cancel() const noexcept { return true; }
   // How long until its moment by now; nothing: it died.
   virtual std::optional<std::chrono::nanoseconds> moment(std::chrono::nanoseconds now) = 0;
-  // moment() has found a pause over its moment, and cancelled it.
-  virtual bool is_paused() const noexcept { return false; }
   // Another end of its hold; how long it has then, 0: none is open. `hold` is 0 or more.
   virtual std::chrono::nanoseconds extend(std::chrono::nanoseconds now, std::chrono::nanoseconds hold) = 0;
   // Before its moment; units.

@@ -135,6 +135,7 @@ class ChargeCall final : public StoreCall {
         in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
       // And again: a lease that was asked for meanwhile may be of before the pause.
       if (length) in_.known.forget(check.hash);
+      if (length) in_.options.paused(check.hash, asked_ + *length);
       if (refunds()) in_.options.given_back(check.hash);
     }
   }

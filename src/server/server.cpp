@@ -476,11 +476,7 @@ class Server::Impl {
   store::EmbeddedStore& embedded() {
     return *embedded_;  // NOLINT(bugprone-unchecked-optional-access): there always is one
   }
-  void watch_embedded() {
-    embedded().reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded().reservations().when_given_back(
-        [this](std::uint64_t place) { house_.queues.given_back(place); });
-  }
+  void watch_embedded() { house_.queues.hear(embedded().reservations()); }
 
   // What virtual time has beside the other: one thread serves it.
   void serve_tests() {

@@ -216,9 +216,9 @@ bool may_refund(const Ask& ask, const Basis& basis, const Question& into, Refusa
 
 // Of keys with their rules, as the file's are dropped: what happened outside takes no slot.
 void pass_slots_by(Question& into) {
-  const auto rest = std::stable_partition(
-      into.checks.begin(), into.checks.end(),
-      [](const store::Check& each) { return counts_no_slots(each.limit->rule.algorithm); });
+  const auto rest = std::remove_if(into.checks.begin(), into.checks.end(), [](const store::Check& each) {
+    return !counts_no_slots(each.limit->rule.algorithm);
+  });
   if (rest != into.checks.begin())
     into.checks = into.checks.first(static_cast<std::size_t>(rest - into.checks.begin()));
 }

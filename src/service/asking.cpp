@@ -64,11 +64,7 @@ void Asking::complete(const Ask& ask, Question& question) {
     if (!holds_) holds_ = std::make_unique<BoundHolds>(*asker_.ender());
     holds_->expect();
   }
-  // A slot needs a hold.
-  const bool is_held = question.reservation->hold.count() > 0;
-  if (is_held && question.verb == Verb::reserve && asker_.acquiring() != nullptr &&
-      store::takes_slots(question.checks))
-    some_take_slots_ = true;
+  if (question.verb == Verb::reserve && asker_.acquiring() != nullptr) some_reserve_ = true;
   if (question.verb != Verb::acquire) return;
   acquires_ = asker_.acquiring() != nullptr && lets_wait_;
   if (acquires_) return keep_asked(ask, question);
@@ -139,12 +135,13 @@ std::size_t Asking::kept() const {
 void Asking::submit() {
   if (!fresh_) when_.now = asker_.service().now();
   fresh_ = false;
-  if (!some_answered_ && !acquires_ && !some_take_slots_)
-    return asker_.store().submit(asker_.requests(), when_);
+  // Without lines they are as any others.
+  some_reserve_ = some_reserve_ && asker_.acquiring()->has_lines();
+  if (!some_answered_ && !acquires_ && !some_reserve_) return asker_.store().submit(asker_.requests(), when_);
   submit_apart();
 }
 
-// In their order: what takes slots, each by itself, after what came before it.
+// In their order: what minds those in line, each by itself, after what came before it.
 void Asking::submit_apart() {
   some_answered_ = false;
   std::vector<store::Request*>& asked = asker_.unanswered();
@@ -153,12 +150,10 @@ void Asking::submit_apart() {
     last = static_cast<Question*>(asked.back());
     asked.pop_back();
   }
-  const bool some_take_slots = std::exchange(some_take_slots_, false);
+  const bool some_reserve = std::exchange(some_reserve_, false);
   const std::span<store::Request*> all(asked);
   for (std::size_t begin = 0, end = 0; end < all.size(); begin = ++end) {
-    const auto is_apart = [&](std::size_t i) {
-      return some_take_slots && all[i]->verb == Verb::reserve && store::takes_slots(all[i]->checks);
-    };
+    const auto is_apart = [&](std::size_t i) { return some_reserve && all[i]->verb == Verb::reserve; };
     while (end < all.size() && !is_apart(end)) ++end;
     if (end > begin) asker_.store().submit(all.subspan(begin, end - begin), when_);
     if (end < all.size()) asker_.acquiring()->reserve(*all[end], when_);

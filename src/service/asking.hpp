@@ -207,7 +207,7 @@ class Asking {
   bool lets_wait_ = true;
   bool acquires_ = false;                           // the last of what was gathered
   bool some_answered_ = false;                      // of what was gathered, without the store
-  bool some_take_slots_ = false;                    // of it, for which others may stand in line
+  bool some_reserve_ = false;                       // of it, which minds those who stand in line
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
   std::chrono::nanoseconds waits_since_{0};         // when they had arrived

@@ -12,6 +12,7 @@ void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::ch
   reservation = &more_of().reservation;
   reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
   reservation->hold = hold;
+  reservation->not_before = std::chrono::nanoseconds{0};
   more->says_wait = max_wait.has_value();
   more->ended = false;
 }

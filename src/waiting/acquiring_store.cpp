@@ -99,7 +99,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   std::vector<std::uint64_t> planned_at() const {
     std::vector<std::uint64_t> keys;
     for (const store::Check& each : copies)
-      if (core::can_reserve(each.limit->rule.algorithm) && each.cost.units != 0)
+      if (core::can_reserve(each.limit->rule.algorithm) && each.cost.units != 0 && !each.shadow)
         keys.push_back(store::Reservations::place_of(each.hash));
     return keys;
   }
@@ -242,6 +242,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
   }
   waiting.max_wait = max_wait;
   waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
+  waiting.latest = waiting.deadline;
   if (!house_.queues.empty() && house_.queues.join(waiting)) {
     line_up(waiting, when.now);
   } else {
@@ -278,6 +279,7 @@ void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
   if (waiting.asker != nullptr && waiting.asked.fault == Fault::none && !is_late) {
     waiting.told_at_once = false;
     waiting.keep();
+    house_.queues.needs(waiting, waiting.planned_at());
     settle_in(waiting);
     if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
     return;
@@ -415,6 +417,7 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
   const nanoseconds ask = tells_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
   waiting.moment = since + std::min(waiting.reservation.wait, ask);
   house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
+  house_.queues.needs(waiting, waiting.planned_at());
   settle_in(waiting);
   return true;
 }
@@ -460,6 +463,7 @@ void AcquiringStore::settle_in(Waiting& waiting) {
                      : is_first         ? queues.first_moment(waiting)
                                         : waiting.deadline;
   if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
+  if (queues.too_late(waiting).count() > 0) turn = nanoseconds{0};
   const nanoseconds soon = clock_() + kLookAgain;
   if (!tells_ && waiting.has_plan()) turn = std::min<nanoseconds>(turn, clock_() + kAskForMoment);
   waiting.looks_again = (is_first || waiting.has_plan()) && waiting.renew != nullptr && soon < turn;
@@ -561,6 +565,8 @@ void AcquiringStore::on_turn(Waiting& waiting) {
     queues.leave(waiting, false);
     return tell_refused(waiting);
   }
+  if (const nanoseconds earliest = queues.too_late(waiting); earliest.count() > 0)
+    return deny_in_line(waiting, earliest - waiting.max_wait - now);
   const bool is_first = queues.is_first(waiting);
   if (waiting.ended) {
     const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;

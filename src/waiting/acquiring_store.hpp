@@ -79,9 +79,11 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   using Renew = bool (*)(store::Request&);
   // As submit(). Those who wait in line are renewed before they ask again.
   void acquire(store::Request& request, store::Arrival when, Renew renew);
-  // As submit(), of Verb::reserve: one that needs a slot for which others stand in line is busy. It then has
-  // Verb::acquire and no max_wait.
+  // As submit(), of Verb::reserve: it acts no earlier than those in line, and one that needs a slot for which
+  // others stand in line is busy. It then has Verb::acquire and no max_wait.
   void reserve(store::Request& request, store::Arrival when);
+  // Somebody stands in one: elsewhere reserve() is submit().
+  bool has_lines() const { return !house_.queues.empty(); }
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 

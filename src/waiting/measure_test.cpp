@@ -24,9 +24,7 @@ class Measure {
  public:
   explicit Measure(double length, std::int64_t least, std::int64_t most)
       : length_(length), least_(least), most_(most) {
-    embedded_.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded_.reservations().when_given_back(
-        [this](std::uint64_t place) { house_.queues.given_back(place); });
+    house_.queues.hear(embedded_.reservations());
   }
 
   double share() {

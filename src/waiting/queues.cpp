@@ -56,10 +56,11 @@ struct Queues::Queue {
   std::string name{};
   std::map<std::uint64_t, Place*> waiting{};  // by number
   unsigned __int128 units = 0;                // of all of them
-  std::optional<std::uint64_t> slots{};       // whose it is in line for
-  std::uint64_t limit = 0;                    // of these, Limit::id
-  nanoseconds base{0};                        // when there was or will be room for nothing yet
-  nanoseconds interval{0};                    // for one unit; 0: nobody knows, of slots
+  std::uint64_t key = 0;                      // Reservations::place_of()
+  std::uint64_t limit = 0;                    // of slots, Limit::id
+  bool is_slots = false;
+  nanoseconds base{0};      // when there was or will be room for nothing yet
+  nanoseconds interval{0};  // for one unit; 0: nobody knows, of slots
 };
 
 Queues::Queues() = default;
@@ -107,28 +108,35 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
     lines_.fetch_add(1, std::memory_order_relaxed);
   }
   Queue& queue = *its;
-  queue.name = std::move(name);
+  const store::Check& check = place.checks[by];
+  if (queue.name.empty()) {
+    queue.name = std::move(name);
+    queue.key = store::Reservations::place_of(check.hash);
+    queue.limit = check.limit->id;
+    queue.is_slots = core::counts_slots(check.limit->rule.algorithm);
+    by_key_.emplace(queue.key, &queue);
+    if (queue.is_slots) lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
+  }
   if (place.queue != &queue) {
     if (place.queue != nullptr) remove(place, false);
     add(place, queue, by);
   }
-  const store::Check& check = place.checks[by];
-  const bool is_slots = core::counts_slots(check.limit->rule.algorithm);
-  if (is_slots && !queue.slots) {
-    queue.slots = store::Reservations::place_of(check.hash);
-    queue.limit = check.limit->id;
-    of_slots_.emplace(*queue.slots, &queue);
-    lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
-  }
-  queue.interval = is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
+  queue.interval = queue.is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
   queue.base = opens - after(nanoseconds{0}, units_of(place), queue.interval);
+}
+
+void Queues::hear(store::Reservations& reservations) {
+  reservations.when_freed([this](std::uint64_t key) { slot_freed(key); });
+  reservations.when_given_back([this](std::uint64_t key) { given_back(key); });
+  reservations.when_paused([this](std::uint64_t key, nanoseconds end) { paused(key, end); });
 }
 
 void Queues::slot_freed(std::uint64_t slots) {
   if (lines_of_slots_.load(std::memory_order_relaxed) == 0) return;
   const detail::Held lock(mutex_);
-  const auto [first, last] = of_slots_.equal_range(slots);
+  const auto [first, last] = by_key_.equal_range(slots);
   for (auto each = first; each != last; ++each) {
+    if (!each->second->is_slots) continue;
     const Place& place = each->second->first();
     place.owner->on_first(place.number);
   }
@@ -157,6 +165,43 @@ void Queues::given_back(std::uint64_t key) {
   const detail::Held lock(mutex_);
   const auto [first, last] = planned_.equal_range(key);
   for (auto each = first; each != last; ++each) each->second->owner->on_first(each->second->number);
+}
+
+// What is given back makes nobody earlier than that.
+void Queues::paused(std::uint64_t key, nanoseconds end) {
+  if (empty()) return;
+  given_back(key);
+  const detail::Held lock(mutex_);
+  const auto [first, last] = by_key_.equal_range(key);
+  for (auto each = first; each != last; ++each) {
+    unsigned __int128 units = 0;
+    for (const auto& [number, place] : each->second->waiting) {
+      const std::uint64_t its = std::max<std::uint64_t>(1, units_of(*place));
+      const nanoseconds earliest = after(end, units + its - 1, each->second->interval);
+      if (earliest <= place->latest)
+        units += its;
+      else
+        tell_late(*place, earliest);
+    }
+  }
+  for (auto each = needing_.lower_bound({key, nullptr}); each != needing_.end() && each->first == key; ++each)
+    if (each->second->latest < end) tell_late(*each->second, end);
+}
+
+void Queues::tell_late(Place& place, nanoseconds earliest) {
+  place.too_late = earliest;
+  place.owner->on_first(place.number);
+}
+
+nanoseconds Queues::too_late(const Place& place) const {
+  const detail::Held lock(mutex_);
+  return place.too_late;
+}
+
+void Queues::needs(Place& place, std::vector<std::uint64_t> rates) {
+  const detail::Held lock(mutex_);
+  for (const std::uint64_t key : rates) needing_.emplace(key, &place);
+  place.rates = std::move(rates);
 }
 
 nanoseconds Queues::after_all(std::span<const store::Check> checks) const {
@@ -189,15 +234,15 @@ void Queues::remove(Place& place, bool charged) {
   Queue& queue = *std::exchange(place.queue, nullptr);
   const bool was_first = &queue.first() == &place;
   queue.waiting.erase(place.number);
+  for (const std::uint64_t key : place.rates) needing_.erase({key, &place});
+  place.rates.clear();
   queue.units -= units_of(place);
   if (charged) queue.base = after(queue.base, units_of(place), queue.interval);
   if (queue.waiting.empty()) {
-    if (queue.slots) {
-      auto [each, last] = of_slots_.equal_range(*queue.slots);
-      while (each != last && each->second != &queue) ++each;
-      if (each != last) of_slots_.erase(each);
-      lines_of_slots_.fetch_sub(1, std::memory_order_relaxed);
-    }
+    auto [each, last] = by_key_.equal_range(queue.key);
+    while (each != last && each->second != &queue) ++each;
+    if (each != last) by_key_.erase(each);
+    if (queue.is_slots) lines_of_slots_.fetch_sub(1, std::memory_order_relaxed);
     queues_.erase(std::string(queue.name));
     lines_.fetch_sub(1, std::memory_order_relaxed);
   } else if (was_first) {
@@ -225,7 +270,8 @@ nanoseconds Queues::last_moment(const Place& place) const {
 std::unordered_map<std::uint64_t, std::uint64_t> Queues::slot_waiters() const {
   std::unordered_map<std::uint64_t, std::uint64_t> waiters;
   const detail::Held lock(mutex_);
-  for (const auto& [slots, queue] : of_slots_) waiters[queue->limit] += queue->waiting.size();
+  for (const auto& [key, queue] : by_key_)
+    if (queue->is_slots) waiters[queue->limit] += queue->waiting.size();
   return waiters;
 }
 

@@ -16,13 +16,19 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "store/store.hpp"
 #include "weir/lock.hpp"
+
+namespace weir::inline v0_1::store {
+class Reservations;
+}
 
 namespace weir::inline v0_1::waiting {
 
@@ -33,7 +39,8 @@ class Queues {
   // Whom a loop belongs to whose requests wait.
   class Owner {
    public:
-    // One of its places is the first of its line now, and may ask. Any thread; it may call nothing here.
+    // One of its places is the first of its line now, and may ask, or a pause makes it too late. Any thread;
+    // it may call nothing here.
     virtual void on_first(std::uint64_t number) = 0;
 
    protected:
@@ -47,9 +54,12 @@ class Queues {
     std::uint64_t number = 0;  // in the order of coming
     Owner* owner = nullptr;
     std::span<const store::Check> checks{};
+    nanoseconds latest{0};                 // to act; as long as it waits for a key nobody changes it
     Queue* queue = nullptr;                // null: it waits for no key
     std::size_t by = 0;                    // the check that this key is of
     std::vector<std::uint64_t> planned{};  // the keys at which it has a plan, as place_of() has them
+    std::vector<std::uint64_t> rates{};    // those that it needs beside the slot for which it waits
+    nanoseconds too_late{0};               // above 0: a pause lets it act no earlier
   };
 
   Queues();
@@ -73,6 +83,8 @@ class Queues {
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
   // there is room for it at `opens`.
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
+  // Has these tell it what follows, each of its keys. Before anybody asks.
+  void hear(store::Reservations& reservations);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
   // One that has a plan at these keys is told, as one that is now first, when something of any of them was
@@ -80,6 +92,12 @@ class Queues {
   void plan(Place& place, std::vector<std::uint64_t> keys);
   void unplan(Place& place);
   void given_back(std::uint64_t key);
+  // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
+  // told.
+  void paused(std::uint64_t key, nanoseconds end);
+  nanoseconds too_late(const Place& place) const;
+  // One in line for a slot needs these keys too.
+  void needs(Place& place, std::vector<std::uint64_t> rates);
   // When there would be room for one more unit after all those of the class who wait for its keys, or for a
   // higher class.
   nanoseconds after_all(std::span<const store::Check> checks) const;
@@ -105,11 +123,13 @@ class Queues {
   Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
   void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
+  static void tell_late(Place& place, nanoseconds earliest);
 
   std::atomic<std::uint64_t> last_number_{0};
   mutable detail::Mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
-  std::unordered_multimap<std::uint64_t, Queue*> of_slots_ WEIR_GUARDED_BY(mutex_);  // by place_of()
+  std::unordered_multimap<std::uint64_t, Queue*> by_key_ WEIR_GUARDED_BY(mutex_);  // by place_of()
+  std::set<std::pair<std::uint64_t, Place*>> needing_ WEIR_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Place*> planned_ WEIR_GUARDED_BY(mutex_);
   std::atomic<std::size_t> lines_{0};
   std::atomic<std::size_t> lines_of_slots_{0};

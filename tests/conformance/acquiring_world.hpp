@@ -14,10 +14,7 @@ namespace weir::inline v0_1::store::conformance {
 class AcquiringWorld : public World {
  public:
   explicit AcquiringWorld(std::unique_ptr<World> around) : around_(std::move(around)) {
-    Reservations* const tells = around_->reservations();
-    if (tells == nullptr) return;
-    tells->when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    tells->when_given_back([this](std::uint64_t place) { house_.queues.given_back(place); });
+    if (Reservations* const tells = around_->reservations(); tells != nullptr) house_.queues.hear(*tells);
   }
 
   Store& store() override { return acquiring_; }
@@ -57,10 +54,9 @@ class AcquiringWorld : public World {
   std::unique_ptr<World> around_;
   bool turns_ = false;
   waiting::House house_{1'000};
-  waiting::AcquiringStore acquiring_{
-      around_->store(),          house_,
-      [this] { return now(); },  [] {},
-      [this] { turns_ = true; }, around_->reservations() != nullptr};
+  waiting::AcquiringStore acquiring_{around_->store(),          house_,
+                                     [this] { return now(); },  [] {},
+                                     [this] { turns_ = true; }, around_->reservations() != nullptr};
 };
 
 }  // namespace weir::store::conformance

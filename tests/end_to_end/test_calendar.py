@@ -66,8 +66,11 @@ class Held(Stepping):
             return client.ask("WEIR.RESERVE", "MAXWAIT", 20000, "COST", f"budget={units},calls=1", "AS", "tenant=a")
 
     def held(self, server, units):
+        """The id of one whose moment has come: before it nothing can be settled."""
         answer = self.hold(server, units)
         self.assertEqual(answer[0], 0, answer)
+        with server.client() as client:
+            until(lambda: client.ask("WEIR.MOMENT", answer[5]) == 0, "its moment")
         return answer[5].decode()
 
     def settle(self, server, *words):

@@ -389,6 +389,22 @@ class TestLimitsOfATest(Virtual):
         self.ask("WEIR.TIME RESET")
         self.assertEqual(self.ask("WEIR.CHECK user=a")[:3], [0, 3, 2], "they stay")
 
+    def test_new_numbers_act_on_all_who_come_after_them(self):
+        """What is owed now is recounted in units, and those that were told a moment keep it and their units."""
+        rate, ask = "version: 1\nlimits: { api: { by: [api], rate: %s burst 1, max_wait: 10s } }\n", "WEIR.RESERVE AS api=x"
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", rate % "60/min"), "OK")
+        told = [self.ask(ask) for _ in range(6)]
+        self.assertEqual([row[3] for row in told], [0, 1000, 2000, 3000, 4000, 5000])
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", rate % "600/min"), "OK")
+        between = [*range(100, 1000, 100), *range(1100, 2000, 100), 2100]  # all but those that are told
+        self.assertEqual([self.ask(ask)[3] for _ in between], between)
+        self.assertEqual(self.client.ask("WEIR.CONFIG", "SET", rate % "1/min"), "OK")
+        # After what is owed by then: 6 + 19 units, of a minute each.
+        denied = self.ask(ask)
+        self.assertEqual((denied[0], denied[3]), (1, 25 * 60_000 - 10_000))
+        self.assertEqual(self.ask("WEIR.CANCEL " + told[4][5].decode()), 1)
+        self.assertEqual(self.ask(ask)[3], 24 * 60_000 - 10_000)
+
     def test_where_there_is_no_file(self):
         self.path = self.start()
         self.client = self.connect()

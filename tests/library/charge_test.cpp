@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
+#include "weir/acquire.hpp"
+#include "weir/clock.hpp"
 #include "weir/limits.hpp"
 #include "weir/redis.hpp"
 
@@ -38,6 +42,26 @@ TEST(Charge, of_a_store_that_is_away_is_kept_here_or_a_fault) {
   } catch (const StoreFault& fault) {
     EXPECT_EQ(fault.fault(), Fault::store_down);
   }
+}
+
+TEST(Pause, over_the_moment_of_one_that_a_store_makes_wait) {
+  ManualClock clock{1s};
+  RedisStore store("memory:", {.clock = &clock});
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  EXPECT_TRUE(limiter.check("k").allowed());
+  std::atomic<bool> acted{false};
+  std::jthread waits([&] {
+    EXPECT_TRUE(acquire(limiter, "k", {.max_wait = 5h}).granted());
+    acted = true;
+  });
+  while (clock.waiting() == 0) std::this_thread::yield();
+  limiter.charge("k", Pause{3h});
+  clock.advance(1h);
+  while (clock.next() != 1s + 3h && !acted) std::this_thread::yield();
+  EXPECT_FALSE(acted);
+  clock.advance(2h);
+  waits.join();
+  EXPECT_TRUE(acted);
 }
 
 TEST(Charge, by_a_limits_file) {

@@ -84,8 +84,7 @@ class Server {
                                                           links_to_world(i)));
       loops.push_back(&workers_.back()->loop());
     }
-    embedded.reservations().when_freed([this](std::uint64_t place) { house_.queues.slot_freed(place); });
-    embedded.reservations().when_given_back([this](std::uint64_t place) { house_.queues.given_back(place); });
+    house_.queues.hear(embedded.reservations());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
   }
