@@ -287,11 +287,12 @@ class InACluster(unittest.TestCase):
             with Server(*flags) as a, Server(*flags) as b, a.client() as one, b.client() as other:
                 for i in range(12):  # on all of its nodes
                     key = f"k{i}"
-                    reserve(one, key, SLOW)
-                    held = reserve(one, key, SLOW, "HOLD", 60_000)
-                    self.assertEqual(other.ask("WEIR.CANCEL", held[5]), 1, key)
-                    held = reserve(one, key, SLOW, "HOLD", 60_000)
-                    self.assertGreaterEqual(other.ask("WEIR.SETTLE", held[5], 1), 0, key)
+                    now, told = [reserve(one, key, SLOW, "HOLD", 60_000) for _ in range(2)]
+                    self.assertEqual([now[3] > 0, told[3] > 0], [False, True], key)
+                    self.assertEqual(other.ask("WEIR.SETTLE", told[5], 1), -1, key)  # before its moment
+                    self.assertEqual([other.ask("WEIR.CANCEL", each[5]) for each in (told, told, now)], [1, 0, 0], key)
+                    self.assertGreaterEqual(other.ask("WEIR.SETTLE", now[5], 1), 0, key)
+                    self.assertEqual(other.ask("WEIR.SETTLE", now[5], 1), -1, key)
                 self.assertEqual(one.ask("WEIR.RESET", "k1"), 1)
                 together = ("KEYS", "{t}a", SLOW, "{t}b", "10/s burst 10")
                 self.assertEqual(one.ask("WEIR.RESERVE", *together)[0], 0)
