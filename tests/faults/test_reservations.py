@@ -132,6 +132,13 @@ class TwoServers(unittest.TestCase):
         # With its id it can still be taken back.
         self.assertEqual(self.one.ask("WEIR.CANCEL", held[2][5]), 1)
 
+    def test_a_state_of_a_former_build_is_taken_as_what_it_owes(self):
+        for ask in (owed_ms, lambda *args: reserve(*args)[3]):
+            key = f"{self.key} {ask.__name__}"
+            stop = int(time.time()) + 100
+            self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
+            self.assertTrue(70_000 < ask(self.one, key, SLOW) <= 100_000, ask)
+
     def test_what_cannot_be_reserved_from_is_said(self):
         refused = {
             "1/min algorithm=sliding_window_log":
