@@ -115,8 +115,12 @@ Outcome commands_of_logs(Bench& bench) {
 }
 
 Outcome commands_of_reservations(Bench& bench) {
-  const std::string key = bench.key("commands-line");
-  return take_commands(bench, {{"ZADD", key, "1", "a"},
+  const std::string key = bench.key("commands-line"), ledger = bench.key("commands-ledger");
+  return take_commands(bench, {{"HSET", ledger, "h", "a"},
+                               {"HGET", ledger, "h"},
+                               {"PEXPIREAT", ledger, bench.milliseconds_from_now(30'000)},
+                               {"HDEL", ledger, "h"},
+                               {"ZADD", key, "1", "a"},
                                {"PEXPIREAT", key, bench.milliseconds_from_now(30'000)},
                                {"ZCOUNT", key, "0", "2"},
                                {"ZSCORE", key, "a"},
@@ -125,7 +129,6 @@ Outcome commands_of_reservations(Bench& bench) {
                                {"ZREVRANGEBYSCORE", key, "2", "0", "LIMIT", "0", "1"},
                                {"ZREMRANGEBYSCORE", key, "5", "6"},
                                {"ZREM", key, "a"},
-                               {"PTTL", key},
                                {"DEL", key}});
 }
 

@@ -51,7 +51,8 @@
 --           of holds: 1; s; us; for each its id, units, ns until its moment and until its end
 --
 -- A record is 'weir2r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
--- states, one after the other. The words: limit's id, lengths of key and of name, T, burst, units, whether it settles (2:
+-- states, one after the other. HELD is 2 of a hold that acts when it is granted: a clock that steps back does not put its
+-- moment ahead. The words: limit's id, lengths of key and of name, T, burst, units, whether it settles (2:
 -- not by an actual without a name), what it is, r, s, w or d: a rate's, a slot, a window's, one of the calendar's; its
 -- moment there and its number in the ledger, or the end of the window and its id; whether it is listed, and a shadow's;
 -- whose the ledger or the window is. One without a hold stays for a minute after its moment.
@@ -276,7 +277,7 @@ local function read_record(key)
   local record = call('GET', key)
   local moment, last, parts, held, longest = match(record or '', '^weir2r (%d+) (%d+) (%d+) (%d) (%d+)\n')
   if not moment then return nil end
-  local its = {text = record, moment = moment, last = last, held = held == '1', longest = longest + 0.0, parts = {}}
+  local its = {text = record, moment = moment, last = last, held = held ~= '0', acts = held == '2', longest = longest + 0.0, parts = {}}
   local at = string.find(record, '\n', 1, true) + 1
   for i = 1, parts + 0.0 do
     local stop = string.find(record, '\n', at, true)
@@ -301,7 +302,7 @@ local function read_own_record()
   record = read_record(KEYS[1])
   parts = record and record.parts or {}
   id = match(KEYS[1], '[%w_-]+$')
-  until_moment = record and from_now(record.moment) or 0
+  until_moment = record and not record.acts and from_now(record.moment) or 0
   until_end = record and from_now(record.last) or 0
   local place = {}
   for i = 1, count do place[KEYS[2 * i]] = i end
@@ -607,7 +608,8 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
     end
   end
   if not is_kept then return answer(1, all_now and 'now' or 'later', moment) end
-  words[1] = format('weir2r %s %s %d %d %s', digits, last, #names, hold > 0 and 1 or 0, longest_hold)
+  words[1] = format('weir2r %s %s %d %d %s', digits, last, #names, hold > 0 and (moment > 0 and 1 or 2) or 0,
+                    longest_hold)
   local gone = hold > 0 and last or digits_of(moment + TOLD)
   call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(gone)))
   local afters = {}
@@ -729,8 +731,10 @@ if verb == 'holds' then
   -- By the moments that they were granted.
   local open = {}
   for _, id in ipairs(ids) do
-    local moment, stop = match(call('GET', stem .. id) or '', '^weir2r (%d+) (%d+) %d+ 1 ')
-    if moment and from_now(stop) > 0 then open[#open + 1] = {id = id, moment = moment, stop = stop} end
+    local moment, stop, held = match(call('GET', stem .. id) or '', '^weir2r (%d+) (%d+) %d+ ([12]) ')
+    if moment and from_now(stop) > 0 then
+      open[#open + 1] = {id = id, moment = moment, ahead = held == '1' and max(from_now(moment), 0) or 0, stop = stop}
+    end
   end
   table.sort(open, function(a, b)
     return a.moment < b.moment or a.moment == b.moment and a.id < b.id
@@ -738,7 +742,7 @@ if verb == 'holds' then
   local answer = {1, time[1], time[2]}
   for i = 1, min(most, #open) do
     local its = open[i]
-    for _, word in ipairs({its.id, int(costs[its.id]), int(max(from_now(its.moment), 0)), int(from_now(its.stop))}) do
+    for _, word in ipairs({its.id, int(costs[its.id]), int(its.ahead), int(from_now(its.stop))}) do
       answer[#answer + 1] = word
     end
   end
@@ -776,7 +780,7 @@ if verb == 'extend' then
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
   local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
-  local text = format('weir2r %s %s %d 1 %d', record.moment, digits, #parts, record.longest)
+  local text = format('weir2r %s %s %d %d %d', record.moment, digits, #parts, record.acts and 2 or 1, record.longest)
   call('SET', KEYS[1], text .. rest, 'PXAT', expiry(pair(digits_of(max(stop, 0)))))
   save_changed(full_of_part)
   return {1, time[1], time[2], int(stop)}

@@ -188,7 +188,7 @@ std::optional<ReservationRecord> read_record(std::string_view text) {
   word(first);  // its moment
   word(first);  // until when
   const auto count = number_in<std::size_t>(word(first));
-  record.is_held = word(first) == "1";
+  record.is_held = word(first) != "0";
   if (!count || *count > store::kMostChecks) return std::nullopt;
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < *count; ++i) {

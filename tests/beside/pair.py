@@ -594,9 +594,12 @@ class Pair:
             told = []
             for key in redis.must("KEYS", "*"):
                 kind = redis.must("TYPE", key)
-                values = redis.must(*{"string": ("GET", key), "list": ("LRANGE", key, 0, -1),
+                values = redis.must(*{"string": ("GET", key), "list": ("LRANGE", key, 0, -1), "hash": ("HGETALL", key),
                                            "zset": ("ZRANGE", key, 0, -1, "WITHSCORES")}[kind])
                 values = values if isinstance(values, list) else [values]
+                if kind == "hash":  # a ledger: its head, and nodes of numbers
+                    values = sorted(name + b" " + (value if name == b"h" else value.hex().encode())
+                                    for name, value in zip(values[::2], values[1::2]))
                 if kind == "zset":  # those of one score lie in the order of their ids
                     values = sorted(score + b" " + side.with_ids_by_number(member, True)
                                     for member, score in zip(values[::2], values[1::2]))

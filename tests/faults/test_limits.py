@@ -22,15 +22,21 @@ routes:
 
 
 class TestLimits(unittest.TestCase):
-    def serve(self, url, text=FILE):
+    def serve(self, url, text=FILE, deadline="2s"):
         folder = Folder()
         self.addCleanup(folder.__exit__)
         path = folder.file("limits.yaml", text)
-        server = Server("--store", url, "--limits", path, "--threads", "2", "--store-deadline", "2s")
+        server = Server("--store", url, "--limits", path, "--threads", "2", "--store-deadline", deadline)
         self.addCleanup(server.__exit__, None)
         until(lambda: server.info()["store_state"] == "ready", "the store is ready")
         client = server.client()
         self.addCleanup(client.close)
+
+        def is_answered_by_the_store():  # each loop connects by itself
+            before = server.info()["store_answers"]
+            client.ask("WEIR.LOOK", "only=tenant", "tenant=other")
+            return server.info()["store_answers"] != before
+        until(is_answered_by_the_store, "the client's loop has connected")
         return folder, server, client
 
     def the_same_answers(self, client, rows_of=None):
@@ -74,7 +80,8 @@ class TestLimits(unittest.TestCase):
 
     def test_answers_under_way_end_under_the_old_set(self):
         with Redis() as redis:
-            folder, server, client = self.serve(f"redis://127.0.0.1:{redis.port}")
+            # Redis stands still for as long as the reloads take.
+            folder, server, client = self.serve(f"redis://127.0.0.1:{redis.port}", deadline="60s")
             redis.signal(signal.SIGSTOP)
             client.send_bytes(encode("WEIR.CHECK", "tenant=t", "user=u") * 40)
             with server.client() as other:

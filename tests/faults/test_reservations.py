@@ -132,6 +132,13 @@ class TwoServers(unittest.TestCase):
         # With its id it can still be taken back.
         self.assertEqual(self.one.ask("WEIR.CANCEL", held[2][5]), 1)
 
+    def test_a_state_of_a_former_build_is_taken_as_what_it_owes(self):
+        for ask in (owed_ms, lambda *args: reserve(*args)[3]):
+            key = f"{self.key} {ask.__name__}"
+            stop = int(time.time()) + 100
+            self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
+            self.assertTrue(70_000 < ask(self.one, key, SLOW) <= 100_000, ask)
+
     def test_what_cannot_be_reserved_from_is_said(self):
         refused = {
             "1/min algorithm=sliding_window_log":
@@ -287,11 +294,12 @@ class InACluster(unittest.TestCase):
             with Server(*flags) as a, Server(*flags) as b, a.client() as one, b.client() as other:
                 for i in range(12):  # on all of its nodes
                     key = f"k{i}"
-                    reserve(one, key, SLOW)
-                    held = reserve(one, key, SLOW, "HOLD", 60_000)
-                    self.assertEqual(other.ask("WEIR.CANCEL", held[5]), 1, key)
-                    held = reserve(one, key, SLOW, "HOLD", 60_000)
-                    self.assertGreaterEqual(other.ask("WEIR.SETTLE", held[5], 1), 0, key)
+                    now, told = [reserve(one, key, SLOW, "HOLD", 60_000) for _ in range(2)]
+                    self.assertEqual([now[3] > 0, told[3] > 0], [False, True], key)
+                    self.assertEqual(other.ask("WEIR.SETTLE", told[5], 1), -1, key)  # before its moment
+                    self.assertEqual([other.ask("WEIR.CANCEL", each[5]) for each in (told, told, now)], [1, 0, 0], key)
+                    self.assertGreaterEqual(other.ask("WEIR.SETTLE", now[5], 1), 0, key)
+                    self.assertEqual(other.ask("WEIR.SETTLE", now[5], 1), -1, key)
                 self.assertEqual(one.ask("WEIR.RESET", "k1"), 1)
                 together = ("KEYS", "{t}a", SLOW, "{t}b", "10/s burst 10")
                 self.assertEqual(one.ask("WEIR.RESERVE", *together)[0], 0)
