@@ -1,72 +1,76 @@
 /* The locks of reservations: stripes in the order of their numbers, then a shelf, then buckets. A check that finds a
-   schedule lets go of its buckets, locks the stripes and begins again. Nobody waits for good, every call ends, an id is
-   taken once, and each unit that a key's state owes has one owner: what was charged stays charged, and what was given
-   back is given back once.
+   key in a ledger lets go of its buckets, locks the stripes and begins again. Nobody waits for good, every call ends, an
+   id is taken once, and what the ledgers and the states owe is what was charged, less what was given back: each once.
 
    Two keys, each with a bucket and a stripe; the numbers of the stripes are the other way round than the addresses of
-   the buckets. One reservation is there, which acts now or later. Three threads: one reserves; one cancels or settles
-   what is there, or what the first has reserved; and one checks, cancels, resets, gives back, clears away or copies.
-   The third one's clock may be so far ahead that all that is owed has drained for it.
+   the buckets. Each is in a ledger, in which one reservation is open that has acted or acts later, and the first may be
+   paused. Three threads: one reserves, now or for later; one cancels, settles, extends or asks for the moment of what is
+   there or of what the first has reserved, or resets; and one checks, cancels, resets, gives back, pauses, clears away
+   or copies. The third one's clock may be so far ahead that all that is owed has drained for it.
 
    What is left out: memory orders weaker than "one after the other"; how a key's entry is found and gets room
-   (joint.pml: here each has a bucket); what a schedule knows beside its holes and who is ahead, so that a settlement
-   moves nobody up; reservations without an id, for lack of memory; shadow checks; more than a unit; the length of
-   time. */
+   (joint.pml: here each has a bucket); what is denied; moments, of which two grants never have the same; slots and
+   windows; an id that is asked for instead of another; reservations without an id, for lack of memory; shadow checks;
+   more than a unit; the length of time. */
 
 #define NOW 1
 #define LATE 8    /* all that is charged as of NOW has drained */
-#define ENDS_BELOW 13
-#define BURST 2   /* T is 1 */
-#define MOST_WAIT 2
+#define FAR 20    /* the end of a pause, in what is owed by then */
 #define THREADS 3
 #define BOTH 3    /* keys 0 and 1, as bits */
 
-bool locked[2], lined[2]; /* by key: its bucket, and its state */
-byte until[2];
+bool locked[2];           /* by key: its bucket, and its state: */
+bool has_bit[2];          /* it is in a ledger */
+byte units[2];            /* what it owes; of one in a ledger, until when that is not idle */
 bool stripe[2], shelf[2];
 bool stripe_of[2];        /* by key */
-bool has_line[2];
-byte epoch[2], generation[2], grants[2], busy[2];
-short holes[2];           /* bits of their ends */
+bool has_ledger[2], is_paused[2];
+byte epoch[2], front[2], numbers[2];
+byte grants[6];           /* by 2 * number + key: whose it is that is open there, 1 more than the id */
 byte epochs;
 
 bool record[2];           /* by id */
 bool is_held[2];
 bool is_later[2];         /* its moment is ahead of NOW */
 bool has_part[4];         /* by 2 * id + key, as what follows */
-byte own_end[4], own_epoch[4], own_generation[4], own_grant[4];
+byte own_epoch[4], own_number[4];
 
-/* Whose is the unit that ends there, by key. */
-#define NOBODY 0
-#define PLAIN 3   /* a check's; 1 and 2: that of id 0 and 1 */
-#define HOLE 4
-#define LOST 5    /* nobody's for good, though it is owed */
-byte owner[2 * ENDS_BELOW];
-byte base[2];             /* what ends no later has drained */
+byte owes[2];             /* by key: what was charged, less what was given back, or has drained for anybody */
+bool is_copying[2], has_left[2];
+byte left[2], least[2], most[2];
 bool taken[2], is_granted;
 byte ended;
 
-#define OWNER(key, end) owner[(key) * ENDS_BELOW + (end)]
 #define OWN(id, key) (2 * (id) + (key))
-#define IS_LINED(key) (lined[key] && until[key] > now)
+#define GRANT(number, key) grants[2 * (number) + (key)]
+#define IS_OPEN(number, key) (GRANT(number, key) != 0)
+#define OWED(key) (front[key] + IS_OPEN(1, key) + IS_OPEN(2, key))
+#define IS_IDLE(key) (!IS_OPEN(1, key) && !IS_OPEN(2, key) && !is_paused[key])
+#define UNTIL(key) (is_paused[key] -> FAR : OWED(key))
 #define HAS(keys, key) ((keys) >> (key) & 1)
-/* The key is not asked for, or allows one more unit by then. */
-#define ALLOWS(keys, key, wait) (!HAS(keys, key) || until[key] + 1 <= now + BURST + (wait) || until[key] <= now)
+#define IS_IN_LEDGER(key) (has_bit[key] && now == NOW)
 
-/* Each unit that the state owes has an owner, and no hole has, whenever the key's bucket is locked. */
+/* Whenever the key's bucket is locked. */
 /* The model's own. */
-inline is_whole(key) {
+inline is_whole(key) { assert(has_bit[key] || units[key] == owes[key]) }
+
+/* Whenever its stripe is let go. */
+/* The model's own. */
+inline is_whole_in_ledger(key) {
   d_step {
-    at = base[key] + 1;
-    do
-    :: at == ENDS_BELOW -> break
-    :: else ->
-       assert((OWNER(key, at) != NOBODY) == (at <= until[key]));
-       assert(OWNER(key, at) == HOLE || !(holes[key] >> at & 1));
-       at++
-    od;
-    at = 0
+    assert(!has_bit[key] || !has_ledger[key] || (OWED(key) == owes[key] && UNTIL(key) == units[key]));
+    assert(!has_bit[key] || units[key] >= owes[key])
   }
+}
+
+/* What is owed while it is copied. */
+/* The model's own. */
+inline note(key) {
+  if
+  :: is_copying[key] && owes[key] < least[key] -> least[key] = owes[key]
+  :: is_copying[key] && owes[key] > most[key] -> most[key] = owes[key]
+  :: else
+  fi
 }
 
 /* src/store/bucket.hpp: Bucket::lock */
@@ -108,7 +112,7 @@ inline unlock_all(keys) {
 /* The model's own. */
 inline hold(one) { atomic { !one -> one = true } }
 
-/* src/store/reservations.cpp: Reservations::Locked */
+/* src/store/reservations_locked.hpp: Reservations::Locked */
 inline Locked(keys) {
   wanted = (HAS(keys, 0) -> 1 << stripe_of[0] : 0) | (HAS(keys, 1) -> 1 << stripe_of[1] : 0);
 #ifdef STRIPES_ARE_LOCKED_AS_KEYS_ARE_NAMED
@@ -134,6 +138,14 @@ inline Locked(keys) {
 /* The model's own. */
 inline unlock_stripes() {
   if
+  :: HAS(wanted, stripe_of[0]) -> is_whole_in_ledger(0)
+  :: else
+  fi;
+  if
+  :: HAS(wanted, stripe_of[1]) -> is_whole_in_ledger(1)
+  :: else
+  fi;
+  if
   :: HAS(wanted, 0) -> stripe[0] = false
   :: else
   fi;
@@ -144,38 +156,101 @@ inline unlock_stripes() {
   wanted = 0
 }
 
-/* src/store/schedule.cpp: Schedule::lose */
-inline lose(key) {
+/* The model's own. */
+inline erase_ledger(key) {
   d_step {
-    generation[key]++;
-    at = 0;
-    do
-    :: at == ENDS_BELOW -> break
-    :: holes[key] >> at & 1 -> OWNER(key, at) = LOST; holes[key] = holes[key] & ~(1 << at); at++
-    :: else -> at++
-    od;
-    at = 0
+    has_ledger[key] = false; is_paused[key] = false;
+    front[key] = 0; numbers[key] = 0; GRANT(1, key) = 0; GRANT(2, key) = 0
   }
 }
 
-/* The model's own. */
-inline erase_line(key) { atomic { lose(key); has_line[key] = false; busy[key] = 0; generation[key] = 0; grants[key] = 0 } }
-
-/* src/store/reservations.cpp: Reservations::clear_away
-   Of a stripe: what can be settled until then is over. */
-inline clear_away(which) {
+/* src/store/reservations.cpp: Reservations::find_ledger
+   Leaves whether there is one in `has`. */
+inline find_ledger(key) {
   if
-  :: now == LATE ->
+  :: has_ledger[key] ->
+     lock(key); /* Table::state_of() */
+     d_step { is_whole(key); has[key] = IS_IN_LEDGER(key) };
+     unlock(key);
      if
-     :: has_line[0] && stripe_of[0] == which -> erase_line(0)
-     :: else
-     fi;
-     if
-     :: has_line[1] && stripe_of[1] == which -> erase_line(1)
+     :: !has[key] -> erase_ledger(key)
      :: else
      fi
+  :: else -> has[key] = false
+  fi
+}
+
+/* src/store/reservations.cpp: Reservations::find_ledgers */
+inline find_ledgers(keys) {
+  if
+  :: HAS(keys, 0) -> find_ledger(0)
+  :: else
+  fi;
+  if
+  :: HAS(keys, 1) -> find_ledger(1)
   :: else
   fi
+}
+
+/* src/store/table.cpp: Table::exchange
+   Leaves in `is_known` whether the state was still that. */
+inline exchange(key) {
+  lock(key);
+  d_step {
+    is_whole(key);
+#ifndef WHATEVER_IT_IS_NOW_IS_EXCHANGED
+    is_known = has_bit[key] == had_bit && units[key] == before;
+#endif
+    if
+    :: is_known -> has_bit[key] = !IS_IDLE(key); units[key] = UNTIL(key)
+    :: else
+    fi
+  };
+  unlock(key)
+}
+
+/* src/store/reservations.cpp: Reservations::put_state */
+inline put_state(key) {
+  lock(key); /* Table::state_of() */
+  d_step { is_whole(key); had_bit = has_bit[key]; before = units[key]; is_known = IS_IN_LEDGER(key) };
+  unlock(key);
+  if
+  :: is_known -> exchange(key)
+  :: else
+  fi;
+  if
+  :: is_known && !IS_IDLE(key)
+  :: else ->
+     d_step {
+       has_left[key] = is_copying[key];
+       left[key] = (is_copying[key] -> (is_known -> OWED(key) : units[key]) : 0)
+     };
+     erase_ledger(key)
+  fi;
+  d_step { had_bit = false; before = 0; is_known = false }
+}
+
+/* src/store/reservations.cpp: Reservations::clear_away
+   Of a stripe: by that clock all are idle. For others what it owed may be forgotten: it has drained. */
+inline clear_away(which) {
+  if
+  :: now == LATE && has_ledger[0] && stripe_of[0] == which -> put_state(0); drain(0)
+  :: else
+  fi;
+  if
+  :: now == LATE && has_ledger[1] && stripe_of[1] == which -> put_state(1); drain(1)
+  :: else
+  fi
+}
+
+/* The model's own. */
+inline drain(key) {
+  d_step {
+    if
+    :: has_bit[key] -> owes[key] = 0
+    :: else
+    fi
+  }
 }
 
 /* src/store/reservations.cpp: Reservations::clear_away_all */
@@ -194,282 +269,190 @@ inline clear_away_all() {
   shelf[1] = false
 }
 
+/* src/store/all_or_none_check.cpp: AllOrNoneCheck::find_keys
+   Of one: its ledger, or the one that is made for it, is what the key's state is, unless that is in it. */
+inline find_keys(key) {
+  if
+  :: !IS_IN_LEDGER(key) ->
+#ifndef A_LEDGER_STAYS_AS_IT_WAS_FOUND
+     is_paused[key] = false; GRANT(1, key) = 0; GRANT(2, key) = 0;
+     front[key] = (now == LATE -> 0 : units[key])
+#else
+     skip
+#endif
+  :: IS_IN_LEDGER(key) && !has[key] ->
+     is_paused[key] = false; GRANT(1, key) = 0; GRANT(2, key) = 0; front[key] = 0
+  :: else
+  fi
+}
+
+/* src/store/all_or_none_check.cpp: AllOrNoneCheck::write_in_ledger
+   What a pause asks for is not modelled. */
+inline write_in_ledger(key) {
+  if
+  :: keeps -> numbers[key]++; GRANT(numbers[key], key) = 2
+  :: pauses -> is_paused[key] = true
+  :: else -> front[key]++
+  fi
+}
+
 /* src/store/all_or_none_check.cpp: AllOrNoneCheck::write
-   After AllOrNoneCheck::charge(). Leaves `end`. */
+   After AllOrNoneCheck::charge(), of one key. */
 inline write(key) {
   d_step {
+    is_whole(key);
     if
-    :: until[key] <= now ->
-       until[key] = now;
-       base[key] = now;
-       lined[key] = false
-    :: else
+    :: has[key] || keeps || pauses ->
+       owes[key] = (IS_IN_LEDGER(key) -> owes[key] : (now == LATE -> 0 : units[key])) + !pauses;
+       find_keys(key);
+       write_in_ledger(key);
+       has_bit[key] = !IS_IDLE(key);
+       units[key] = UNTIL(key)
+    :: else ->
+       assert(!IS_IN_LEDGER(key) || !has_ledger[key]); /* nobody is charged past a ledger */
+       units[key] = (now == LATE -> 1 : units[key] + 1);
+       has_bit[key] = false;
+       owes[key] = units[key]
     fi;
-    until[key]++;
-    end[key] = until[key];
-    lined[key] = lined[key] || keeps;
-    OWNER(key, until[key]) = (reserving -> 2 : PLAIN)
+    note(key)
   }
 }
 
 /* src/store/all_or_none_check.cpp: AllOrNoneCheck::round
-   Leaves `needs_lines`; or `charged` and `wait`. */
+   Leaves `needs_ledgers`. */
 inline round(keys) {
   lock_all(keys);
-  if
-  :: HAS(keys, 0) -> is_whole(0)
-  :: else
-  fi;
-  if
-  :: HAS(keys, 1) -> is_whole(1)
-  :: else
-  fi;
-#ifndef A_LINE_IS_NOT_SEEN
-  needs_lines = !with_lines && ((HAS(keys, 0) && IS_LINED(0)) || (HAS(keys, 1) && IS_LINED(1)));
+#ifndef A_LEDGER_IS_NOT_SEEN
+  needs_ledgers = !with_ledgers && ((HAS(keys, 0) && IS_IN_LEDGER(0)) || (HAS(keys, 1) && IS_IN_LEDGER(1)));
 #endif
   if
-  :: needs_lines
-  :: else ->
-     d_step {
-       charged = ALLOWS(keys, 0, 0) && ALLOWS(keys, 1, 0);
-       wait = reserving && !charged && ALLOWS(keys, 0, MOST_WAIT) && ALLOWS(keys, 1, MOST_WAIT);
-       charged = charged || wait;
-       keeps = reserving && (holds || wait)
-     };
-     if
-     :: charged && HAS(keys, 0) -> write(0)
-     :: else
-     fi;
-     if
-     :: charged && HAS(keys, 1) -> write(1)
-     :: else
-     fi
+  :: !needs_ledgers && HAS(keys, 0) -> write(0)
+  :: else
+  fi;
+  if
+  :: !needs_ledgers && HAS(keys, 1) -> write(1)
+  :: else
   fi;
 #ifdef STRIPES_ARE_LOCKED_UNDER_BUCKETS
   if
-  :: needs_lines -> Locked(keys)
+  :: needs_ledgers -> Locked(keys)
   :: else
   fi;
 #endif
   unlock_all(keys)
 }
 
-/* src/store/table.cpp: Table::check_scheduled
+/* src/store/table.cpp: Table::check_in_ledgers
    And Reservations::check_all(). */
-inline check_scheduled(keys) {
+inline check_in_ledgers(keys) {
 #ifndef STRIPES_ARE_LOCKED_UNDER_BUCKETS
   Locked(keys);
 #endif
-  if
-  :: HAS(wanted, 0) -> clear_away(0)
-  :: else
-  fi;
-  if
-  :: HAS(wanted, 1) -> clear_away(1)
-  :: else
-  fi;
-  with_lines = true;
+  find_ledgers(keys);
+  with_ledgers = true;
   round(keys);
   unlock_stripes();
-  with_lines = false
+  d_step { with_ledgers = false; has[0] = false; has[1] = false }
 }
 
 /* src/store/table.cpp: Table::check_all */
 inline check_all(keys) {
   round(keys);
   if
-  :: needs_lines -> needs_lines = false; check_scheduled(keys)
-  :: else
-  fi;
-  atomic { end[0] = 0; end[1] = 0; keeps = false }
-}
-
-/* src/store/reservations.cpp: Reservations::make_schedule */
-inline make_schedule(key) {
-  if
-  :: !has_line[key] -> d_step { epochs++; epoch[key] = epochs; has_line[key] = true; made = made | (1 << key) }
+  :: needs_ledgers -> needs_ledgers = false; check_in_ledgers(keys)
   :: else
   fi
 }
 
-/* src/store/table.cpp: Table::state_of
-   And what Reservations::Used makes of it: leaves `before` and `was_lined`. */
-inline state_of(key) {
-  lock(key);
-  is_whole(key);
-  d_step { before = until[key]; was_lined = lined[key] };
-  unlock(key);
+/* src/store/reservations.cpp: Reservations::keep_ledger
+   If the key's state says so. */
+inline keep_ledger(key) {
   if
-  :: !was_lined || before <= now -> lose(key)
+  :: !has[key] ->
+     lock(key); /* Table::state_of() */
+     d_step {
+       if
+       :: IS_IN_LEDGER(key) -> has_ledger[key] = true; epochs++; epoch[key] = epochs
+       :: else -> is_paused[key] = false; front[key] = 0; numbers[key] = 0; GRANT(1, key) = 0; GRANT(2, key) = 0
+       fi
+     };
+     unlock(key)
   :: else
   fi
 }
 
-/* src/store/reservations.cpp: Reservations::take_hole
-   Of a request with one key. Leaves `charged` and `wait`. */
-inline take_hole(key) {
-  if
-  :: holes[key] != 0 ->
-     lock(key); /* Table::look_all() */
-     is_whole(key);
-     charged = !ALLOWS(1 << key, key, 0);
-     unlock(key);
-     if
-     :: charged ->
-        d_step {
-          at = 0;
-          do
-          :: holes[key] >> at & 1 -> break
-          :: else -> at++
-          od;
-#ifndef A_HOLE_STAYS
-          holes[key] = holes[key] & ~(1 << at);
-#endif
-          assert(OWNER(key, at) == HOLE);
-          OWNER(key, at) = 2;
-          end[key] = at;
-          at = 0;
-          wait = true
-        }
-     :: else
-     fi
-  :: else
-  fi
-}
-
-/* src/store/schedule.cpp: Schedule::append
-   As the part of id 1. */
-inline append(key) {
-  d_step {
-    grants[key]++;
-    has_part[OWN(1, key)] = true;
-    own_end[OWN(1, key)] = end[key];
-    own_epoch[OWN(1, key)] = epoch[key];
-    own_generation[OWN(1, key)] = generation[key];
-    own_grant[OWN(1, key)] = grants[key];
-    busy[key]++
-  }
-}
-
-/* src/store/reservations.cpp: Reservations::decide */
-inline decide(keys) {
-  if
-  :: HAS(keys, 0) -> state_of(0)
-  :: else
-  fi;
-  if
-  :: HAS(keys, 1) -> state_of(1)
-  :: else
-  fi;
-  if
-  :: keys == 1 -> take_hole(0)
-  :: else
-  fi;
-  if
-  :: charged
-  :: else ->
-     with_lines = true;
-     reserving = true;
-     round(keys); /* Table::reserve_all() */
-     d_step { with_lines = false; reserving = false }
-  fi;
-  if
-  :: charged && (wait || holds) ->
-     if
-     :: HAS(keys, 0) -> append(0)
-     :: else
-     fi;
-     if
-     :: HAS(keys, 1) -> append(1)
-     :: else
-     fi
-  :: charged && !wait && !holds -> plain(keys)
-  :: else
-  fi;
-  atomic { end[0] = 0; end[1] = 0; before = 0; was_lined = false }
-}
-
-/* Of a reservation that acts at once and is not held nothing is kept. */
 /* The model's own. */
-inline plain(keys) {
+inline keep_part(key) {
+  keep_ledger(key);
+  find_ledger(key);
   d_step {
-    at = 0;
-    do
-    :: at == 2 * ENDS_BELOW -> break
-    :: owner[at] == 2 -> owner[at] = PLAIN; at++
-    :: else -> at++
-    od;
-    at = 0
+    has_part[OWN(1, key)] = true;
+    if
+    :: has[key] -> own_epoch[OWN(1, key)] = epoch[key]; own_number[OWN(1, key)] = numbers[key]
+    :: else
+    fi
   }
 }
 
 /* src/store/reservations.cpp: Reservations::keep
-   Under the locks of the schedules. */
-inline keep() {
-  hold(shelf[1]);
-  d_step { record[1] = true; is_later[1] = wait; is_held[1] = holds; is_granted = true };
-  shelf[1] = false
-}
-
-/* src/store/reservations.cpp: Reservations::unmake */
-inline unmake() {
+   Under the locks of its stripes. */
+inline keep(keys) {
   if
-  :: HAS(made, 0) -> erase_line(0)
+  :: HAS(keys, 0) -> keep_part(0)
   :: else
   fi;
   if
-  :: HAS(made, 1) -> erase_line(1)
+  :: HAS(keys, 1) -> keep_part(1)
   :: else
-  fi
+  fi;
+  hold(shelf[1]); /* Reservations::put_back() */
+  d_step { record[1] = true; is_later[1] = waits; is_held[1] = holds; is_granted = true };
+  shelf[1] = false
 }
 
-/* src/store/reservations.cpp: Reservations::reserve_later */
+/* src/store/reservations.cpp: Reservations::reserve_later
+   As id 1. */
 inline reserve_later(keys) {
   if /* Reservations::make_room(): memory is full, or is not */
   :: clear_away_all()
   :: true
   fi;
   Locked(keys);
-  if
-  :: HAS(keys, 0) -> make_schedule(0)
-  :: else
-  fi;
-  if
-  :: HAS(keys, 1) -> make_schedule(1)
-  :: else
-  fi;
-#ifdef LINES_ARE_UNLOCKED_BEFORE_IT_IS_DECIDED
+  find_ledgers(keys); /* Reservations::decide() */
+  d_step { with_ledgers = true; keeps = true };
+  round(keys); /* Table::reserve_all() */
+  d_step { with_ledgers = false; keeps = false };
+#ifdef STRIPES_ARE_UNLOCKED_BEFORE_IT_IS_KEPT
   unlock_stripes();
 #endif
-  decide(keys);
-  if
-  :: charged && (wait || holds) -> keep()
-  :: else -> unmake()
-  fi;
-#ifndef LINES_ARE_UNLOCKED_BEFORE_IT_IS_DECIDED
+  keep(keys);
+#ifndef STRIPES_ARE_UNLOCKED_BEFORE_IT_IS_KEPT
   unlock_stripes();
 #endif
-  made = 0
+  d_step { has[0] = false; has[1] = false }
 }
 
-/* src/store/reservations.cpp: Reservations::reserve
-   As id 1. */
-inline reserve(keys) {
+/* src/store/reservations.cpp: Reservations::reserve_rates */
+inline reserve_rates(keys) {
   if
-  :: holds
-  :: else -> check_all(keys) /* Reservations::reserve_now() */
-  fi;
-  if
-  :: charged
+  :: !holds && !waits -> check_all(keys) /* Reservations::reserve_now() */
   :: else -> reserve_later(keys)
   fi
 }
 
-/* src/store/reservations.cpp: Reservations::take_record
+/* src/store/reservations_ends.cpp: Reservations::copy_record
    Leaves `found`. */
-inline take_record(id, before_its_moment) {
+inline copy_record(id) {
   hold(shelf[id]);
-  found = record[id] && (!before_its_moment || (is_later[id] && now == NOW));
+  found = record[id];
+  shelf[id] = false
+}
+
+/* src/store/reservations_ends.cpp: Reservations::take_record
+   Leaves `found`. */
+inline take_record(id) {
+  hold(shelf[id]);
+  found = record[id];
 #ifdef A_RECORD_IS_TAKEN_IN_TWO_STEPS
   shelf[id] = false;
   hold(shelf[id]);
@@ -481,305 +464,232 @@ inline take_record(id, before_its_moment) {
   shelf[id] = false
 }
 
-/* src/store/table.cpp: Table::exchange */
-inline exchange(key, after) {
-  lock(key);
-  is_whole(key);
-  d_step {
-    if
-#ifdef WHATEVER_IT_IS_NOW_IS_EXCHANGED
-    :: true ->
-#else
-    :: until[key] == before && lined[key] == was_lined ->
-#endif
-       at = before;
-       do
-       :: at == after -> break
-       :: else -> OWNER(key, at) = NOBODY; at--
-       od;
-       until[key] = after;
-       at = 0
-#ifndef WHATEVER_IT_IS_NOW_IS_EXCHANGED
-    :: else -> assert(before <= base[key]) /* nothing but a check for which it has drained comes between */
-#endif
-    fi
-  };
-  unlock(key)
-}
-
-/* src/store/schedule.cpp: Schedule::take_last
-   Also the unit itself. Leaves in `end` where the state is then. */
-inline take_last(id, key) {
-  d_step {
-    end[key] = before - 1;
-    do
-    :: holes[key] >> end[key] & 1 -> holes[key] = holes[key] & ~(1 << end[key]); end[key]--
-    :: else -> break
-    od
-  }
-}
-
-/* src/store/reservations.cpp: Reservations::cancel
-   Of a part; and Reservations::settle(), of one that cost nothing: one that has acted, or is cancelled before it
-   acts, is taken back at the end of its schedule. */
-inline cancel(id, key, at_its_end) {
-  if
+#define PARTS(id) (has_part[OWN(id, 0)] | has_part[OWN(id, 1)] << 1)
 #ifdef EPOCHS_ARE_NOT_COMPARED
-  :: has_line[key] ->
+#define IS_ITS(id, key) has[key]
 #else
-  :: has_line[key] && epoch[key] == own_epoch[OWN(id, key)] ->
+#define IS_ITS(id, key) (has[key] && epoch[key] == own_epoch[OWN(id, key)])
 #endif
-     state_of(key);
+
+/* src/store/reservations_ends.cpp: Reservations::settle
+   Of a part, at no unit, one or two. Reservations::cancel() of a part is that at none. Where a clock that is ahead has
+   charged the key meanwhile, nothing of the ledger counts. */
+inline settle(id, key, cost) {
+  if
+  :: has_part[OWN(id, key)] ->
+     find_ledger(key);
      if
-     :: generation[key] == own_generation[OWN(id, key)] ->
-        assert(OWNER(key, own_end[OWN(id, key)]) == id + 1);
-        if
-        :: before == own_end[OWN(id, key)] && at_its_end ->
-           take_last(id, key);
-           exchange(key, end[key])
-        :: else ->
-           d_step {
-             OWNER(key, own_end[OWN(id, key)]) = HOLE;
-             holes[key] = holes[key] | (1 << own_end[OWN(id, key)])
-           }
-        fi
+     :: IS_ITS(id, key) ->
+        d_step {
+          if
+          :: own_number[OWN(id, key)] != 0 && IS_OPEN(own_number[OWN(id, key)], key) ->
+             assert(GRANT(own_number[OWN(id, key)], key) == id + 1);
+             GRANT(own_number[OWN(id, key)], key) = 0;
+             front[key] = front[key] + cost;
+             owes[key] = (has_bit[key] -> owes[key] + cost - 1 : owes[key]);
+             note(key)
+          :: else
+          fi
+        };
+        put_state(key)
      :: else
      fi;
-     d_step { end[key] = 0; before = 0; was_lined = false }
+     has[key] = false
   :: else
   fi
 }
 
-/* src/store/table.cpp: Table::owe
-   Asks nobody. */
-inline owe(key) {
-  lock(key);
-  is_whole(key);
-  d_step {
-    if
-    :: until[key] <= now -> until[key] = now; base[key] = now; lined[key] = false
-    :: else
-    fi;
-    until[key]++;
-    OWNER(key, until[key]) = PLAIN
-  };
-  unlock(key)
+/* src/store/reservations_ends.cpp: Reservations::cancel_all
+   Under the locks of its stripes. */
+inline cancel_all(id) {
+  settle(id, 0, 0);
+  settle(id, 1, 0)
 }
 
-#define PARTS(id) (has_part[OWN(id, 0)] | has_part[OWN(id, 1)] << 1)
+/* src/store/reservations_ends.cpp: Reservations::cancel
+   Of a request. */
+inline cancel(id) {
+  copy_record(id);
+  if
+  :: found && is_later[id] -> take_record(id)
+  :: else -> found = false
+  fi;
+  if
+  :: found -> Locked(PARTS(id)); cancel_all(id); unlock_stripes()
+  :: else
+  fi;
+  found = false
+}
 
-/* Reservations::cancel(), of a request. */
+/* Reservations::settle(), of a request. */
 /* The model's own. */
-inline cancel_id(id) {
-  take_record(id, true);
+inline settle_id(id) {
+  copy_record(id);
+  if
+  :: found && !is_later[id] && is_held[id] -> take_record(id)
+  :: else -> found = false
+  fi;
+  if
+  :: found ->
+     if
+     :: cost = 0
+     :: cost = 1
+     :: cost = 2
+     fi;
+     Locked(PARTS(id));
+     settle(id, 0, cost);
+     settle(id, 1, cost);
+     unlock_stripes();
+     cost = 0
+  :: else
+  fi;
+  found = false
+}
+
+/* src/store/reservations_ends.cpp: Reservations::moment
+   A pause of key 0 lies over it. */
+inline moment(id) {
+  copy_record(id);
   if
   :: found ->
      Locked(PARTS(id));
      if
-     :: has_part[OWN(id, 0)] -> cancel(id, 0, true)
+     :: has_part[OWN(id, 0)] -> find_ledger(0)
      :: else
      fi;
      if
-     :: has_part[OWN(id, 1)] -> cancel(id, 1, true)
-     :: else
-     fi;
-     atomic { is_over(id, 0); is_over(id, 1) };
-     unlock_stripes()
-  :: else
-  fi
-}
-
-/* Nobody waits for what is over. */
-/* The model's own. */
-inline is_over(id, key) {
-  if
-  :: has_part[OWN(id, key)] && has_line[key] && epoch[key] == own_epoch[OWN(id, key)] -> busy[key]--
-  :: else
-  fi
-}
-
-/* Of a unit that cost nothing, one, or two. */
-/* The model's own. */
-inline settle_part(id, key, cost) {
-  if
-  :: !has_part[OWN(id, key)]
-  :: has_part[OWN(id, key)] && cost == 0 -> cancel(id, key, !is_later[id])
-  :: has_part[OWN(id, key)] && cost == 1
-  :: has_part[OWN(id, key)] && cost == 2 ->
-     if
-     :: has_line[key] && epoch[key] == own_epoch[OWN(id, key)] -> state_of(key); owe(key)
-     :: else
-     fi;
-     d_step { before = 0; was_lined = false }
-  fi
-}
-
-/* src/store/reservations.cpp: Reservations::settle */
-inline settle(id) {
-  hold(shelf[id]);
-  found = record[id];
-  shelf[id] = false;
-  if
-  :: found && !is_held[id] -> /* it is refused, unless all schedules are gone */
-     Locked(PARTS(id));
-     unlock_stripes()
-  :: found && is_held[id] ->
-     take_record(id, false);
-     if
-     :: found ->
-        Locked(PARTS(id));
+     :: IS_ITS(id, 0) && is_paused[0] && is_later[id] ->
+        take_record(id);
         if
-        :: cost = 0
-        :: cost = 1
-        :: cost = 2
-        fi;
-        settle_part(id, 0, cost);
-        settle_part(id, 1, cost);
-        atomic {
-          cost = 0;
-          if
-          :: !is_later[id] -> is_over(id, 0); is_over(id, 1)
-          :: else
-          fi
-        };
-        unlock_stripes()
+        :: found -> cancel_all(id)
+        :: else
+        fi
      :: else
-     fi
-  :: else
-  fi
-}
-
-/* src/store/reservations.cpp: Reservations::reset */
-inline reset(key) {
-  hold(stripe[stripe_of[key]]);
-#ifndef A_RESET_LEAVES_THE_LINE
-  if
-  :: has_line[key] -> erase_line(key)
+     fi;
+     has[0] = false;
+     unlock_stripes()
   :: else
   fi;
+  found = false
+}
+
+/* src/store/reservations_ends.cpp: Reservations::extend */
+inline extend(id) {
+  copy_record(id);
+  if
+  :: found && is_held[id] ->
+     Locked(PARTS(id));
+     hold(shelf[id]);
+     if
+     :: record[id] && has_part[OWN(id, 0)] ->
+        find_ledger(0);
+        if
+        :: IS_ITS(id, 0) -> put_state(0)
+        :: else
+        fi;
+        has[0] = false
+     :: else
+     fi;
+     shelf[id] = false;
+     unlock_stripes()
+  :: else
+  fi;
+  found = false
+}
+
+/* src/store/reservations_pauses.cpp: Reservations::pause
+   Of one key. */
+inline pause(key) {
+  Locked(1 << key);
+  find_ledger(key);
+  d_step { with_ledgers = true; pauses = true };
+  round(1 << key); /* Table::check_all() */
+  d_step { with_ledgers = false; pauses = false };
+  keep_ledger(key);
+  has[key] = false;
+  unlock_stripes()
+}
+
+/* src/store/reservations_pauses.cpp: Reservations::reset */
+inline reset(key) {
+  hold(stripe[stripe_of[key]]);
+  if
+  :: has_ledger[key] ->
+#ifndef A_RESET_IS_NOT_COPIED
+     d_step { has_left[key] = is_copying[key]; left[key] = 0 };
 #endif
-  lock(key);
-  is_whole(key);
-  d_step {
-    at = 0;
-    do
-    :: at == ENDS_BELOW -> break
-    :: else -> OWNER(key, at) = NOBODY; at++
-    od;
-    until[key] = 0;
-    lined[key] = false;
-    base[key] = 0;
-    at = 0
-  };
+     erase_ledger(key)
+  :: else
+  fi;
+  lock(key); /* Table::reset() */
+  d_step { is_whole(key); has_bit[key] = false; units[key] = 0; owes[key] = 0; note(key) };
   unlock(key);
   stripe[stripe_of[key]] = false
 }
 
-#define IS_OPEN(id, key) \
-  (has_part[OWN(id, key)] && has_line[key] && epoch[key] == own_epoch[OWN(id, key)] && \
-   generation[key] == own_generation[OWN(id, key)] && busy[key] != 0)
-
-/* src/store/reservations.cpp: Reservations::give_back
+/* src/store/reservations_pauses.cpp: Reservations::give_back
    Of what a check has charged. */
 inline give_back(key) {
   hold(stripe[stripe_of[key]]);
-  if
-#ifndef IT_IS_GIVEN_BACK_BEFORE_A_MOMENT
-  :: has_line[key] && (holes[key] != 0 || busy[key] != 0)
+#ifndef IT_IS_GIVEN_BACK_FROM_A_LEDGER
+  find_ledger(key);
 #endif
-  :: else ->
-     lock(key);
-     is_whole(key);
+  if
+  :: has[key]
+  :: !has[key] ->
+     lock(key); /* Table::give_back() */
      d_step {
+       is_whole(key);
        if
-       :: until[key] > base[key] ->
-          /* The last unit is one that has acted, and nobody can take it back any more. */
-          assert(OWNER(key, until[key]) == PLAIN || OWNER(key, until[key]) == LOST ||
-                 OWNER(key, until[key]) != HOLE && !IS_OPEN(OWNER(key, until[key]) - 1, key));
-          OWNER(key, until[key]) = NOBODY;
-          until[key]--
+       :: units[key] > 0 ->
+          assert(!has_bit[key] || !has_ledger[key]);
+          units[key]--;
+          owes[key] = (owes[key] > 0 -> owes[key] - 1 : 0)
        :: else
-       fi
+       fi;
+       note(key)
      };
      unlock(key)
   fi;
+  has[key] = false;
   stripe[stripe_of[key]] = false
 }
+
+/* Reservations::begin_copy(), then the table. */
+/* The model's own. */
+inline copy_state(key) {
+  hold(stripe[stripe_of[key]]);
+  d_step { is_copying[key] = true; least[key] = owes[key]; most[key] = owes[key] };
+  stripe[stripe_of[key]] = false;
+  lock(key);
+  copied[key] = units[key];
+  unlock(key)
+}
+
 /* src/store/reservations_copy.cpp: Reservations::copy
-   What is cancelled or settled meanwhile is left out: it is not there to be given back again. */
-inline copy() {
-#ifdef RECORDS_ARE_COPIED_FIRST
-  copy_records();
-  copy_lines(0);
-  copy_lines(1)
-#else
-  copy_lines(0);
-  copy_lines(1);
-  copy_records()
-#endif
-}
-
-/* The model's own. */
-inline copy_lines(which) {
-  hold(stripe[which]);
-  if
-  :: stripe_of[0] == which -> copy_line(0)
-  :: else
-  fi;
-  if
-  :: stripe_of[1] == which -> copy_line(1)
-  :: else
-  fi;
-  stripe[which] = false
-}
-
-/* The model's own. */
-inline copy_line(key) {
-  if
-  :: has_line[key] ->
-     lock(key); /* Table::state_of() */
-     d_step {
-       copied_epoch[key] = epoch[key];
-       copied_grants[key] = grants[key];
-       in_copy[OWN(0, key)] = has_part[OWN(0, key)] && OWNER(key, own_end[OWN(0, key)]) == 1;
-       in_copy[OWN(1, key)] = has_part[OWN(1, key)] && OWNER(key, own_end[OWN(1, key)]) == 2
-     };
-     unlock(key)
-  :: else
-  fi
-}
-
-/* The model's own. */
-inline copy_records() {
-  hold(shelf[0]);
-  copied[0] = record[0];
-  shelf[0] = false;
-  hold(shelf[1]);
-  copied[1] = record[1];
-  shelf[1] = false
-}
-
-/* The record is copied, and its schedule was copied when it had that part, or later. */
-#define IS_KNOWN(id, key) \
-  (copied[id] && has_part[OWN(id, key)] && copied_epoch[key] == own_epoch[OWN(id, key)] && \
-   own_grant[OWN(id, key)] <= copied_grants[key])
-
-/* The model's own. */
-inline restores() {
+   Of a ledger: what a key is restored to owe is what it owed once meanwhile. */
+inline copy(key) {
+  hold(stripe[stripe_of[key]]);
+  find_ledger(key);
   d_step {
-    assert(!IS_KNOWN(0, 0) || in_copy[0]);
-    assert(!IS_KNOWN(0, 1) || in_copy[1]);
-    assert(!IS_KNOWN(1, 0) || in_copy[2]);
-    assert(!IS_KNOWN(1, 1) || in_copy[3])
-  }
+    if
+    :: has[key] -> copied[key] = OWED(key)
+    :: !has[key] && has_left[key] -> copied[key] = left[key]
+    :: else
+    fi;
+    assert(least[key] <= copied[key] && copied[key] <= most[key]);
+    is_copying[key] = false; has_left[key] = false; left[key] = 0; least[key] = 0; most[key] = 0;
+    copied[key] = 0; has[key] = false
+  };
+  stripe[stripe_of[key]] = false
 }
 
-proctype reserves(byte keys; bool holds) {
+proctype reserves(byte keys; bool holds; bool waits) {
   byte now = NOW;
-  byte end[2], at, wanted, made, before;
-  bool with_lines, reserving, needs_lines, charged, wait, keeps, was_lined, names_backwards;
+  byte wanted, before;
+  bool has[2], with_ledgers, needs_ledgers, keeps, pauses, had_bit, is_known, names_backwards;
   names_backwards = true;
-  reserve(keys);
+  reserve_rates(keys);
   is_granted = true; /* or never will be */
   ended++
 }
@@ -794,20 +704,22 @@ inline any_id() {
 
 proctype takes_back() {
   byte now = NOW;
-  byte end[2], at, wanted, before, cost, id;
-  bool found, was_lined, names_backwards;
+  byte wanted, before, cost, id;
+  bool has[2], found, had_bit, is_known, names_backwards;
   any_id();
   if
-  :: cancel_id(id)
-  :: settle(id)
+  :: cancel(id)
+  :: settle_id(id)
+  :: extend(id)
+  :: moment(id)
+  :: reset(0)
   fi;
   ended++
 }
 
 proctype does_anything(byte now) {
-  byte end[2], at, wanted, before, keys, id, copied_epoch[2], copied_grants[2];
-  bool with_lines, reserving, holds, needs_lines, charged, wait, keeps, found, was_lined, names_backwards;
-  bool copied[2], in_copy[4];
+  byte wanted, before, keys, id, copied[2];
+  bool has[2], with_ledgers, needs_ledgers, keeps, pauses, found, had_bit, is_known, names_backwards;
   if
   :: true ->
      if
@@ -816,47 +728,42 @@ proctype does_anything(byte now) {
      fi;
      check_all(keys)
   :: now == LATE -> clear_away_all()
-  :: now == NOW -> any_id(); cancel_id(id)
+  :: now == NOW -> any_id(); cancel(id)
   :: now == NOW -> reset(0)
   :: now == NOW -> give_back(0)
-  :: now == NOW -> copy(); restores()
+  :: now == NOW -> pause(0)
+  :: now == NOW -> copy_state(0); copy(0)
   fi;
   ended++
 }
 
 init {
-  byte at;
   atomic {
-    /* Key 0 owes what a check and the reservation were charged, and perhaps what another check was; key 1, what the
-       reservation was. */
-    until[0] = 3; OWNER(0, 2) = PLAIN; OWNER(0, 3) = 1; own_end[0] = 3;
-    until[1] = 2; OWNER(1, 2) = 1; own_end[1] = 2;
-    base[0] = NOW; base[1] = NOW;
-    lined[0] = true; lined[1] = true;
-    has_line[0] = true; epoch[0] = 1; grants[0] = 1; busy[0] = 1;
-    has_line[1] = true; epoch[1] = 2; grants[1] = 1; busy[1] = 1;
+    /* Key 0 owes what a check and the reservation were charged; key 1, what the reservation was. */
+    has_bit[0] = true; has_ledger[0] = true; epoch[0] = 1; front[0] = 1; numbers[0] = 1; GRANT(1, 0) = 1; owes[0] = 2;
+    has_bit[1] = true; has_ledger[1] = true; epoch[1] = 2; numbers[1] = 1; GRANT(1, 1) = 1; owes[1] = 1; units[1] = 1;
     epochs = 2;
-    record[0] = true;
-    has_part[0] = true; own_epoch[0] = 1; own_grant[0] = 1;
-    has_part[1] = true; own_epoch[1] = 2; own_grant[1] = 1;
-    /* The first reservation of a schedule has found no state that the schedule knew. */
-    generation[0] = 1; generation[1] = 1; own_generation[0] = 1; own_generation[1] = 1;
-    if /* the reservation has acted, or is to, and is the last of key 0, or is not */
+    record[0] = true; is_held[0] = true;
+    has_part[0] = true; own_epoch[0] = 1; own_number[0] = 1;
+    has_part[1] = true; own_epoch[1] = 2; own_number[1] = 1;
+    if
+    :: is_later[0] = true
 #if !defined(ENDS) || defined(LONG)
-    :: is_held[0] = true
-    :: is_held[0] = true; is_later[0] = true
+    :: is_later[0] = false
 #endif
-    :: is_held[0] = true; is_later[0] = true; until[0] = 4; OWNER(0, 4) = PLAIN
     fi;
     if
-    :: stripe_of[0] = 1
+    :: is_paused[0] = true
+    :: is_paused[0] = false
     fi;
+    units[0] = UNTIL(0);
+    stripe_of[0] = 1;
     if
-    :: run reserves(1, false)
-    :: run reserves(BOTH, true)
+    :: run reserves(1, false, false)
+    :: run reserves(BOTH, true, false)
 #if !defined(ENDS) || defined(LONG)
-    :: run reserves(1, true)
-    :: run reserves(BOTH, false)
+    :: run reserves(1, true, false)
+    :: run reserves(BOTH, false, true)
 #endif
     fi;
     run takes_back();
@@ -867,6 +774,8 @@ init {
     ended == THREADS;
     is_whole(0);
     is_whole(1);
+    is_whole_in_ledger(0);
+    is_whole_in_ledger(1);
     assert(!stripe[0] && !stripe[1] && !shelf[0] && !shelf[1] && !locked[0] && !locked[1])
   }
 }
