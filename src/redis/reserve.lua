@@ -457,13 +457,13 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   if verb == 'look' then return answer(0, 'now', 0) end
   if busy then return answer(0, 'busy', 0) end
 
-  if hold > 0 then
+  if hold > 0 and not looks then
     -- How long until `units` more fit beside those that are held; below 0: they never do. Where more than LOOKED have
     -- to end first, until that many have.
     local function until_hold_fits(i)
       local its = limits[i]
       local units, at_most, held = its.units, its.at_most, ledgers[i].held
-      if at_most == 'any' or units == 0 then return 0 end
+      if at_most == 'any' then return 0 end
       if units > at_most + 0.0 then return -1 end
       if held + units <= at_most + 0.0 then return 0 end
       local ends, last = {}, 0
@@ -809,7 +809,7 @@ local function settle(part, actual)
   local T, full = its.T, its.T * part.burst
   if part.units > 0 and not take_from_line(part) then return 0 end
   local ms, mn = pair(ARGV[3])
-  local most = at + full + (ms * 1e9 + mn)
+  local most = at + part.full + (ms * 1e9 + mn)
   local more = max(actual - part.units, 0)
   local may_be_more = min(more, floor(most / T))
   if not change(its, part.moment, part.seq, (min(actual, part.units) + may_be_more) * T) then

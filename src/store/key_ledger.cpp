@@ -204,7 +204,7 @@ std::uint64_t KeyLedger::settle(const core::Rule& rule, const Own& own, std::uin
   read(rule, now);
   if (!is_open) return 0;
   const Time full = rule.quota.burst() * ledger_.interval();
-  const Time most = now.count() + full - full_of(rule) + static_cast<Time>(core::most_owed(rule, overdraft));
+  const Time most = now.count() + static_cast<Time>(core::most_owed(rule, overdraft));
   const std::uint64_t more = actual - std::min(actual, own.units);
   const std::uint64_t may_be_more = std::min(more, static_cast<std::uint64_t>(most / ledger_.interval()));
   const std::uint64_t less = own.units - std::min(actual, own.units);
