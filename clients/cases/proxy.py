@@ -22,11 +22,12 @@ import struct
 import subprocess
 import sys
 
-MODES = ("up", "silent", "half", "reset", "slow_40ms", "refuse", "hang_up", "max_clients", "noperm", "redis", "stranger",
-         "tls_expired")
+MODES = ("up", "silent", "half", "reset", "slow_40ms", "refuse", "hang_up", "max_clients", "noperm", "shuts_down",
+         "redis", "stranger", "tls_expired")
 ANSWERS = {  # of modes that answer by themselves, whatever is asked
     "max_clients": b"-ERR max number of clients reached\r\n",
     "noperm": b"-NOPERM this user has no permissions to run the command\r\n",
+    "shuts_down": b"-ERR the server is shutting down\r\n",
 }
 HELLO = b"*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:1\r\n" \
         b"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"

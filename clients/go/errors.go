@@ -73,7 +73,7 @@ func errorOf(server, text string) error {
 		return &Unauthorized{Server: server, Text: text}
 	case code == "ERR" && strings.HasPrefix(rest, "too many wrong passwords"):
 		return &Unauthorized{Server: server, Text: rest}
-	case code == "ERR" && endsConnection(rest):
+	case code == "ERR" && isAway(rest):
 		return &Unavailable{Server: server, Reason: rest}
 	case code == "ERR":
 		return &Refused{rest}
@@ -81,9 +81,10 @@ func errorOf(server, text string) error {
 	return &Refused{text}
 }
 
-// endsConnection says whether the server closes the connection after this error, which no call of ours has earned.
-func endsConnection(text string) bool {
-	return strings.HasPrefix(text, "max number of clients reached") || strings.HasPrefix(text, "closed: ")
+// isAway says whether this error is about the connection or the server, which no call of ours has earned.
+func isAway(text string) bool {
+	return strings.HasPrefix(text, "max number of clients reached") || strings.HasPrefix(text, "closed: ") ||
+		text == "the server is shutting down"
 }
 
 // isUnavailable says whether OnError decides about err.

@@ -239,7 +239,10 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
 void tell_answer(Exchange& exchange, const Question& question) {
   Reply& reply = exchange.reply;
   if (exchange.batch) return tell_of_batch(exchange, question);
-  if (question.ended()) return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
+  if (question.ended() == service::Ended::by_operator)
+    return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
+  if (question.ended() == service::Ended::as_the_server_ends)
+    return write_problem(reply, 503, std::string(service::kShutsDown));
   if (question.fault != Fault::none)
     return write_problem(reply, status_of(question.fault), sentence_of(question));
   JsonWriter json(reply.body);

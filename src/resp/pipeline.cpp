@@ -17,7 +17,9 @@ using service::Question;
 using service::Refusal;
 
 // A request that nothing could decide is answered with an error, whose code clients of Redis know.
-std::string error_of(const store::Request& request) {
+std::string error_of(const Question& request) {
+  if (request.ended() == service::Ended::by_operator) return "UNBLOCKED client unblocked via CLIENT UNBLOCK";
+  if (request.ended() == service::Ended::as_the_server_ends) return "ERR " + std::string(service::kShutsDown);
   switch (request.fault) {
     case Fault::foreign_value:
       return request.why.starts_with("WRONGTYPE ") ? request.why : "WRONGTYPE " + request.why;
@@ -113,10 +115,8 @@ bool Pipeline::refuse() {
 }
 
 void Pipeline::write(Writer& to, Question& question) {
-  if (question.ended() || question.fault != Fault::none) [[unlikely]] {
-    if (!question.silent)
-      to.error(question.fault != Fault::none ? error_of(question)
-                                             : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  if (question.ended() != service::Ended::no || question.fault != Fault::none) [[unlikely]] {
+    if (!question.silent) to.error(error_of(question));
     return;
   }
   switch (const ReplyForm reply = form_of(question)) {

@@ -12,13 +12,14 @@
 #include <string_view>
 #include <utility>
 
+#include "service/service.hpp"
+
 namespace weir::inline v0_1::server {
 namespace {
 
 // An editor or an update writes several files one after the other.
 constexpr int kSettleMs = 50;
 constexpr int kLookEveryMs = 1000;
-constexpr std::string_view kEnds = "the server is shutting down";
 
 }  // namespace
 
@@ -41,7 +42,7 @@ void LimitsWatch::ask(Reading what, OnRead told) {
     const auto waiting = what == Reading::check ? &Callbacks::check : &Callbacks::reload;
     if (!ends_) (asked_.*waiting).push_back(std::exchange(told, nullptr));
   }
-  if (told) return told({std::string(kEnds)});
+  if (told) return told({std::string(service::kShutsDown)});
   wake();
 }
 
@@ -57,7 +58,7 @@ void LimitsWatch::end() {
   files_.give_up();
   wake();
   for (const auto* each : {&asked.check, &asked.reload, &reading.check, &reading.reload})
-    for (const OnRead& told : *each) told({std::string(kEnds)});
+    for (const OnRead& told : *each) told({std::string(service::kShutsDown)});
 }
 
 void LimitsWatch::wake() {

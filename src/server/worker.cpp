@@ -185,14 +185,14 @@ void Worker::ask_store(std::string key, std::string command, std::chrono::nanose
 
 void Worker::drain(std::chrono::nanoseconds until) {
   boost::asio::post(loop_.context, [this, until] {
-    acquiring_.end_all_after(until);
+    acquiring_.end_all_after(until, &service::Asking::tell_the_end);
     loop_.drain();
   });
 }
 
 void Worker::hold() {
   loop_.hold();
-  acquiring_.end_all_after(service_.now());
+  acquiring_.end_all_after(service_.now(), &service::Asking::tell_the_end);
   next_end_->stop();
 }
 

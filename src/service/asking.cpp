@@ -122,7 +122,7 @@ Question& Asking::add_part(Question& whole, std::uint8_t form) {
 
 bool Asking::end_wait(bool with_error) {
   if (!acquiring() || !asker_.acquiring()->end(*pending_.back())) return false;
-  pending_.back()->more->ended = with_error;
+  if (with_error) pending_.back()->more->ended = Ended::by_operator;
   return true;
 }
 
@@ -178,6 +178,10 @@ bool Asking::renew(store::Request& request) {
     question.why = more.matched.error;
   }
   return true;
+}
+
+void Asking::tell_the_end(store::Request& request) {
+  static_cast<Question&>(request).more->ended = Ended::as_the_server_ends;
 }
 
 bool Asking::refuse_if_banned(store::Request& request) {

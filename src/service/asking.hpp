@@ -168,6 +168,8 @@ class Asking {
   // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that
   // says so, and no checks.
   static bool refuse_if_banned(store::Request& request);
+  // Of an acquire that stands in line as the server ends: its answer says so.
+  static void tell_the_end(store::Request& request);
 
   // Where answers go that come later.
   static void on_answer(store::Request& request);

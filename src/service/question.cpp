@@ -14,7 +14,7 @@ void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::ch
   reservation->hold = hold;
   reservation->not_before = std::chrono::nanoseconds{0};
   more->says_wait = max_wait.has_value();
-  more->ended = false;
+  more->ended = Ended::no;
 }
 
 void Question::keep_keys() {

@@ -21,6 +21,9 @@
 
 namespace weir::inline v0_1::service {
 
+// Why a wait was ended before anything was decided, which is told as an error.
+enum class Ended : std::uint8_t { no, by_operator, as_the_server_ends };
+
 // Aligned, so that it lies in four cache lines and not in five: without it a decision took 4 % longer.
 struct alignas(64) Question final : store::Request {
   // What one check of a limit that the request brings does without.
@@ -41,7 +44,7 @@ struct alignas(64) Question final : store::Request {
     std::vector<Question*> parts;   // that have the answers of its checks, one each; they follow it
     bool keeps_asked = false;       // it has something
     bool says_wait = false;         // of a reservation: somebody has said how long it may wait
-    bool ended = false;             // an operator has ended its wait, and that is told as an error
+    Ended ended = Ended::no;        // of an acquire
   };
 
   More& more_of() {
@@ -69,7 +72,7 @@ struct alignas(64) Question final : store::Request {
   // Copies the limits of its checks, which are the event loop's.
   void keep_limits();
   std::size_t kept() const;  // bytes
-  bool ended() const { return verb == store::Verb::acquire && more->ended; }
+  Ended ended() const { return verb == store::Verb::acquire ? more->ended : Ended::no; }
   // It charges nothing, whatever the answer.
   bool looks() const { return verb == store::Verb::look || (verb == store::Verb::take && take->looks); }
 

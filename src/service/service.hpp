@@ -41,6 +41,9 @@
 
 namespace weir::inline v0_1::service {
 
+// To those who wait for something as the process ends.
+inline constexpr std::string_view kShutsDown = "the server is shutting down";
+
 struct ServiceOptions {
   std::string user = "default";
   std::string password{};    // empty: none is required

@@ -142,6 +142,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   InnerRequest asked;
   nanoseconds max_wait{0};
   nanoseconds deadline{0};
+  nanoseconds own_deadline{0};        // however soon the server ends
+  bool stood = false;                 // in line
   std::optional<nanoseconds> denied;  // it is asked only what remains: it is denied, with that wait
   bool told_at_once = true;           // inside submit(): then on_answer is not called
   bool in_house = false;
@@ -241,8 +243,12 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
     if (waiting.turned_away) max_wait = nanoseconds{0};
   }
   waiting.max_wait = max_wait;
-  waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
+  const auto after = [now = when.now](nanoseconds wait) {
+    return now + std::min(wait, nanoseconds::max() - now);
+  };
+  waiting.deadline = after(max_wait);
   waiting.latest = waiting.deadline;
+  waiting.own_deadline = after(request.reservation->max_wait);
   if (!house_.queues.empty() && house_.queues.join(waiting)) {
     line_up(waiting, when.now);
   } else {
@@ -457,6 +463,7 @@ void AcquiringStore::end_plan_before(Waiting& waiting) {
 // Of one in line, its timer: that of its turn, or of its deadline. The first looks for other limits, by which
 // its turn may come earlier; in a store that does not tell, for whether something was given back.
 void AcquiringStore::settle_in(Waiting& waiting) {
+  waiting.stood = true;
   const Queues& queues = house_.queues;
   const bool is_first = queues.is_first(waiting);
   nanoseconds turn = waiting.has_plan() ? waiting.moment
@@ -663,6 +670,10 @@ void AcquiringStore::finish(Waiting& waiting) {
   asker.reservation->wait = waiting.reservation.wait;
   asker.ticket = nullptr;
   asker.state = Request::State::answered;
+  const bool is_cut_short = waiting.stood && waiting.own_deadline > last_moment_ && !asker.checks.empty() &&
+                            asker.fault == Fault::none && !asker.allowed() &&
+                            asker.reservation->wait >= nanoseconds{0};
+  if (is_cut_short && tell_end_ != nullptr) tell_end_(asker);
   const bool told_at_once = waiting.told_at_once;
   remove(waiting);
   if (!told_at_once) asker.on_answer(asker);
@@ -700,8 +711,9 @@ void AcquiringStore::end(Waiting& waiting) {
   wait_until(waiting, nanoseconds{0});
 }
 
-void AcquiringStore::end_all_after(nanoseconds moment) {
+void AcquiringStore::end_all_after(nanoseconds moment, Tell tell) {
   last_moment_ = moment;
+  tell_end_ = tell;
   const Queues& queues = house_.queues;
   for (const auto& [number, each] : waiting_) {
     if (each->is_asked() || each->refused) continue;

@@ -94,8 +94,10 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   // answered with the next advance(), uncharged.
   using Refuse = bool (*)(store::Request&);
   void refuse_waiting(Refuse refuse);
-  // Ends every wait for a moment after that; nobody waits longer from now on.
-  void end_all_after(nanoseconds moment);
+  // Ends every wait for a moment after that; nobody waits longer from now on. Each that stood in line and
+  // might have waited for longer is given to `tell`, if there is one, before it is answered as denied.
+  using Tell = void (*)(store::Request&);
+  void end_all_after(nanoseconds moment, Tell tell = nullptr);
 
   std::optional<nanoseconds> next_deadline() const { return waiters_.next_deadline(); }
   void advance(nanoseconds now);
@@ -144,6 +146,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();
+  Tell tell_end_ = nullptr;
   std::function<void()> soon_;
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers

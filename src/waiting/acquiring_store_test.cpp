@@ -34,10 +34,13 @@ struct Asker : Request {
       self.told.push_back(&self);
     };
   }
+  static void tell_the_end(Request& request) { static_cast<Asker&>(request).ends = true; }
+
   std::string key;
   std::vector<Asker*>& told;
   store::Check check;
   store::ReservationTerms which;
+  bool ends = false;  // it was told that the server does
 };
 
 // One unit a second, one at once.
@@ -49,6 +52,15 @@ struct World {
   int changed = 0;
   AcquiringStore store{embedded, house, [this] { return now; }, [this] { ++changed; }, [] {}};
   std::vector<Asker*> told;
+
+  World() { house.queues.hear(embedded.reservations()); }
+  void charge(const store::Limit& of, std::string key, Outside outside) {
+    store::Check check{.limit = &of, .key = key};
+    store::ChargeTerms terms{.outside = outside};
+    Request request{.checks = {&check, 1}, .verb = Verb::charge, .charge = &terms};
+    Request* const one = &request;
+    store.submit({&one, 1}, {now, now});
+  }
 
   std::unique_ptr<Asker> ask(nanoseconds max_wait, nanoseconds hold = 0s) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
@@ -282,11 +294,11 @@ TEST(AcquiringStore, a_wait_that_is_ended_is_a_denial_that_is_not_charged) {
   EXPECT_EQ(world.told, (std::vector{third.get(), second.get(), fourth.get()}));
 }
 
-TEST(AcquiringStore, at_the_end_those_whose_moment_is_near_are_granted_and_the_others_denied) {
+TEST(AcquiringStore, at_the_end_those_whose_moment_is_near_are_granted_and_the_others_are_told) {
   World world;
   std::vector<std::unique_ptr<Asker>> all;
   for (int i = 0; i <= 10; ++i) all.push_back(world.ask(60s));
-  world.store.end_all_after(world.now + 4s);
+  world.store.end_all_after(world.now + 4s, &Asker::tell_the_end);
   world.advance(0s);
   EXPECT_EQ(world.told.size(), 6U);
   const auto late = world.ask(60s);
@@ -295,8 +307,12 @@ TEST(AcquiringStore, at_the_end_those_whose_moment_is_near_are_granted_and_the_o
   EXPECT_EQ(world.told.size(), 10U);
   for (std::size_t i = 1; i <= 10; ++i) {
     EXPECT_EQ(all[i]->allowed(), i <= 4) << i;
+    EXPECT_EQ(all[i]->ends, i > 4) << i;
     EXPECT_EQ(all[i]->which.wait, i <= 4 ? 0s : std::chrono::seconds{i}) << i;
   }
+  // It had not stood in line.
+  EXPECT_FALSE(late->allowed());
+  EXPECT_FALSE(late->ends);
 }
 
 TEST(AcquiringStore, one_may_be_destroyed_by_what_another_is_told) {
@@ -448,6 +464,90 @@ struct Line : World {
   std::array<store::Check, 2> both;
   std::unique_ptr<Asker> holder, first;
 };
+
+TEST(AcquiringStore, at_the_end_one_whose_own_time_is_over_is_denied_as_ever) {
+  Line line;
+  const auto brief = line.ask(3s, 60s);
+  line.store.end_all_after(line.now + 4s, &Asker::tell_the_end);
+  line.advance(3s);
+  EXPECT_EQ(line.told, (std::vector{brief.get()}));
+  EXPECT_FALSE(brief->allowed());
+  EXPECT_FALSE(brief->ends);
+  line.advance(1s);
+  EXPECT_EQ(line.told, (std::vector{brief.get(), line.first.get()}));
+  EXPECT_FALSE(line.first->allowed());
+  EXPECT_TRUE(line.first->ends);
+}
+
+using Told = std::vector<Asker*>;
+
+TEST(AcquiringStore, one_that_a_pause_makes_too_late_is_denied_at_once) {
+  World world;
+  const auto taken = world.ask(0s), first = world.ask(9s), second = world.ask(60s),
+             third = world.ask(11s, 60s), fourth = world.ask(12s, 60s);
+  world.charge(world.limit, "k", Pause{10s});
+  world.advance(0s);
+  // The second acts at the end, and each other a second later, whatever holds give back.
+  EXPECT_EQ(world.told, (Told{first.get()}));
+  EXPECT_FALSE(first->allowed());
+  EXPECT_EQ(first->which.wait, 1s);
+  world.charge(world.limit, "k", Pause{10'500ms});
+  world.advance(0s);
+  EXPECT_EQ(world.told, (Told{first.get(), third.get()}));
+  EXPECT_FALSE(third->allowed());
+  world.advance(10'500ms);
+  EXPECT_EQ(world.told, (Told{first.get(), third.get(), second.get()}));
+  world.advance(1s);
+  EXPECT_EQ(world.told, (Told{first.get(), third.get(), second.get(), fourth.get()}));
+  EXPECT_TRUE(second->allowed());
+  EXPECT_TRUE(fourth->allowed());
+}
+
+TEST(AcquiringStore, a_pause_denies_those_in_line_for_a_slot_too) {
+  Line line;
+  const auto brief = line.reserve(&line.rate, 20s, Verb::acquire);
+  EXPECT_EQ(brief->state, Request::State::submitted);
+  line.charge(line.rate, "r", Pause{20s});
+  line.advance(0s);
+  EXPECT_TRUE(line.told.empty());
+  line.charge(line.rate, "r", Pause{21s});
+  line.advance(0s);
+  EXPECT_EQ(line.told, (Told{brief.get()}));
+  EXPECT_FALSE(brief->allowed());
+}
+
+TEST(AcquiringStore, a_reset_or_a_refund_lets_the_first_act_earlier) {
+  for (const bool resets : {true, false}) {
+    World world;
+    const auto taken = world.ask(0s), first = world.ask(9s);
+    if (resets) {
+      Asker reset(world.limit, "k", 0s, world.told);
+      reset.verb = Verb::reset;
+      Request* const one = &reset;
+      world.store.submit({&one, 1}, {world.now, world.now});
+    } else {
+      world.charge(world.limit, "k", weir::detail::refund_of(Cost{1}));
+    }
+    world.advance(0s);
+    EXPECT_EQ(world.told, (Told{first.get()})) << resets;
+    EXPECT_TRUE(first->allowed()) << resets;
+  }
+}
+
+TEST(AcquiringStore, a_reservation_acts_after_those_in_line) {
+  World world;
+  const auto first = world.ask(0s), second = world.ask(10s), third = world.ask(10s);
+  EXPECT_TRUE(world.store.has_lines());
+  Asker passer(world.limit, "k", 2s, world.told);
+  passer.verb = Verb::reserve;
+  world.store.reserve(passer, {world.now, world.now});
+  EXPECT_FALSE(passer.allowed());
+  EXPECT_EQ(passer.which.wait, 1s);
+  passer.which.max_wait = 3s;
+  world.store.reserve(passer, {world.now, world.now});
+  EXPECT_TRUE(passer.allowed());
+  EXPECT_EQ(passer.which.wait, 3s);
+}
 
 TEST(AcquiringStore, a_reservation_does_not_pass_those_in_line_for_its_slot) {
   Line line;

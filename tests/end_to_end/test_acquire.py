@@ -8,10 +8,13 @@ import sys
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+
 from chance import chance
 from server import PATIENCE, Error, OneServer, Server, sanitized, until
 from server import run as run_tests
-from test_http_acquire import Wire
+from test_http_acquire import Wire, next_wait
+from world import Redis, available
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -72,8 +75,8 @@ class Acquire(OneServer):
         for each in clients:
             number = each.ask("CLIENT", "ID")
             self.ask(each, "20/s burst 1", 60_000)
-            # The next only when this one has been charged: it waits, or has waited.
-            until(lambda: b" flags=b " in probe.ask("CLIENT", "LIST", "ID", number) or ready([each], 0), "charged")
+            # The next only when this one stands in line, or has acted.
+            until(lambda: b" flags=b " in probe.ask("CLIENT", "LIST", "ID", number) or ready([each], 0), "in line")
         order = []
         while len(order) < len(clients):
             for each in ready([one for one in clients if one not in order], 5):
@@ -105,17 +108,22 @@ class Acquire(OneServer):
             first, second, third = self.client(), self.client(), self.client()
             self.ask(first, rule, 0).reply()
             self.ask(second, rule, 60_000)
-            owes = lambda: first.ask("WEIR.THROTTLE", "COST", "0", self.key, rule)[4]
-            until(lambda: owes() > 20_000, "the second is charged")
+            until(lambda: next_wait(first, self.key, rule) > 20_000, "the second stands in line")
             self.ask(third, rule, 60_000)
-            until(lambda: owes() > 40_000, "the third is charged")
+            until(lambda: next_wait(first, self.key, rule) > 40_000, "the third does")
+            self.assertIsNone(self.take(first, rule, 40_000))
             leave(second)
-            taken = until(lambda: self.take(first, rule), "its moment is free")
-            self.assertLess(taken[3], 20_001)
+            # The third has its moment now, so there is one more after the third's, and none before that.
+            taken = until(lambda: self.take(first, rule, 40_000), "the next moment is the third's")
+            self.assertTrue(20_000 < taken[3] <= 40_000, taken)
+            self.assertIsNone(self.take(first, rule, 20_000))
+            self.assertEqual(first.ask("WEIR.CANCEL", taken[5]), 1)
             leave(third)
+            taken = until(lambda: self.take(first, rule, 20_000), "nobody stands in line")
+            self.assertLessEqual(taken[3], 20_000)
 
-    def take(self, client, rule):
-        got = client.ask("WEIR.RESERVE", "MAXWAIT", "20000", self.key, rule)
+    def take(self, client, rule, max_wait):
+        got = client.ask("WEIR.RESERVE", "MAXWAIT", max_wait, self.key, rule)
         return got if got[0] == 0 else None
 
     def test_a_holder_that_is_killed_loses_its_moment_and_the_others_keep_theirs(self):
@@ -134,11 +142,10 @@ class Acquire(OneServer):
             self.assertEqual(process.stdout.readline(), b"asked\n")
             return process
 
-        owes = lambda: client.ask("WEIR.THROTTLE", "COST", "0", self.key, rule)[4]
         reserve = lambda max_wait: client.ask("WEIR.RESERVE", "MAXWAIT", max_wait, self.key, rule)
         reserved = holder("WEIR.RESERVE", True)  # in 20 s; nothing says that it has gone
         waiting = holder("WEIR.ACQUIRE", False)  # in 40 s; its connection goes with it
-        until(lambda: owes() > 40_000, "it is charged")
+        until(lambda: next_wait(client, self.key, rule) > 40_000, "it stands in line")
         third = reserve(60_000)
         self.assertTrue(40_000 < third[3] <= 60_000, third)
         reserved.kill()
@@ -153,10 +160,10 @@ class Acquire(OneServer):
         first, second = self.client(), self.client()
         self.ask(first, "1/10s burst 1", 0).reply()
         self.ask(second, "1/10s burst 1", 60_000)
-        owes = lambda: first.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/10s burst 1")[4]
-        until(lambda: owes() > 10_000, "charged")
+        until(lambda: next_wait(first, self.key, "1/10s burst 1") > 10_000, "it stands in line")
         second.close()
-        until(lambda: owes() <= 10_000, "given back")
+        until(lambda: next_wait(first, self.key, "1/10s burst 1") <= 10_000, "nobody does")
+        self.assertLessEqual(first.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/10s burst 1")[4], 10_000)
 
     def test_client_unblock_ends_a_wait(self):
         for words, check in ((("TIMEOUT",), self.is_denied), ((), self.is_denied), (("ERROR",), self.is_error)):
@@ -201,6 +208,39 @@ class Acquire(OneServer):
         self.assertTrue(0 < client.ask("WEIR.SETTLE", held[5], "4") <= 8_000)
 
 
+class Paused(unittest.TestCase):
+    """A pause of ten minutes comes over those in line for a unit a minute."""
+
+    def those_in_line(self, *flags):
+        rule, ask = "1/min burst 1", ("WEIR.ACQUIRE", "MAXWAIT")
+        with Server(*flags) as server, server.client() as probe:
+            probe.ask(*ask, "0", "k", rule)
+            clients = [server.client() for _ in range(4)]
+            for each, minutes in zip(clients, (60, 11.5, 5, 12.5)):
+                each.send(*ask, round(minutes * 60_000), "k", rule)
+                until(lambda: ready([each], 0) or int(server.info()["blocked_clients"]) > clients.index(each), "it waits")
+            probe.ask("WEIR.CHARGE", "PAUSE", "600000", "k", rule)
+            # The second acts a minute after the end, the fourth two, and the third would have had to act before it.
+            late = clients[2].reply()
+            self.assertEqual(late[0], 1)
+            self.assertTrue(400_000 < late[3] <= 480_000, late)
+            probe.ask("WEIR.CHARGE", "PAUSE", "636000", "k", rule)
+            late = clients[1].reply()
+            self.assertEqual(late[0], 1)
+            self.assertEqual(server.info()["blocked_clients"], "2")
+            self.assertEqual(ready(clients, 0), [])
+            for each in clients:
+                each.close()
+
+    def test_in_memory_who_is_too_late_is_denied_at_once(self):
+        self.those_in_line()
+
+    @unittest.skipUnless(available(), "needs redis-server")
+    def test_in_redis_too(self):
+        with Redis() as redis:
+            self.those_in_line("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
+
+
 class Crowds(unittest.TestCase):
     def test_half_of_a_thousand_are_cut_and_their_moments_go_to_those_who_come_next(self):
         with Server("--threads", "2") as server:
@@ -239,23 +279,22 @@ class Crowds(unittest.TestCase):
 
     def test_at_the_end_each_of_a_thousand_is_answered(self):
         with Server("--threads", "2") as server:
-            rule = "20/s burst 1"
-            came = time.monotonic()
+            rule, before = "20/s burst 1", time.monotonic()
             clients = [server.client() for _ in range(1000)]
             for each in clients:
                 each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
             with server.client() as probe:
-                until(lambda: probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] > 30_000, "they wait")
+                until(lambda: next_wait(probe, "k", rule) + (time.monotonic() - before) * 1000 >= 50_000, "they wait")
             server.signal(signal.SIGTERM)
             replies = [each.reply() for each in clients]
-            took = time.monotonic() - came
-            granted = [row for row in replies if row[0] == 0]
-            denied = [row[3] for row in replies if row[0] == 1]
+            took = time.monotonic() - before
+            granted = [row for row in replies if not isinstance(row, Error)]
             # Those whose moment had come by then, or came within the drain time.
+            self.assertEqual({row[0] for row in granted}, {0})
             self.assertLessEqual(len(granted), took * 20 + 1)
             self.assertGreater(len(granted), 50)
-            self.assertGreater(len(denied), 300)
-            self.assertTrue(all(0 < wait < 50_000 for wait in denied), (min(denied), max(denied)))
+            self.assertGreater(len(replies) - len(granted), 300)
+            self.assertEqual({row for row in replies if isinstance(row, Error)}, {Error("ERR the server is shutting down")})
             self.assertEqual(server.wait(), 0)
 
     def test_a_full_house_denies_at_once(self):

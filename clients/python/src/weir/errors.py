@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weir.decision import Decision
 
-# Error replies that are about the connection, after which the server closes it.
-_CLOSES = ("ERR max number of clients", "ERR closed:")
+# Error replies that are about the connection or the server, and no answer to the question.
+_AWAY = ("ERR max number of clients", "ERR closed:", "ERR the server is shutting down")
 _UNAUTHORIZED = ("NOAUTH", "WRONGPASS", "NOPERM", "ERR too many wrong passwords")
 
 
@@ -48,7 +48,7 @@ class NotWritten(Exception):
 
 def of_reply(text: str) -> Error:
     """The exception for an error reply."""
-    if text.startswith(_CLOSES):
+    if text.startswith(_AWAY):
         return Unavailable(text[4:])
     if text.startswith(_UNAUTHORIZED):
         return Unauthorized(text)
