@@ -45,17 +45,16 @@ void tell_owed(const Rule& rule, nanoseconds now, Overdrawn& told) {
     told.wait = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left - (full - interval)))};
 }
 
-// A line that a pause moves is never cut, but that a tat stays below 2^64.
-std::uint64_t paused(const Rule& rule, std::uint64_t owed, std::uint64_t moved, nanoseconds length) {
+// Of a burst that no ledger counts, in which a pause is a time (store/key_ledger.hpp).
+std::uint64_t paused(const Rule& rule, std::uint64_t owed, nanoseconds length) {
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::uint64_t at_end = (burst - 1) * interval_of(rule);
   constexpr auto kMost = static_cast<std::uint64_t>(nanoseconds::max().count());
   const auto pause = static_cast<std::uint64_t>(length.count());
-  return std::max({owed, at_most_the_longest(owed + moved), pause + std::min(at_end, kMost - pause)});
+  return std::max(owed, pause + std::min(at_end, kMost - pause));
 }
 
-Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
-                        std::uint64_t moved) {
+Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
   const std::uint64_t interval = interval_of(rule);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::uint64_t ahead = ahead_of(state.until, now);
@@ -77,7 +76,7 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
     }
   } else {
     after = outside.form == Outside::Form::pause
-                ? paused(rule, owed, moved, outside.length)
+                ? paused(rule, owed, outside.length)
                 : std::max(owed, (burst - std::min(outside.units, burst)) * interval);
     if (after > owed) {
       // Fewer, where what was owed in another T was more than anybody may owe in this one.
@@ -140,15 +139,6 @@ std::uint64_t most_owed(const Rule& rule, nanoseconds overdraft) {
          std::min(static_cast<std::uint64_t>(std::max(overdraft.count(), std::int64_t{0})), kMost - full);
 }
 
-Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, nanoseconds now, nanoseconds overdraft) {
-  const TwoWords all = owe(quota, state, units, now);
-  const std::uint64_t before = std::max(state.until, static_cast<std::uint64_t>(now.count()));
-  const std::uint64_t most = static_cast<std::uint64_t>(now.count()) + most_owed(Rule{quota}, overdraft);
-  const std::uint64_t until = std::min(all.until, std::max(before, most));
-  const std::uint64_t charged = (until - before) / all.word;
-  return {{until, all.word}, until == all.until ? 0 : units - std::min(units, charged)};
-}
-
 namespace {
 
 Overdrawn refund_gcra(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units,
@@ -192,10 +182,9 @@ Overdrawn refund(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_
                                            : refund_window(rule, state, now, units);
 }
 
-Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
-                   std::uint64_t moved) {
+Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
   if (outside.form == Outside::Form::refund) return refund(rule, state, now, outside.units, 0);
-  return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside, moved)
+  return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside)
                                            : overdraw_window(rule, state, now, outside);
 }
 

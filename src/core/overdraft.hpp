@@ -5,7 +5,7 @@
 //
 //   cost n:       owed := max(owed, min(owed + n x T, burst x T + overdraft))
 //   remaining n:  owed := max(owed, (burst - n) x T)
-//   pause p:      owed := max(owed + m, p + (burst - 1) x T), where those who wait move by m
+//   pause p:      owed := max(owed, p + (burst - 1) x T), of a burst that no ledger counts
 //   refund n:     owed := min(owed, max(owed - n x T, what has to stay))
 //
 // By a fixed window: used := used + n, or max(used, limit - n), or max(0, used - n), in the window that runs.
@@ -43,19 +43,9 @@ struct Overdrawn : Charged {
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
 std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
 
-// What a reservation cost beyond what it was charged: core::owe(), but no further than that.
-struct Owed {
-  TwoWords next{};
-  std::uint64_t dropped = 0;  // units, rounded up
-};
-Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, std::chrono::nanoseconds now,
-         std::chrono::nanoseconds overdraft);
-
 // By an algorithm that can_overdraw(); a pause by one that can_reserve(). A gcra debt that was counted in
-// another T is counted in this one first, in whole units, where anything is charged. `moved`, ns: how far a
-// pause moves those who wait.
-Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside,
-                   std::uint64_t moved = 0);
+// another T is counted in this one first, in whole units, where anything is charged.
+Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside);
 
 // Takes units back that were charged and not used, and says how many; the tat stays at `least` or later.
 Overdrawn refund(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, std::uint64_t units,

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "core/rule.hpp"
-#include "limits/common_wait.hpp"
 #include "limits/judge.hpp"
 #include "limits/scalars.hpp"
 
@@ -157,10 +157,57 @@ struct NamedReserve {
   Reserve reserve;
 };
 
+// A pattern may match one spelling of an address and not another.
+bool may_match_an_address(std::string_view pattern) {
+  return pattern != "*" && pattern.find_first_not_of("0123456789abcdefABCDEF.:*") == std::string_view::npos;
+}
+
+// Which overrides hold for all requests of a key of the limit or for none: those that name nothing but
+// attributes of `by`, and tell neither two spellings of an address apart nor two addresses of one key.
+class WholeKeys {
+ public:
+  explicit WholeKeys(const File& file) {
+    for (const List& each : file.lists) lists_.push_back(grain_of(each.entries));
+  }
+
+  bool has(const NamedLimit& limit, const When& when) const {
+    return std::all_of(when.begin(), when.end(), [&](const Condition& condition) {
+      const auto by = std::find_if(limit.by.begin(), limit.by.end(),
+                                   [&](const By& each) { return each.attribute == condition.attribute; });
+      if (by == limit.by.end()) return false;
+      const auto whole = [&](const Grain& grain) {
+        return !grain.spellings && grain.longest.v4 <= by->group.v4 && grain.longest.v6 <= by->group.v6;
+      };
+      return whole(grain_of(condition.entries)) &&
+             std::all_of(condition.lists.begin(), condition.lists.end(),
+                         [&](Index list) { return whole(lists_[list]); });
+    });
+  }
+
+ private:
+  // How finely some entries tell addresses apart.
+  struct Grain {
+    core::Prefixes longest{0, 0};
+    bool spellings = false;
+  };
+  static Grain grain_of(std::span<const ListEntry> entries) {
+    Grain grain;
+    for (const ListEntry& each : entries) {
+      if (each.kind == ListEntry::Kind::pattern && may_match_an_address(each.text)) grain.spellings = true;
+      if (each.kind != ListEntry::Kind::network) continue;
+      auto& longest = each.network.first.v4 ? grain.longest.v4 : grain.longest.v6;
+      longest = std::max(longest, int{each.network.bits});
+    }
+    return grain;
+  }
+
+  std::vector<Grain> lists_{};
+};
+
 class Judge {
  public:
-  Judge(const File& file, const CommonWaits& waits, Findings& findings)
-      : file_(file), waits_(waits), findings_(findings) {}
+  Judge(const File& file, const WholeKeys& whole, Findings& findings)
+      : file_(file), whole_(whole), findings_(findings) {}
 
   // Gathers what the children of `parent` are guaranteed. False when one of them cannot be counted.
   bool gather(Index parent) {
@@ -186,7 +233,7 @@ class Judge {
         const Override& change = child.overrides[static_cast<std::size_t>(i)];
         // One without an end that holds for all requests of its keys. (An address may be one of several that
         // have one key.)
-        const bool always = change.until == kNever && waits_.holds_for_whole_keys(child, change.when);
+        const bool always = change.until == kNever && whole_.has(child, change.when);
         add(change.guarantee, change.when, i, always);
       }
       add(child.guarantee, {}, kOwn, true);
@@ -274,7 +321,7 @@ class Judge {
   }
 
   const File& file_;
-  const CommonWaits& waits_;
+  const WholeKeys& whole_;
   Findings& findings_;
   std::map<std::string, Sum> sums_;  // by the parent's part of the keys
 };
@@ -332,9 +379,9 @@ void judge_guarantees(const File& file, Findings& findings) {
     }
   }
   if (parents.empty()) return;
-  const CommonWaits waits(file);
+  const WholeKeys whole(file);
   for (const Index parent : parents) {
-    Judge judge(file, waits, findings);
+    Judge judge(file, whole, findings);
     if (judge.gather(parent)) judge.judge(file.limits[parent]);
   }
 }

@@ -23,11 +23,8 @@ bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Match
   std::vector<NamedCost> costs;
   for (const auto& [name, value] : attributes_) attributes.push_back({name, value});
   for (const auto& [limit, units] : costs_) costs.push_back({limit, units});
-  if (!limits::match(set, {attributes, cost_, class_name_, costs_an_estimate_, costs}, now, memory, into,
-                     trace, steered))
-    return false;
-  prepare_waiting(set, into);
-  return true;
+  return limits::match(set, {attributes, cost_, class_name_, costs_an_estimate_, costs}, now, memory, into,
+                       trace, steered);
 }
 
 }  // namespace weir::limits

@@ -21,7 +21,7 @@ class KeptDescription {
   bool empty() const { return attributes_.empty(); }
   std::size_t bytes() const { return bytes_; }
 
-  // As limits::match(), and marked as prepare_waiting() does.
+  // As limits::match().
   bool match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace = nullptr,
              const Steered* steered = nullptr) const;
 

@@ -230,7 +230,7 @@ TEST(LimitsReservations, say_what_applies_and_what_cannot_be) {
   EXPECT_EQ(free.by, "");
   EXPECT_EQ(free.reservation.decision().limit, -1);
   EXPECT_TRUE(limits.reserve({windows}).granted());
-  // A class that leaves something free is not charged ahead.
+  // A class that leaves something free is told no moment ahead.
   EXPECT_TRUE(limits.reserve({shared, Cost{5}, "bulk"}, {.max_wait = 5s}).granted());
   EXPECT_FALSE(limits.reserve({shared, Cost{1}, "bulk"}, {.max_wait = 5s}).granted());
   EXPECT_EQ(limits.reserve({shared, Cost{6}, "critical"}, {.max_wait = 5s}).reservation.wait(), 100ms);

@@ -389,12 +389,11 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
   check.colocate = {into.keys.data() + keyed.tag_at, keyed.tag_size};
   check.shadow = shadow;
   check.inside = inside;
-  check.waits_with = 0;
   into.limit_of[into.count++] = limit_of;
   return true;
 }
 
-// The share of its burst that a request like this of a class leaves; kNone: of the lowest.
+// The share of its burst that a request like this of a class leaves.
 std::uint64_t left_of(const Meeting& meeting, Index class_of) {
   const Set::CompiledLimit& limit = *meeting.limit;
   const std::vector<Share>* leave = &limit.leave;
@@ -449,7 +448,6 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     return true;
   }
   const std::uint64_t kept = kept_of(meeting, into.class_of);
-  const bool shares_change = meeting.changed && (meeting.leave_by != kNone || meeting.reserve_by != kNone);
   const bool penalty_changes = meeting.changed && meeting.penalty_by != kNone;
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
@@ -485,12 +483,11 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
                    child->changed ? child->guarantee_by : kNone);
       }
     }
-    if ((kept > 0 || shares_change || penalty_changes) && into.count < store::kMostChecks) {
+    if ((kept > 0 || penalty_changes) && into.count < store::kMostChecks) {
       into.own.reserve(store::kMostChecks);
       store::Limit& own = into.own.emplace_back(*counted);
       // A reserve is of rates.
       own.rule.kept = part_of(own.rule.quota, is_slots ? left_of(meeting, into.class_of) : kept);
-      if (shares_change) own.lowest_kept = part_of(own.rule.quota, kept_of(meeting, kNone));
       if (penalty_changes) own.penalty = limit.overrides[meeting.penalty_by].penalty.value_or(own.penalty);
       counted = &own;
     }
@@ -631,29 +628,6 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   return true;
 }
 
-namespace {
-
-// Which checks everybody who meets one has to wait for too.
-void mark_common_waits(const Set& set, Matched& matched) {
-  std::uint32_t guarantees = 0;
-  for (const store::Check& each : matched.all())
-    if (each.inside != store::Check::kNoGuarantee) guarantees |= 1U << each.inside;
-  for (std::size_t i = 0; i < matched.count; ++i) {
-    const Set::CompiledLimit& limit = set.limits()[matched.limit_of[i]];
-    // What a guarantee costs is what the parent says, so it may cost something where its limit costs nothing.
-    const bool sure = (guarantees >> i & 1U) == 0 || limit.always_costs;
-    std::uint16_t bits = 0;
-    for (std::size_t j = 0; j < matched.count; ++j) {
-      const Index other = matched.limit_of[j];
-      if (limit.waits_with[other] && (sure || other != matched.limit_of[i]))
-        bits |= static_cast<std::uint16_t>(1U << j);
-    }
-    matched.checks[i].waits_with = bits;
-  }
-}
-
-}  // namespace
-
 std::optional<std::string> WaitBounds::refuses_wait(std::optional<std::chrono::nanoseconds> asked) const {
   if (!max_wait || !asked || *asked <= *max_wait) return std::nullopt;
   return "max_wait is above " + core::to_text(*max_wait) + ", the least of the limits that the request meets";
@@ -664,8 +638,7 @@ std::optional<std::string> WaitBounds::refuses_hold(std::optional<std::chrono::n
   return "hold is above " + core::to_text(hold) + ", the shortest ttl of the limits that the request meets";
 }
 
-WaitBounds prepare_waiting(const Set& set, Matched& matched) {
-  if (matched.count > 1) mark_common_waits(set, matched);
+WaitBounds wait_bounds(const Set& set, const Matched& matched) {
   WaitBounds waiting;
   std::optional<std::chrono::nanoseconds> hold;
   std::optional<std::chrono::nanoseconds> shadow_hold;

@@ -131,9 +131,7 @@ struct WaitBounds {
   std::optional<std::string> refuses_wait(std::optional<std::chrono::nanoseconds> asked) const;
   std::optional<std::string> refuses_hold(std::optional<std::chrono::nanoseconds> asked) const;
 };
-// Of a request that may wait: it also marks the checks that others have to wait for too
-// (store::Check::waits_with).
-WaitBounds prepare_waiting(const Set& set, Matched& matched);
+WaitBounds wait_bounds(const Set& set, const Matched& matched);
 
 // What to answer, from the verdicts of the store: spec of WEIR.CHECK's six.
 struct Answer {

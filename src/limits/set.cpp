@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/duration.hpp"
-#include "limits/common_wait.hpp"
 #include "limits/findings.hpp"
 #include "limits/identity.hpp"
 #include "limits/read.hpp"
@@ -39,8 +38,6 @@ bool cost_varies(const NamedLimit& said) {
 
 // Of a limit that counts by `rule`: what depends on its burst.
 void fit(store::Limit& limit, const NamedLimit& said, const core::Rule& rule) {
-  const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
-  limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   if (!limit.holding.settles || said.reserve_place().line != 0 || core::counts_slots(rule.algorithm)) return;
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
@@ -76,12 +73,6 @@ void Set::compile(const SetOptions& setting) {
   if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
   limits_.reserve(file_->limits.size());
   for (const NamedLimit& each : file_->limits) compile(each, setting);
-  const CommonWaits waits(*file_);
-  for (Index i = 0; i < limits_.size(); ++i) {
-    limits_[i].waits_with.resize(limits_.size());
-    for (const Index other : waits.with(i)) limits_[i].waits_with[other] = true;
-    limits_[i].always_costs = waits.always_costs(i);
-  }
   for (const CompiledLimit& each : limits_) {
     const bool has =
         each.guarantee || std::any_of(each.overrides.begin(), each.overrides.end(),
@@ -139,7 +130,6 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   limit.holding.settles = said.hold.estimate != 0;
   limit.holding.by_actual = said.hold.says_estimate || cost_varies(said);
   fit(limit, said, rule);
-  if (state == kGuaranteeState) limit.lowest_kept = std::chrono::nanoseconds{0};
   return limit;
 }
 

@@ -91,9 +91,7 @@ class Set {
     std::vector<Share> leave;  // one for each class, or none
     Share reserve;
     std::optional<store::Limit> guarantee;
-    bool guarantees = false;       // a child of it has a guarantee, or an override that gives it one
-    std::vector<bool> waits_with;  // by File::limits: whether CommonWaits::with() it has that
-    bool always_costs = true;      // no request costs nothing under it
+    bool guarantees = false;  // a child of it has a guarantee, or an override that gives it one
     Cost cost;
     Conditions deny;
     Conditions allow;

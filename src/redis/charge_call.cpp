@@ -245,16 +245,16 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
                                                            .decides = request.charge->decides,
                                                            .recalls = recalls(request)});
   const Outside::Form form = request.charge->outside.form;
-  const bool moves = store::pauses(request.charge->outside);
-  // By slot; a refund of gcra's states is asked of another script.
+  const bool pauses = store::pauses(request.charge->outside);
+  // By slot; a pause or a refund of gcra's states is asked of another script.
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
-    if (moves) in.known.forget(hash_of(check.limit->id, check.key));
+    if (pauses) in.known.forget(hash_of(check.limit->id, check.key));
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
-    const bool scheduled = check.limit->rule.algorithm == Algorithm::gcra && (refunds || moves);
-    if (scheduled) {
+    const bool by_ledger = check.limit->rule.algorithm == Algorithm::gcra && (refunds || pauses);
+    if (by_ledger) {
       if (auto why = cannot_reserve(check.limit->rule, in.endpoint.format))
         return refuse(request, i, Fault::unsuitable, *std::move(why));
     }
@@ -263,7 +263,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
       return refuse(request, i, Fault::unsuitable, std::string(kSameKeyTwice));
     const bool guarantee = store::is_guarantee(request.checks, i);
     if (!guarantee || !refunds) {
-      auto& call = calls[{in.slot(kept.name), scheduled}];
+      auto& call = calls[{in.slot(kept.name), by_ledger}];
       if (!call) call = std::make_unique<ChargeCall>(in, its);
       call->add(i);
     }

@@ -173,14 +173,8 @@ Fallback::Here::Here(Fallback& in, std::span<store::Check> all) : whole(all) {
   for (const std::size_t i : counted) {
     store::Limit& limit = limits.emplace_back(*whole[i].limit);
     limit.rule = in.scaled(*whole[i].limit);
-    limit.lowest_kept = nanoseconds{
-        static_cast<std::int64_t>(as_part(static_cast<std::uint64_t>(whole[i].limit->lowest_kept.count()),
-                                          whole[i].limit->rule.quota, limit.rule.quota))};
     store::Check& made = checks.emplace_back(whole[i]);
     made.limit = &limit;
-    made.waits_with = 0;
-    for (std::size_t j = 0; j < counted.size(); ++j)
-      made.waits_with |= static_cast<std::uint16_t>((whole[i].waits_with >> counted[j] & 1) << j);
     if (made.inside == store::Check::kNoGuarantee) continue;
     const auto guarantee = std::find(counted.begin(), counted.end(), made.inside);
     made.inside = guarantee < counted.begin() + static_cast<std::ptrdiff_t>(checks.size()) - 1

@@ -73,7 +73,6 @@ struct KeptCheck {
   ValueFormat format = ValueFormat::weir;
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
-  std::uint16_t waits_with = 0;                      // of them, too
   std::chrono::nanoseconds utc{0};  // when it was kept, by the clock of its calendar, if it has one
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }

@@ -3,7 +3,7 @@
 //
 // The script decides: whether, for which moment, and by which limit. The answer brings the states as they
 // were besides, and of them what each limit tells is made here, by src/core. That the script decides as
-// src/core would (core/moment.hpp) is what tests/agreement and tests/conformance hold it to, trace by trace.
+// src/store does (joint_moment.hpp) is what tests/agreement and tests/conformance hold it to, trace by trace.
 //
 // Pure functions, any thread. Not for: connections, and what an id is (reservation_id.hpp).
 #pragma once

@@ -41,8 +41,7 @@ KeptCheck StoreParts::keep(const store::Check& check) const {
                  .resets = known.resets_of(hash),
                  .format = endpoint.format,
                  .shadow = check.shadow,
-                 .inside = check.inside,
-                 .waits_with = check.waits_with};
+                 .inside = check.inside};
   if (kept.limit.rule.calendar != nullptr) kept.utc = kept.limit.rule.utc_at(clock());
   kept.limit.name = {};                    // the asker's
   kept.limit.rule.phase = nanoseconds{0};  // windows go by the store's own clock

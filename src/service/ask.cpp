@@ -106,7 +106,7 @@ What why_unmatched(const limits::Description& asked, const limits::Set& set, con
 
 // What the limits that it meets say of waiting, where the request does not.
 bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
-  const limits::WaitBounds waiting = limits::prepare_waiting(set, into.more->matched);
+  const limits::WaitBounds waiting = limits::wait_bounds(set, into.more->matched);
   const auto in_ms = [](std::optional<nanoseconds> time) {
     return std::chrono::floor<std::chrono::milliseconds>(time.value_or(nanoseconds{0}));
   };
@@ -161,10 +161,10 @@ Meets meets_of(const Ask& ask) {
 void hold_if_any(const limits::Set& set, Question& into) {
   if (into.state == store::Request::State::answered) return;
   limits::Matched& matched = into.more->matched;
-  if (limits::prepare_waiting(set, matched).hold.count() == 0) return;
+  if (limits::wait_bounds(set, matched).hold.count() == 0) return;
   limits::drop_shadows_but(matched, store::can_be_reserved);
   take(into, matched.all());
-  const limits::WaitBounds waiting = limits::prepare_waiting(set, matched);
+  const limits::WaitBounds waiting = limits::wait_bounds(set, matched);
   into.verb = Verb::reserve;
   into.reserve(nanoseconds{0}, waiting.hold);
   into.reservation->bound = false;

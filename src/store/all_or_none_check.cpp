@@ -372,7 +372,7 @@ void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
       : charging_ != nullptr && !is_guarantee(which)
           ? charging_->charge(which, *rule, key.state, as_of, check, key.unstored)
           : core::decide(*rule, key.state, as_of, check.cost, late ? key.no_earlier(arrived) : arrived);
-  if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};
+  if (reserving_ != nullptr) reserving_->states[which] = step.next;
   if (key.shut_out && step.changes) {
     if (charging_ != nullptr) charging_->lose(which, key.state);
     check.decision = without_room(check, key);
@@ -423,8 +423,7 @@ bool AllOrNoneCheck::find_slot(Key& key) {
 void AllOrNoneCheck::write() {
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     Key& key = keys_[key_of_[i]];
-    if (reserving_ != nullptr && (key.slot < 0 || !checks_[i].decision.allowed()))
-      reserving_->charges[i] = {};
+    if (reserving_ != nullptr && (key.slot < 0 || !checks_[i].decision.allowed())) reserving_->states[i] = {};
     if (key.slot >= 0 && (in_ledgers_ >> i & 1U) != 0) write_in_ledger(i, key);
   }
   for (Key& key : keys()) {

@@ -55,9 +55,9 @@ struct JointReservation {
   // There is a ledger for each of gcra's, and it will be kept in them if it is to wait, or to be held.
   bool keeps = false;
   // By check: what was charged. Nothing for one that was not, or for which the table had no room. Of gcra's
-  // `owns`, of windows `charges`.
+  // `owns`, of windows what the state is then.
   std::array<KeyLedger::Own, kMostChecks> owns{};
-  std::array<core::Charge, kMostChecks> charges{};
+  std::array<core::TwoWords, kMostChecks> states{};
   std::chrono::nanoseconds wait{0};  // as ReservationTerms::wait
   std::uint8_t by = 0;               // as Request::by
   bool would_wait = false;           // denied, as it will not be kept

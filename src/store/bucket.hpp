@@ -3,7 +3,7 @@
 // What belongs to the entries may be touched only by the lock's holder, and clang checks that (see
 // weir/lock.hpp). A lock is held for some tens of nanoseconds. A thread that waits for one holds no other,
 // but may hold what comes before buckets in the order of locks (docs/architecture.md): a segment's shape, or
-// the lines of keys.
+// the ledgers of keys.
 //
 // Memory orders: lock() acquires and unlock() releases `word`, so a holder sees all that earlier holders
 // wrote, on any machine; while the lock is held nobody else writes `word`, so its holder reads and writes it

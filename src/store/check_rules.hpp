@@ -122,12 +122,6 @@ inline void tell_without(Check& check, const core::Rule& rule, core::TwoWords st
   tell_without(check, [&] { return core::decide(rule, state, now, Cost{0}).decision(); });
 }
 
-// What nobody may take of a limit by a reservation that waits for another one: its own class may have to keep
-// more than it is said that the lowest does.
-inline std::chrono::nanoseconds lowest_kept(const Limit& limit) {
-  return std::max(limit.lowest_kept, limit.rule.kept);
-}
-
 // The check that decides (Request::by).
 inline std::uint8_t deciding(std::span<const Check> checks) {
   return static_cast<std::uint8_t>(core::deciding(

@@ -420,8 +420,8 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   for (std::size_t i = 0; request.charged && i < checks.size(); ++i) {
     const Check& check = checks[i];
     if (core::counts_at_grant(check.limit->rule.algorithm)) {
-      if (reserving.charges[i].after.until != 0 && check.cost.units != 0)
-        asked.parts.push_back(part_of_window(check, reserving.charges[i]));
+      if (reserving.states[i].until != 0 && check.cost.units != 0)
+        asked.parts.push_back(part_of_window(check, reserving.states[i]));
     } else if (reserving.owns[i].units != 0 || may_cost_more(check, reservation)) {
       asked.parts.push_back({.hash = place_of(check.hash),
                              .quota = check.limit->rule.quota,
@@ -435,7 +435,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   if (has_slots(checks)) take_slots(request, when.now, asked);
 }
 
-Reservations::Part Reservations::part_of_window(const Check& check, const core::Charge& charge) {
+Reservations::Part Reservations::part_of_window(const Check& check, core::TwoWords state) {
   Stripe& stripe = stripe_of(check.hash);
   stripe.mutex.assert_held();
   Part part{.hash = check.hash,
@@ -447,10 +447,10 @@ Reservations::Part Reservations::part_of_window(const Check& check, const core::
             .limit = check.limit->id,
             .is_window = true};
   part.own.units = check.cost.units;
-  part.window_end = charge.after.until;
+  part.window_end = state.until;
   if (const core::Calendar* const calendar = check.limit->rule.calendar) {
     part.is_dated = true;
-    part.window_id = core::calendar_window::id_of(charge.after.word);
+    part.window_id = core::calendar_window::id_of(state.word);
     part.window_end -= static_cast<std::uint64_t>(core::calendar_window::kept_for(calendar->unit()).count());
   }
   return part;

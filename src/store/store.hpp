@@ -64,10 +64,6 @@ struct Limit {
   std::optional<WhenFull> when_full{};  // nothing: as the table has it
   Sharing sharing{};
   Holding holding{};
-  // What requests of the least important class keep free of this limit under the same numbers
-  // (core::Rule::kept), what is reserved for guarantees included: no reservation that waits for another limit
-  // may take it.
-  std::chrono::nanoseconds lowest_kept{0};
   // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
   // 24 h; none: denials change nothing.
   core::PenaltyTerms penalty{};
@@ -89,9 +85,6 @@ struct Check {
   // The number of an earlier shadow check of the request, the state of a guarantee: while that one is
   // allowed, this one keeps nothing free (core::Rule::kept), whatever its class; beyond it, it borrows.
   std::uint8_t inside = kNoGuarantee;
-  // One bit for each check of the request that every other request to this key has to wait for too: a
-  // reservation that waits for it takes nothing from them here.
-  std::uint16_t waits_with = 0;
 
   static constexpr std::uint8_t kNoGuarantee = 255;
   bool is_plain() const { return (unsigned{shadow} | (inside ^ unsigned{kNoGuarantee})) == 0; }

@@ -95,7 +95,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     return {.id = std::move(id), .actuals = {std::move(nothing)}};
   }
 
-  // The keys at which it has charged ahead, by which its moment may come earlier.
+  // The keys at which it has a plan, which may come earlier by what is given back there.
   std::vector<std::uint64_t> planned_at() const {
     std::vector<std::uint64_t> keys;
     for (const store::Check& each : copies)
@@ -382,7 +382,7 @@ void AcquiringStore::tell_refused(Waiting& waiting) {
   finish(waiting);
 }
 
-// Denied, and not to be charged ahead: whether it waits in line for what has denied it.
+// Denied, and told no moment: whether it waits in line for what has denied it.
 bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
   const Request& asked = waiting.asked;
   nanoseconds& wait = waiting.reservation.wait;

@@ -35,8 +35,8 @@
 
 namespace weir::inline v0_1::waiting {
 
-// How many may wait at a time, over all loops, and in which order those do that are not charged ahead. A full
-// one lets nobody wait: who would have to is denied at once.
+// How many may wait at a time, over all loops, and in which order. A full one lets nobody wait: who would
+// have to is denied at once.
 class House {
  public:
   explicit House(std::size_t most) : most_(most) {}

@@ -68,8 +68,8 @@ class Queues {
   Queues& operator=(const Queues&) = delete;
 
   // Whether an enforced check is of a class that keeps something free, or takes a slot; and of a request that
-  // was denied, whether it was for that class that it could not be charged ahead: a guarantee with room makes
-  // it one that can.
+  // was denied, whether it was for that class that it was told no moment: a guarantee with room makes it one
+  // that is.
   static bool has_lines(std::span<const store::Check> checks);
   static bool was_not_ahead(std::span<const store::Check> checks);
 

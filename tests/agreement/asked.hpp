@@ -63,16 +63,14 @@ inline std::string text_of(const Asked& asked) {
   for (const store::Actual& each : asked.actuals) text += " " + each.name + "=" + std::to_string(each.units);
   for (const Check& each : asked.checks)
     text += ", " + std::to_string(each.cost.units) + " of " + std::string(each.limit->name) +
-            (each.shadow ? " shadow" : "") + (each.inside == 0 ? " inside" : "") +
-            (each.waits_with != 0 ? " with " + std::to_string(each.waits_with) : "");
+            (each.shadow ? " shadow" : "") + (each.inside == 0 ? " inside" : "");
   return text;
 }
 inline std::string text_of(const store::Limit& limit) {
   const Quota& quota = limit.rule.quota;
   return "burst " + std::to_string(quota.burst()) + " T " +
          std::to_string(quota.emission_interval().count()) + " kept " +
-         std::to_string(limit.rule.kept.count()) + ", by the lowest class " +
-         std::to_string(limit.lowest_kept.count()) + " at most " + std::to_string(limit.holding.at_most) +
+         std::to_string(limit.rule.kept.count()) + " at most " + std::to_string(limit.holding.at_most) +
          " penalty " + std::to_string(limit.penalty.time.count()) + " x " +
          std::to_string(limit.penalty.growing) + " to " + std::to_string(limit.penalty.most.count()) +
          (limit.holding.settles ? "" : " never settled");

@@ -1,6 +1,6 @@
 // Reservations in Redis are those of the embedded store: random traces through four processes that share one
-// Redis, answer by answer, and the bound over all spans by brute force. So reserve.lua is held to
-// core::moment(). The time is handed in. WEIR_LONG=1 takes more traces; WEIR_SEED=n repeats a run.
+// Redis, answer by answer, and the bound over all spans by brute force. So reserve.lua is held to src/store.
+// The time is handed in. WEIR_LONG=1 takes more traces; WEIR_SEED=n repeats a run.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -187,7 +187,6 @@ class Trace {
     limit.name = std::array{"first", "second", "third"}[i];
     if (embedded_ != nullptr && chance_.up_to(5) == 0)
       limit.rule.kept = nanoseconds{time_up_to(burst * interval / 2)};
-    if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{time_up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
     if (pauses_ && chance_.up_to(2) == 0) limit.penalty = some_penalty();
@@ -218,11 +217,7 @@ class Trace {
       }
       const auto burst = static_cast<std::uint64_t>(limits_[i].rule.quota.burst());
       const std::uint64_t cost = chance_.up_to(20) == 0 ? chance_() % (burst + 2) : 1 + chance_() % burst;
-      const bool together = chance_.up_to(3) == 0;
-      asked.checks.push_back({.limit = &limits_[i],
-                              .key = key_,
-                              .cost = Cost{cost},
-                              .waits_with = static_cast<std::uint16_t>(together ? chance_() % 8 : 0)});
+      asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{cost}});
     }
     if (asked.verb == Verb::take || asked.verb == Verb::charge || takes_slots(asked)) return;
     if (embedded_ == nullptr || asked.checks.size() < 2 || chance_.up_to(3) != 0) return;

@@ -19,7 +19,6 @@ struct Ask {
   // As store::Check has them.
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
-  std::uint16_t waits_with = 0;
 };
 
 // One request after another, each answered at once.
@@ -79,8 +78,7 @@ class Reserving {
                         .key = each.key,
                         .cost = Cost{each.cost},
                         .shadow = each.shadow,
-                        .inside = each.inside,
-                        .waits_with = each.waits_with});
+                        .inside = each.inside});
     store::Request request{.checks = checks, .verb = verb, .reservation = reservation};
     submit(request, now);
     Told told{.by = request.by};

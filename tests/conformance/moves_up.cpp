@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A store that does not tell that a line has moved is asked that often.
+// A store that does not tell that something was given back is asked that often.
 constexpr nanoseconds kAsked = 100ms;
 constexpr nanoseconds kHold = 600s;
 

@@ -56,7 +56,6 @@ std::unique_ptr<Trial::Lent> Trial::lend(TestRequest& question) {
     question.room[i].shadow = question.parts[i].shadow;
     question.room[i].inside = question.parts[i].inside;
     question.room[i].colocate = question.parts[i].colocate;
-    question.room[i].waits_with = question.parts[i].waits_with;
     if (question.verb == Verb::take) question.taking.unit[i] = question.parts[i].cost;
   }
   return lent;

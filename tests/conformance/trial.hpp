@@ -30,7 +30,6 @@ struct Part {
   bool shadow = false;
   std::uint8_t inside = Check::kNoGuarantee;
   std::string_view colocate{};  // of a literal
-  std::uint16_t waits_with = 0;
 };
 
 class Trial;

@@ -45,7 +45,7 @@ class World {
   virtual bool lets_wait() const { return false; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
-  // What tells of slots that are free and lines that have moved up; null: the store does not.
+  // What tells of slots that are free and of what was given back; null: the store does not.
   virtual Reservations* reservations() { return nullptr; }
   // Whether the store has slots (core::counts_slots).
   virtual bool has_slots() const { return true; }

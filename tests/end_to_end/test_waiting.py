@@ -236,7 +236,7 @@ class TestReload(OneServerWithLimits):
         self.assertEqual(self.client.reply()[0], 0)
         self.assertLess(time.monotonic() - began, 10)
 
-    # Of a class that is not charged ahead, and stands in line.
+    # Of a class that is told no moment ahead, and stands in line.
     line = ("version: 1\nclasses: [critical, default, bulk]\nlimits:\n  api: { by: [api], rate: RATE, max_wait: 60s, "
             "leave: { default: 0%, bulk: 50% } }\n")
 

@@ -243,7 +243,7 @@ class FourServers(unittest.TestCase):
             self.assertTrue(trace.is_kept(), (trace.burst, trace.acts))
             if not trace.cancels:
                 for each in told:
-                    self.assertEqual(each, sorted(each), "moments follow the order of grants where there are no holes")
+                    self.assertEqual(each, sorted(each), "moments follow the order of grants where nothing was given up")
         self.assertGreater(sum(len(trace.ids) for trace in traces), len(traces))
 
 

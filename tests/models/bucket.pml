@@ -3,9 +3,9 @@
    was charged is found wherever its entry has gone, or it had drained before it was overwritten.
 
    Three threads with one operation each: one charges a key whose buckets are full, one charges any key under a clock
-   that is ahead, and one charges, owes for, resets or copies. Three buckets in a segment of one leaf, one slot in
-   each; three keys, of which two lie at home or away from it, in every combination. Or two threads that charge, owe
-   for or restore two new keys, for which room is made by moving the same entry, there and back.
+   that is ahead, and one charges, raises, resets or copies. Three buckets in a segment of one leaf, one slot in
+   each; three keys, of which two lie at home or away from it, in every combination. Or two threads that charge, raise
+   or restore two new keys, for which room is made by moving the same entry, there and back.
 
    What is left out: memory orders weaker than "one after the other"; splits (segments.pml); several keys of a request
    (joint.pml); debts that were counted by another quota; more than one slot, so that the search for room is a chain and
@@ -296,26 +296,26 @@ inline check(key, now) {
   fi
 }
 
-/* src/core/reservation.hpp: owe
-   Asks nobody, and is added to all that was charged before. */
-inline owe(key, base) {
+/* src/store/table.cpp: Table::raise
+   Asks nobody: here it is to a unit more than all that was charged before. */
+inline raise(key, base) {
   next = base + 1;
   assert(next > charged_to[key]);
   charged_to[key] = next
 }
 
 /* src/store/table.cpp: change
-   For Table::owe(). */
+   For Table::raise(). */
 inline change(key, now) {
   lock(home[key]);
   if
   :: tag[home[key]] == key ->
-     atomic { base = MAX(until[home[key]], now); owe(key, base); until[home[key]] = next; next = 0; base = 0; done = true }
+     atomic { base = MAX(until[home[key]], now); raise(key, base); until[home[key]] = next; next = 0; base = 0; done = true }
   :: tag[home[key]] != key && !overflowed[home[key]] && until[home[key]] <= now ->
 #ifndef WHAT_IS_OWED_BEGINS_NOW
      no_earlier = forgotten;
 #endif
-     atomic { base = MAX(now, no_earlier); owe(key, base); put(home[key], key, next); next = 0; base = 0; done = true }
+     atomic { base = MAX(now, no_earlier); raise(key, base); put(home[key], key, next); next = 0; base = 0; done = true }
   :: else
   fi;
   unlock(home[key]);
@@ -328,15 +328,15 @@ inline change(key, now) {
 #endif
      if
      :: tag[home[key]] == key ->
-        atomic { base = MAX(until[home[key]], now); owe(key, base); until[home[key]] = next; next = 0; base = 0; done = true }
+        atomic { base = MAX(until[home[key]], now); raise(key, base); until[home[key]] = next; next = 0; base = 0; done = true }
      :: tag[other[key]] == key ->
-        atomic { base = MAX(until[other[key]], now); owe(key, base); until[other[key]] = next; next = 0; base = 0; done = true }
+        atomic { base = MAX(until[other[key]], now); raise(key, base); until[other[key]] = next; next = 0; base = 0; done = true }
      :: else ->
         if
         :: until[home[key]] <= now ->
-           atomic { base = MAX(now, no_earlier); owe(key, base); put(home[key], key, next); next = 0; base = 0; done = true }
+           atomic { base = MAX(now, no_earlier); raise(key, base); put(home[key], key, next); next = 0; base = 0; done = true }
         :: until[home[key]] > now && until[other[key]] <= now ->
-           atomic { base = MAX(now, no_earlier); owe(key, base); put(other[key], key, next); next = 0; base = 0; done = true };
+           atomic { base = MAX(now, no_earlier); raise(key, base); put(other[key], key, next); next = 0; base = 0; done = true };
            overflowed[home[key]] = true
         :: else
         fi
@@ -349,7 +349,7 @@ inline change(key, now) {
         make(key, now);
         if
         :: room
-        :: else -> break /* it is lost, as Table::owe() says */
+        :: else -> break /* it is lost, as Table::raise() says */
         fi
      fi
   od;

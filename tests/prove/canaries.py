@@ -33,8 +33,7 @@ plant("idling_earns", GCRA,
       "next = {state.tat + need, interval};", "check.leaves", "check.promise", "check.rest")
 plant("charged_from_arrived", GCRA,
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};",
-      "next = {static_cast<std::uint64_t>(arrived.count()) + need, interval};", "check.leaves", "check.promise",
-      "reservation.order", "reservation.no_barging")
+      "next = {static_cast<std::uint64_t>(arrived.count()) + need, interval};", "check.leaves", "check.promise")
 plant("counted_in_the_old_T", GCRA,
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};",
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, state.interval};",
@@ -57,7 +56,7 @@ plant("remaining_rounded_up", GCRA, "ahead >= room ? 0 : (room - ahead) / interv
 plant("remaining_before_it", GCRA, "      ahead = ahead_of(next.tat, now);", "", "check.remaining", "check.reset_after")
 plant("wraps_before_it_is_compared", GCRA, "if (cost.units - 1 < burst) {  // from 1 to the burst",
       "if (cost.units - 1 < burst) {  // from 1 to the burst\n    (void)0;\n  }\n  if (cost.units != 0) {",
-      "check.nothing_wraps", "moment.nothing_wraps")
+      "check.nothing_wraps")
 plant("a_denial_is_charged", GCRA, "      verdict = Verdict::denied;\n      retry_after = at_most_the_longest(ahead - (",
       "      verdict = Verdict::denied;\n      next.tat += need;\n      retry_after = at_most_the_longest(ahead - (",
       "check.refusal_changes_nothing")
@@ -126,22 +125,6 @@ plant("seconds_rounded_down", SECONDS, "std::chrono::ceil<std::chrono::seconds>"
       "std::chrono::floor<std::chrono::seconds>",
       "seconds.rounded_up")
 
-MOMENT = "src/core/moment.hpp"
-plant("waits_too_long", MOMENT, "if (asked <= max_wait) return {true, asked};",
-      "if (asked - std::chrono::nanoseconds{1} <= max_wait) return {true, asked};", "moment.granted")
-plant("moment_early", MOMENT, "if (asked <= max_wait) return {true, asked};",
-      "if (asked <= max_wait) return {true, asked - std::chrono::nanoseconds{1}};", "moment.granted",
-      "reservation.owns")
-plant("refused_for_the_whole_wait", MOMENT, "return {false, asked - max_wait};", "return {false, asked};", "moment.refused")
-plant("acts_at_once", MOMENT, "if (asked <= max_wait) return {true, asked};",
-      "if (asked <= max_wait) return {true, std::chrono::nanoseconds{0}};", "reservation.owns")
-plant("owes_in_the_wrong_T", "src/core/reservation.hpp",
-      "static_cast<unsigned __int128>(units) * state.word + state.until;",
-      "static_cast<unsigned __int128>(units) * static_cast<std::uint64_t>(quota.emission_interval().count()) + state.until;",
-      "settle.owes")
-plant("owes_in_64_bits", "src/core/reservation.hpp", "static_cast<unsigned __int128>(units) * state.word + state.until;",
-      "static_cast<unsigned __int128>(units) * state.word / 2 + state.until;", "settle.owes")
-
 FIXED = "src/core/fixed_window.hpp"
 plant("window_from_a_multiple_in_two_steps", FIXED, "window = {n + period - (now_opens ? 0 : (n + ahead) % period), 0};",
       "window = {now_opens ? n + period : ((n + ahead) / period + 1) * period - ahead, 0};", "window.nothing_wraps")
@@ -192,38 +175,6 @@ plant("counter_resets_early", COUNTER, "cur != 0 ? until_end + period : prev != 
       "cur != 0 ? until_end + period - 1 : prev != 0 ? until_end : 0;",
       "counter.reset_after")
 
-MOMENTS = "src/core/moment.cpp"
-plant("three_told_less", MOMENTS, "  return {false, late.first, late.second};", "  return {false, late.first / 2, late.second};",
-      "three.refused")
-plant("two_decided_by_the_first", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
-      "if (demand.shadow || any) continue;", "moments.granted", "moments.refused")
-plant("two_a_nanosecond_early", MOMENTS, "    moment += *retry_after;", "    moment += *retry_after - nanoseconds{1};",
-      "moments.granted", "moments.lift", "three.granted")
-plant("two_without_a_bound", MOMENTS, "if (demand.cost.units == 0 || !is_lifted || all_wait) return nanoseconds{0};",
-      "if (demand.cost.units == 0 || is_lifted || all_wait) return nanoseconds{0};", "moments.lift")
-plant("two_bound_without_the_lowest_class", MOMENTS, "                             static_cast<std::uint64_t>(demand.lowest_kept.count());",
-      "                             0 * static_cast<std::uint64_t>(demand.lowest_kept.count());", "moments.lift")
-plant("two_bound_without_the_cost", MOMENTS, "(room - std::min(room, need))};", "(room)};", "moments.lift")
-plant("two_bound_wraps", MOMENTS, "(room - std::min(room, need))};", "(room - need)};", "moments.nothing_wraps",
-      "moments.lift", "three.nothing_wraps")
-plant("two_all_wait_for_it", MOMENTS, "(demand.waits_with >> awaited & 1) != 0;", "demand.waits_with == 0;", "moments.lift",
-      "three.lift")
-plant("two_lifts_of_a_look", MOMENTS, "if (demand.cost.units == 0 || !is_lifted", "if (!is_lifted", "moments.refused")
-plant("two_wait_a_nanosecond_more", MOMENTS, "std::max(Late{moment - now - max_wait, by}",
-      "std::max(Late{moment - now - max_wait + nanoseconds{1}, by}", "moments.refused")
-plant("two_denied_for_nothing_at_the_end", MOMENTS, "*retry_after > max_wait ? *retry_after - max_wait : nanoseconds{-1}",
-      "*retry_after - max_wait", "moments.refused")
-plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.second};",
-      "  return {false, late.first + max_wait, late.second};", "moments.wait")
-
-plant("a_shadow_decides", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
-      "if (any && !decides(its, all.decision)) continue;", "moments.shadow")
-plant("a_shadow_is_not_lifted_too_far", MOMENTS, "    if (demand.shadow) continue;\n    nanoseconds rest",
-      "    nanoseconds rest", "moments.shadow")
-plant("a_guarantee_guarantees_nothing", MOMENTS, "if (demand.inside != Demand::kAlone && decided.allows(demand.inside)) "
-      "rule.kept = nanoseconds{0};", "", "guarantee.keeps_nothing_free")
-plant("a_lower_class_waits", MOMENTS, "if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
-      ";", "guarantee.keeps_nothing_free")
 plant("kept_inside_a_guarantee", GCRA,
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
       "const std::uint64_t room = burst * interval;", "guarantee.passes")
@@ -275,7 +226,6 @@ plant("pause_of_one_unit_less", OVERDRAFT, "const std::uint64_t at_end = (burst 
       "const std::uint64_t at_end = burst * interval_of(rule);", "charge.pause")
 plant("pause_of_one_unit_more", OVERDRAFT, "const std::uint64_t at_end = (burst - 1) * interval_of(rule);",
       "const std::uint64_t at_end = 0 * burst * interval_of(rule);", "charge.pause")
-plant("pause_moves_nobody", OVERDRAFT, "at_most_the_longest(owed + moved)", "at_most_the_longest(owed)", "charge.pause")
 plant("refund_takes_one_more", OVERDRAFT, "units > (owed - stays) / interval ? owed - stays : units * interval;",
       "units >= (owed - stays) / interval ? owed - stays : (units + 1) * interval;", "charge.refund")
 plant("refund_takes_what_others_depend_on", OVERDRAFT, "const std::uint64_t stays = std::min(owed, ahead_of(least, now));",

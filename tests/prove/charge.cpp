@@ -21,19 +21,19 @@ weir::Outside outside_of(weir::Outside::Form form, u64 units, i64 overdraft, i64
 
 extern "C" void charge_cost(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, i64 overdraft, u64* out) {
   const auto outside = outside_of(weir::Outside::Form::cost, units, overdraft, 0);
-  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, 0), out);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside), out);
 }
 
 extern "C" void charge_remaining(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, i64 overdraft,
                                  u64* out) {
   const auto outside = outside_of(weir::Outside::Form::remaining, units, overdraft, 0);
-  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, 0), out);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside), out);
 }
 
-extern "C" void charge_pause(i64 T, i64 B, u64 tat, u64 stateT, i64 now, i64 length, u64 moved, i64 overdraft,
+extern "C" void charge_pause(i64 T, i64 B, u64 tat, u64 stateT, i64 now, i64 length, i64 overdraft,
                              u64* out) {
   const auto outside = outside_of(weir::Outside::Form::pause, 0, overdraft, length);
-  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside, moved), out);
+  tell(weir::core::overdraw_gcra({quota_of(T, B)}, {tat, stateT}, nanoseconds{now}, outside), out);
 }
 
 extern "C" void refund(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 units, u64 least, u64* out) {

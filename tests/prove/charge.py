@@ -17,9 +17,8 @@ def charge(symbol, more):
 COST = charge("charge_cost", {"units": ANY, "overdraft": TIME})
 REMAINING = charge("charge_remaining", {"units": ANY, "overdraft": TIME})
 REFUND = charge("refund", {"units": ANY, "least": ANY})
-PAUSE = Function("charge", "charge_pause", {**STATE, "length": TIME, "moved": ANY, "overdraft": TIME}, WORDS,
-                 lambda T, B, tat, stateT, now, moved: [B * T <= LONGEST, Or(tat <= now, stateT >= 1),
-                                                        moved <= LONGEST, tat - now <= LONGEST])
+PAUSE = Function("charge", "charge_pause", {**STATE, "length": TIME, "overdraft": TIME}, WORDS,
+                 lambda T, B, tat, stateT, now: [B * T <= LONGEST, Or(tat <= now, stateT >= 1), tat - now <= LONGEST])
 
 
 def look_at(p, x, tat, cost, now):
@@ -36,7 +35,7 @@ def _(p):
     p.wraps_nothing(REMAINING)
 
 
-@statement("charge.pause_wraps_nothing", "Nor does one of a pause, where it and what moves are times.")
+@statement("charge.pause_wraps_nothing", "Nor does one of a pause.")
 def _(p):
     p.wraps_nothing(PAUSE)
 
@@ -99,22 +98,21 @@ def _(p):
 
 
 @statement("charge.pause",
-           "A pause leaves a tat of at least its end + (burst - 1) x T, and of at least the tat before it and what those who "
-           "wait move by; so before its end no check passes, and at its end one unit does where nobody waited and no more "
-           "was owed.")
+           "A pause, of a burst that no ledger counts, leaves the later of the tat before it and its end + (burst - 1) x T; so "
+           "before its end no check passes, and at its end one unit does where no more was owed.")
 def _(p):
     x = p.inputs(PAUSE)
     p.given(in_its_own_T(x))
     d = p.call(PAUSE, x)
     end, rest = x.now + x.length, (x.B - 1) * x.T
-    p.given(x.length + rest <= LONGEST, ahead(x.tat, x.now) + x.moved <= LONGEST, end + x.B * x.T <= LONGEST)
+    p.given(x.length + rest <= LONGEST, end + x.B * x.T <= LONGEST)
     p.show("the pace", Or(d.tat >= end + rest, And(x.length == 0, x.B == 1)))
-    p.show("the line", d.tat >= x.tat + x.moved, x.tat > x.now)
-    p.show("no more than either", d.tat <= larger(larger(x.tat, x.now) + x.moved, end + rest), d.tat > x.now)
+    p.show("what was owed", d.tat >= x.tat, x.tat > x.now)
+    p.show("no more than either", d.tat <= larger(larger(x.tat, x.now), end + rest), d.tat > x.now)
     some, cost = p.number("some", 0, LONGEST), p.number("cost", 1)
     p.given(some >= x.now)
     p.show("nobody acts in it", look_at(p, x, d.tat, cost, some).verdict != ALLOWED, some < end)
-    p.show("one unit then", look_at(p, x, d.tat, 1, end).verdict == ALLOWED, x.moved == 0, x.tat <= end + rest)
+    p.show("one unit then", look_at(p, x, d.tat, 1, end).verdict == ALLOWED, x.tat <= end + rest)
     p.show("and no more", look_at(p, x, d.tat, cost, end).verdict != ALLOWED, cost >= 2)
 
 

@@ -23,8 +23,7 @@ LONGEST = 2 ** 63 - 1
 WORD = 2 ** 64 - 1
 ALLOWED, DENIED, NEVER = 0, 1, 2
 
-UNITS = ("gcra", "moment", "quota", "windows", "moments", "three", "duration", "charge",
-         "slots", "calendar", "grants")
+UNITS = ("gcra", "quota", "windows", "duration", "charge", "slots", "calendar", "grants")
 
 # Operations of the source that wrap on purpose: file, and the text of the line.
 WANTED_WRAPS = (
@@ -37,9 +36,7 @@ FLAGS = ("-std=c++20", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-exce
          "-fsanitize=signed-integer-overflow,unsigned-integer-overflow,integer-divide-by-zero,shift")
 
 
-# With several limits, each round of core/moment.cpp is unrolled too.
-UNROLLED = ("-mllvm", "-inline-threshold=1000000", "-mllvm", "-unroll-threshold=1000000", "-mllvm", "-unroll-count=4")
-MORE_FLAGS = {"moments": UNROLLED, "three": UNROLLED, "quota": ("-fexceptions",)}  # core/quota.cpp throws
+MORE_FLAGS = {"quota": ("-fexceptions",)}  # core/quota.cpp throws
 
 
 def compile_unit(source, unit, into):

@@ -1,11 +1,9 @@
 """All statements, in the order in which they are proved."""
 import gcra  # noqa: F401
 import quota  # noqa: F401
-import moment  # noqa: F401
 import windows  # noqa: F401
 import log  # noqa: F401
-import moments  # noqa: F401
-import three  # noqa: F401
+import guarantee  # noqa: F401
 import duration  # noqa: F401
 import charge  # noqa: F401
 import slots  # noqa: F401

@@ -46,10 +46,6 @@ plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"
-plant("all_that_is_overdue_acts", WAITING, "if (waiting.is_on_time(now)) return false;",
-      "if (waiting.is_on_time(now) || now.count() > 0) return false;")
-plant("what_is_overdue_has_not_drained", WAITING, "return std::clamp(full - (now - moment), nanoseconds{0}, charged());",
-      "return std::clamp(full + now * 0, nanoseconds{0}, charged());")
 plant("a_plan_that_is_overdue_acts", WAITING, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
       "if (now < waiting.moment) return plan_again(waiting, now);")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
@@ -59,13 +55,12 @@ plant("who_has_gone_keeps_its_plan", WAITING,
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;")
 plant("the_first_in_line_has_no_plan", WAITING, "  house_.queues.plan(waiting, waiting.planned_at());\n", "  give_up_plan(waiting);\n")
-plant("nobody_minds_those_in_line", WAITING, "if (may_join && house_.queues.join(waiting)) {",
-      "if (may_join && !tells_ && house_.queues.join(waiting)) {")
+plant("nobody_minds_those_in_line", WAITING, "if (!house_.queues.empty() && house_.queues.join(waiting)) {",
+      "if (!tells_ && house_.queues.join(waiting)) {")
 plant("an_id_of_its_asker_is_taken_for_a_plan", WAITING,
       "    reservation.id.clear();  // it may be what its asker was answered before\n", "")
-plant("an_acquire_acts_before_its_moment", WAITING,
-      "waiting.moment = since + waiting.reservation.wait;\n  // It took a while until it was answered.",
-      "waiting.moment = since + waiting.reservation.wait / 2;\n  // It took a while until it was answered.")
+plant("an_acquire_acts_before_its_moment", WAITING, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
+      "if (now < waiting.moment) return act(waiting);")
 plant("more_wait_than_may", "src/waiting/acquiring_store.hpp",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) <= most_) return true;")
@@ -105,26 +100,22 @@ HOLDS = "src/store/key_holds.hpp"
 plant("as_much_is_held_as_is_asked_for", HOLDS, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
       "if (at_most != 0) return nanoseconds{0};")
 plant("redis_as_much_is_held_as_is_asked_for", "src/redis/reserve.lua",
-      "local held = line.held\n  if held + units <= at_most then return 0 end", "if line.held >= 0 then return 0 end\n  local held = 0")
+      "if units > at_most + 0.0 then return -1 end", "if units > 0 then return 0 end")
 plant("a_hold_is_counted_after_its_end", HOLDS, "      units_ -= holds_.front().units;\n", "",
       "whether others hold too much is not judged where that is why a request is denied")
 
-# In Redis. To come with the script that has lines: a mark that its server does not take back.
+# In Redis.
 RESERVE = "src/redis/reserve.lua"
-plant("redis_cancel_gives_back_at_once", RESERVE,
-      "add_hole(line, {moment = digits_of(at), stop = stop, low = low, units = part.units, many = 1,\n"
-      "                    number = part.number, lasts = false})",
-      "move_back(part, digits_of(states[part.i].tat - part.units * part.T))")
-plant("redis_settle_gives_back_what_has_drained", RESERVE,
-      "local back = min(max(stop, 0), (part.units - part.actual) * part.T)",
-      "local back = (part.units - part.actual) * part.T")
-plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)")
-plant("redis_settle_moves_up_those_who_wait", RESERVE,
-      "return not is_anybody_ahead(line) or acts_at <= 0 and from_now(line.told) <= 0",
-      "return not is_anybody_ahead(line) or acts_at <= 0")
-plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
-plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "",
-      "numbers of a key do not change, and what a reset or a loss adds is allowed for")
+LEDGER_SCRIPT = "src/redis/ledger.lua"
+plant("redis_checks_mind_no_told_moment", LEDGER_SCRIPT, "return max(min(at + mine - x, full - P - x), 0), x, S, A",
+      "return max(at + mine - x, 0), x, S, A")
+plant("redis_who_reserves_minds_no_told_moment", LEDGER_SCRIPT, "local later = late_from(its, at, max(x, at) + need, full) or max(at, x + need - mine)",
+      "local later = max(at, x + need - mine)")
+plant("redis_cancel_after_the_moment", RESERVE, "return {until_moment > 0 and is_there and cancel() or 0,", "return {is_there and cancel() or 0,")
+plant("redis_settle_gives_back_what_has_drained", RESERVE, "  close(its, part.moment, part.seq)\n  return more",
+      "  close(its, part.moment, part.seq, actual < part.units and part.units * T or nil)\n  fold(its, at, part.full)\n"
+      "  its.front = its.front - max(part.units - actual, 0) * T\n  return more")
+plant("redis_a_recount_forgives_a_part_of_a_unit", LEDGER_SCRIPT, "return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0", "return ns > 0 and floor(ns / its.T) * T or 0")
 CHECK = "src/redis/check.lua"
 plant("redis_idling_earns", CHECK, "    if ahead < 0 then ahead = 0 end\n", "")
 plant("redis_charges_what_another_limit_denies", CHECK, "if answer[1] == 1 then\n  -- part", "if true then\n  -- part")
@@ -190,12 +181,12 @@ plant("bound_holds_stay", "src/service/bound_holds.cpp", "  ender_.end(std::move
 plant("an_extension_is_not_cut", ENDS, "std::max(now, record->moment) + std::min(asked.hold, record->longest);",
       "std::max(now, record->moment) + asked.hold + record->longest;")
 plant("redis_an_extension_revives_a_hold", RESERVE,
-      "if not is_there or not record.held or is_over() then return {1, time[1], time[2], '0'} end",
-      "if not moment or not record.held then return {1, time[1], time[2], '0'} end",
+      "if not is_there or not record.held or until_end <= 0 then return {1, time[1], time[2], '0'} end",
+      "if not record or not record.held then return {1, time[1], time[2], '0'} end",
       "the record of a hold expires when the hold ends", "an_extended_hold_ends_later_or_earlier")
 plant("redis_one_slot_too_many", RESERVE, "its.has_room = states[i].open < full", "its.has_room = states[i].open <= full")
-plant("redis_a_settlement_keeps_its_slot", RESERVE, "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end\nfree_slots()",
-      "if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end")
+plant("redis_a_settlement_keeps_its_slot", RESERVE, "if until_moment > 0 then return {0, time[1], time[2]} end\nfree_slots()",
+      "if until_moment > 0 then return {0, time[1], time[2]} end")
 OVERDRAFT = "src/core/overdraft.cpp"
 plant("a_charge_is_of_one_unit", OVERDRAFT, "      after += outside.units * interval;", "      after += interval;")
 plant("what_remains_raises_nothing", OVERDRAFT, ": std::max(owed, (burst - std::min(outside.units, burst)) * interval);",
@@ -214,8 +205,8 @@ plant("a_pause_counts_where_the_next_acts", LEDGER,
       "  members_.each_sum(&pause, &place, add);\n  return pause_map(full).owed(tat);")
 plant("a_pause_asks_for_nothing_at_its_end", LEDGER, "  tat = pause_map(full).owed(tat);\n  members_", "  members_")
 plant("a_moment_in_a_pause_stays", ENDS, "  if (may_act(*record, now)) {", "  if (may_act(*record, now) || now.count() > 0) {")
-plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "  if (may_act) asked.wait = nanoseconds{0};",
-      "  if (may_act || now.count() > 0) asked.wait = nanoseconds{0};")
+plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "if (acted && has_acted(*acted, now)) asked.wait = nanoseconds{0};",
+      "if (acted) asked.wait = nanoseconds{0};")
 plant("a_pause_charges_less_than_nothing", KEY_LEDGER, "  told.charged = after - std::min(after, before);", "  told.charged = after - before;")
 BESIDE_A_PAUSE = "while a rate is paused those who wait for it too are allowed to wait as long"
 plant("an_extension_in_a_pause_counts_it_again", ENDS, "      make_slots(stripe, part.hash, part.limit).take(*id, end);",
@@ -232,14 +223,17 @@ plant("a_slot_is_as_many_as_a_rate_is_asked_for", "src/store/all_or_none_check.c
 plant("a_breach_is_forgotten_early", "src/core/penalty.hpp",
       "    return now + most * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));",
       "    return now + time * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));")
-plant("redis_a_pause_moves_nobody", RESERVE, "      line.shift = line.shift + by\n", "")
-plant("redis_a_moment_that_has_come_is_still_ahead", RESERVE, "  if line.shift % 1e3 == 0 then return end\n", "  do return end\n",
-      "no pause begins in the very microsecond at which somebody acts",
-      "who_acts_at_the_end_of_a_pause_is_moved_by_no_other")
+plant("redis_a_pause_stops_nobody", RESERVE, "      its.pause = stop\n", "")
+plant("redis_a_pause_counts_where_the_next_acts", LEDGER_SCRIPT,
+      "  return max(max(owed_by_grants(its, its.pause - 1), its.pause + full - its.T) + S, A)",
+      "  return max(owed_by_grants(its, at), its.pause + full - its.T)")
+plant("redis_a_pause_forgets_one_before_it", RESERVE, "local stop = max(at + length, its.pause)", "local stop = at + length")
+plant("redis_a_moment_in_a_pause_stays", RESERVE, "if may_act then wait = int(max(until_moment, 0)) else cancel() end",
+      "wait = int(max(until_moment, 0))")
 plant("a_penalty_extends_itself", PAUSES, "if (kept != nullptr && kept->ledger.is_paused(now)) return false;",
       "if (kept != nullptr && now.count() < 0) return false;")
-plant("redis_what_is_over_keeps_its_slot", RESERVE, "    free_ended(key, stem)\n", "")
-plant("redis_a_penalty_extends_itself", RESERVE, "if line and is_paused(line) or not denies(", "if not denies(")
+plant("redis_what_is_over_keeps_its_slot", RESERVE, "call('ZREMRANGEBYSCORE', key, '-inf', int(now_us))", "0")
+plant("redis_a_penalty_extends_itself", RESERVE, "rests = its.pause <= now_in(its) and need > free", "rests = need > free")
 plant("a_penalty_is_not_kept", PAUSES, "  pause({&alone, 1}, charging, shares, now);",
       "  if (now.count() < 0) pause({&alone, 1}, charging, shares, now);")
 plant("a_month_of_30_days", "src/core/calendar.cpp",
@@ -256,5 +250,5 @@ plant("those_that_are_over_leave_nobody_free", "src/store/charging.hpp",
 plant("a_script_leaves_nobody_free", "src/redis/charge.lua", "if over[i] or not some_over then", "if over[i] or not nil then",
       unseen=NOT_ASKED, found_by="where_one_is_over_it_is_charged_and_no_other")
 plant("a_key_twice_in_a_script_is_charged_once", "src/redis/charge.lua",
-      "if text then texts[key], changed[key] = text, true end", "if text and not changed[key] then texts[key], changed[key] = text, true end",
+      "if text then texts[key], changed[key]", "if text and not changed[key] then texts[key], changed[key]",
       unseen=NOT_ASKED, found_by="one_key_twice_is_charged_twice_unless_one_is_over")
