@@ -6,7 +6,9 @@
 --   h        'weir1h EPOCH ID T front pause latest asked from till last due gone seqs open held nodes root height': the
 --            second that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time;
 --            `due` and `last`: before that none that is open is over, and then all; `gone`: then nothing of it matters;
---            `held`: the units that may be settled; which node is the root, and how many levels there are
+--            `held`: the units that may be settled; which node is the root, and how many levels there are; then six
+--            numbers for each plan (reserve.lua): its moment and its number in the ledger, until when it stands, since
+--            when its asker has waited, its ns, and of `held` its units
 --   a number a node of a tree, doubles: of a leaf MOMENT SEQ S A OPEN of each member; of others NODE MOMENT SEQ S A P Q of
 --            each child, the first two of its last member's
 --
@@ -17,6 +19,7 @@ local MOST = 16  -- members of a node
 local LEAF, INNER = 5, 7
 local MOST_STEPS = 128  -- of a search
 local DAY = 86400e9
+local OF_PLAN = {'moment', 'seq', 'stop', 'since', 'need', 'held'}  -- the first, third and fourth are times
 -- Of the head, after T; the first are times.
 local NUMBERS = {'front', 'pause', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'seqs', 'open', 'held', 'ids',
                  'root', 'height'}
@@ -26,7 +29,7 @@ local unpack = table.unpack or unpack
 local function new_ledger(key, id, T, front)
   return {key = key, id = id, E = s, T = T, front = front, pause = NONE, seqs = 0, latest = NONE, asked = NONE,
           from = NONE, till = NONE, last = NONE, due = NONE, gone = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0,
-          nodes = {}, dirty = {}, renews = true}
+          nodes = {}, dirty = {}, renews = true, plans = {}}
 end
 local function now_in(its) return (s - its.E) * 1e9 + n end
 local function digits_in(its, ns)
@@ -319,7 +322,9 @@ end
 local function recounted(its, at, T, full)
   local function counted(ns) return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0 end
   local other = new_ledger(its.key, its.id, T, at + counted(owed_by_grants(its, at) - at))
-  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'open', 'held'}) do other[name] = its[name] end
+  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'open', 'held', 'plans'}) do
+    other[name] = its[name]
+  end
   if its.pause > at then
     other.pause = its.pause
   elseif its.pause ~= NONE then
@@ -418,6 +423,9 @@ local function follow_time(its)
   end
   if its.height > 0 then walk(its.root, its.height) end
   for i = 1, TIMES do its[NUMBERS[i]] = its[NUMBERS[i]] - by end
+  for _, plan in ipairs(its.plans) do
+    plan.moment, plan.stop, plan.since = plan.moment - by, plan.stop - by, plan.since - by
+  end
   its.E = its.E + days * 86400
 end
 
@@ -425,6 +433,14 @@ local function become_plain(its, text)
   local tat, T = match(text, '^weir1g (%d+) (%d+)$')
   local ts, tn = pair(tat)
   its.front, its.T = (ts - its.E) * 1e9 + tn, T + 0.0
+end
+
+-- It has charged nothing.
+local function take_plan(its, i)
+  local plan = table.remove(its.plans, i)
+  close(its, plan.moment, plan.seq, 0)
+  its.held, its.changed = its.held - plan.held, true
+  return plan
 end
 
 -- Nothing: something else lies there, or one that is gone, which it then says.
@@ -436,8 +452,17 @@ local function open_ledger(key)
   local its = new_ledger(key, words[2], words[3] + 0.0, 0)
   its.E, its.renews, its.is_stored = words[1] + 0.0, false, true
   for i, name in ipairs(NUMBERS) do its[name] = words[3 + i] == '-' and NONE or words[3 + i] + 0.0 end
+  for i = 3 + #NUMBERS, #words - 1, #OF_PLAN do
+    local plan = {}
+    for j, name in ipairs(OF_PLAN) do plan[name] = words[i + j] + 0.0 end
+    its.plans[#its.plans + 1] = plan
+  end
   follow_time(its)
   if its.gone <= now_in(its) then return nil, true end
+  -- Those whose server asks no longer.
+  for i = #its.plans, 1, -1 do
+    if its.plans[i].stop <= now_in(its) then take_plan(its, i) end
+  end
   return its
 end
 -- Of a key's text, where it may have a ledger.
@@ -450,7 +475,7 @@ end
 local function end_all(its, at, T, full)
   full = its.T == T and full or nil
   if its.last > at then return fold(its, at, full) end
-  its.open, its.held = 0, 0
+  its.open, its.held, its.plans = 0, 0, {}
   if its.height == 0 then return fold(its, at, full) end
   local stays = not full and its.pause <= at and its.pause or NONE
   local front = (stays ~= NONE or at < its.pause) and owed_by_grants(its, stays ~= NONE and stays - 1 or EVER)
@@ -481,6 +506,9 @@ local function save(its, full)
   local function word(number) return number == NONE and '-' or format('%d', number) end
   local head = {'weir1h', word(its.E), its.id, word(its.T)}
   for _, name in ipairs(NUMBERS) do head[#head + 1] = word(its[name]) end
+  for _, plan in ipairs(its.plans) do
+    for _, name in ipairs(OF_PLAN) do head[#head + 1] = word(plan[name]) end
+  end
   local words = {'h', table.concat(head, ' ')}
   if its.renews then call('DEL', its.key) end
   for id, is_node in pairs(its.dirty) do

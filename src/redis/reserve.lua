@@ -14,8 +14,8 @@
 --                                               settlement that names no limit says what it cost here
 --                                               The hold may be extended by `longest` from then on. It acts no earlier
 --                                               than in `from`
---           again ...                           as reserve, and one of that id whose moment has not come is cancelled
---                                               first
+--           plan ... stood                      as reserve, for one that has stood in line for that long: one of that id
+--                                               is cancelled first, and what is to act later is a plan
 --           look ...                            as reserve, and nothing is charged
 --           cancel TIME
 --           extend TIME hold                  ns, from now or from its moment
@@ -51,11 +51,16 @@
 --           of holds: 1; s; us; for each its id, units, ns until its moment and until its end
 --
 -- A record is 'weir2r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
--- states, one after the other. HELD is 2 of a hold that acts when it is granted: a clock that steps back does not put its
--- moment ahead. The words: limit's id, lengths of key and of name, T, burst, units, whether it settles (2:
--- not by an actual without a name), what it is, r, s, w or d: a rate's, a slot, a window's, one of the calendar's; its
--- moment there and its number in the ledger, or the end of the window and its id; whether it is listed, and a shadow's;
--- whose the ledger or the window is. One without a hold stays for a minute after its moment.
+-- states, one after the other. HELD is 2 of a hold that acts when it is granted: a clock that steps back does not put
+-- its moment ahead. Of a plan LONGEST is followed by ' plan'. The words: limit's id, lengths of key and of name, T,
+-- burst, units, whether it settles (2: not by an actual without a name), what it is, r, s, w or d: a rate's, a slot, a
+-- window's, one of the calendar's; its moment there and its number in the ledger, or the end of the window and its id;
+-- whether it is listed, and a shadow's; whose the ledger or the window is. One without a hold stays for a minute after
+-- its moment.
+--
+-- A plan is what the first in line of a server has: in the ledgers as if it had been told, in no line, and charged
+-- nothing. It stands for PLANNED after its server has asked for it, and acts when that asks for its moment, and all of it
+-- is there. One that an older one in line makes late goes.
 --
 -- A line is a sorted set of 'id units seq moment until' by the us at which it is over; those that are listed, which may be
 -- settled, after all others. It counts as long as its ledger is there.
@@ -104,6 +109,7 @@ local function less(as, an, bs, bn) return as < bs or as == bs and an < bn end
 
 local LISTED = 4e15
 local LOOKED = 64  -- holds
+local PLANNED = 1.1e9
 local TOLD = 60e9  -- for how long it is told of one without a hold that its moment has come
 
 local function int(number) return format('%d', number) end
@@ -181,6 +187,18 @@ local function keep_line(i, id, units, seq, moment, stop, listed)
   its.due = its.open > 0 and min(its.due, now_in(its) + stop) or now_in(its) + stop
   its.open, its.last = its.open + 1, max(its.last, now_in(its) + stop)
   call('PEXPIREAT', line, expiry(pair(digits_in(its, its.last))))
+end
+-- In place of its line.
+local function keep_plan(i, plan)
+  local its = ledgers[i]
+  if not its.is_stored then call('DEL', KEYS[2 * i + 1]) end
+  its.plans[#its.plans + 1], its.held, its.last = plan, its.held + plan.held, max(its.last, plan.stop)
+  if its.open == 0 then its.due = its.last end
+end
+local function place_of_plan(its, seq)
+  for i, plan in ipairs(its.plans) do
+    if plan.seq == seq then return i end
+  end
 end
 local function save_changed(fulls)
   for i = 1, count do
@@ -275,9 +293,10 @@ end
 
 local function read_record(key)
   local record = call('GET', key)
-  local moment, last, parts, held, longest = match(record or '', '^weir2r (%d+) (%d+) (%d+) (%d) (%d+)\n')
+  local moment, last, parts, held, longest, plan = match(record or '', '^weir2r (%d+) (%d+) (%d+) (%d) (%d+)( ?%l*)\n')
   if not moment then return nil end
-  local its = {text = record, moment = moment, last = last, held = held ~= '0', acts = held == '2', longest = longest + 0.0, parts = {}}
+  local its = {text = record, moment = moment, last = last, held = held ~= '0', acts = held == '2', is_plan = plan ~= '',
+               longest = longest + 0.0, parts = {}}
   local at = string.find(record, '\n', 1, true) + 1
   for i = 1, parts + 0.0 do
     local stop = string.find(record, '\n', at, true)
@@ -342,6 +361,10 @@ end
 -- It is open no more; false: its time was over.
 local function take_from_line(part)
   local its = ledgers[part.i]
+  if record.is_plan then
+    local place = place_of_plan(its, part.seq)
+    return place ~= nil and take_plan(its, place) ~= nil
+  end
   local stop = max(until_end, part.moment - now_in(its))
   local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, digits_of(stop))
   if call('ZREM', KEYS[2 * part.i + 1], member) == 0 then return false end
@@ -351,6 +374,7 @@ local function take_from_line(part)
     local last = call('ZREVRANGEBYSCORE', KEYS[2 * part.i + 1], int(from + LISTED - 1), int(from), 'LIMIT', 0, 1)[1]
     if last then its.last = max(its.last, now_in(its) + from_now(match(last, '(%d+)$'))) end
   end
+  for _, plan in ipairs(its.plans) do its.last = max(its.last, plan.stop) end
   return true
 end
 
@@ -371,12 +395,45 @@ local function cancel()
   return floor(given_back)
 end
 
-if verb == 'reserve' or verb == 'again' or verb == 'look' then
+-- Of a plan, whether all of it is still there.
+local function stands()
+  local rates, slots = 0, 0
+  for _, part in ipairs(parts) do
+    if part.kind == 'r' and part.units > 0 then rates = rates + 1 end
+    if part.kind == 's' then slots = slots + 1 end
+  end
+  if rates ~= #live or slots ~= #has_slots then return false end
+  for _, part in ipairs(live) do
+    if not place_of_plan(ledgers[part.i], part.seq) then return false end
+  end
+  return true
+end
+local function act_on_plan()
+  for _, part in ipairs(live) do
+    local its = ledgers[part.i]
+    table.remove(its.plans, place_of_plan(its, part.seq))
+    its.changed = true
+    if record.held then
+      keep_line(part.i, id, part.units, part.seq, part.at, max(until_end, part.moment - now_in(its)), part.listed)
+    else
+      close(its, part.moment, part.seq)
+    end
+    end_holds(part.i, part.T, part.full)
+  end
+  for _, key in ipairs(has_slots) do take_slot(key, id, until_end) end
+  local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
+  local text = format('weir2r %s %s %d %d %d', record.moment, record.last, #parts, record.held and 2 or 0, record.longest)
+  call('SET', KEYS[1], text .. rest, 'PXAT', expiry(pair(digits_of(record.held and max(until_end, 0) or TOLD))))
+  save_changed(full_of_part)
+end
+
+if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
   local looks, busy, closed = true, false, false
-  if verb == 'again' then
+  local stood, younger = ARGV[8 + 6 * count], {}  -- plans of those that came later, which are put back where they fit
+  if verb == 'plan' then
     read_own_record()
-    if until_moment > 0 then cancel() end
+    if record and (record.is_plan or until_moment > 0) then cancel() end
   end
   for i = 1, count do
     local at = 7 + 6 * (i - 1)
@@ -407,6 +464,12 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
     elseif read_state(i, id, its.T) then
       its.is_rate = true
       end_holds(i)
+      local ledger = ledgers[i]
+      for j = stood and #ledger.plans or 0, 1, -1 do
+        if ledger.plans[j].since > now_in(ledger) - stood then
+          younger[#younger + 1] = {i = i, T = ledger.T, plan = take_plan(ledger, j)}
+        end
+      end
     else
       return no_state(i)
     end
@@ -418,6 +481,14 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   end
   local befores = {}
   local function answer(granted, how, ns, by, afters)
+    table.sort(younger, function(a, b) return a.plan.since < b.plan.since end)
+    for _, each in ipairs(younger) do
+      local its, plan, full = ledgers[each.i], each.plan, limits[each.i].full
+      if its.T == each.T and free_at(its, plan.moment, full, full) >= plan.need then
+        insert(its, plan.moment, plan.seq, plan.need)
+        keep_plan(each.i, plan)
+      end
+    end
     save_changed(function(i) return full_for_pause(ledgers[i], limits[i].T, limits[i].full) end)
     local all = {granted, time[1], time[2], how, int(ns), by or 0}
     for i = 1, count do all[6 + i] = befores[i] or false end
@@ -549,6 +620,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   end
 
   local is_kept = (moment > 0 or hold > 0) and not looks
+  local is_plan = is_kept and stood and moment > 0
   local digits, last, names = digits_of(moment), digits_of(moment + hold), {}
   local words = {''}
   local function add_part(i, T, units, settles, kind, at, seq, listed, epoch)
@@ -573,8 +645,13 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
         ledger.latest = max(ledger.latest, now)
         local seq, listed = put(ledger, acts, its.need), hold > 0 and its.at_most ~= '' and not its.shadow
         local acts_at = digits_in(ledger, acts)
-        keep_line(i, id, its.units, seq, acts_at, max(moment + hold, acts - now), listed)
-        if listed then ledger.held = ledger.held + its.units end
+        if is_plan then
+          keep_plan(i, {moment = acts, seq = seq, stop = now + PLANNED, since = now - stood, need = its.need,
+                        held = listed and its.units or 0})
+        else
+          keep_line(i, id, its.units, seq, acts_at, max(moment + hold, acts - now), listed)
+          if listed then ledger.held = ledger.held + its.units end
+        end
         add_part(i, its.words, its.units, its.settles, 'r', acts_at, int(seq), listed, ledger.id)
       else
         put_over(ledger, at, its.need, its.full)
@@ -584,7 +661,7 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   for i = 1, count do
     local its = limits[i]
     if its.takes and its.has_room then
-      take_slot(KEYS[2 * i], id, moment + hold)
+      take_slot(KEYS[2 * i], id, is_plan and PLANNED or moment + hold)
       add_part(i, '0', 1, 2, 's', '0', '0', false, '-')
     elseif its.counts then
       local stop, dated = states[i].stop, states[i].dated
@@ -609,8 +686,8 @@ if verb == 'reserve' or verb == 'again' or verb == 'look' then
   end
   if not is_kept then return answer(1, all_now and 'now' or 'later', moment) end
   words[1] = format('weir2r %s %s %d %d %s', digits, last, #names, hold > 0 and (moment > 0 and 1 or 2) or 0,
-                    longest_hold)
-  local gone = hold > 0 and last or digits_of(moment + TOLD)
+                    longest_hold) .. (is_plan and ' plan' or '')
+  local gone = is_plan and digits_of(PLANNED) or hold > 0 and last or digits_of(moment + TOLD)
   call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(gone)))
   local afters = {}
   for i = 1, count do
@@ -753,12 +830,25 @@ end
 
 read_own_record()
 
-if verb == 'cancel' then return {until_moment > 0 and is_there and cancel() or 0, time[1], time[2]} end
+if verb == 'cancel' then
+  local may_be = record and (record.is_plan or until_moment > 0) and is_there
+  return {may_be and cancel() or 0, time[1], time[2]}
+end
 
 if verb == 'moment' then
   local wait, may_act = '-1', true
   for _, part in ipairs(parts) do may_act = may_act and part.may_act ~= false end
-  if record and not record.held and until_moment <= 0 then
+  if record and record.is_plan then
+    may_act = may_act and stands()
+    if not may_act then
+      cancel()
+    elseif until_moment > 0 then
+      wait = int(until_moment)
+    else
+      act_on_plan()
+      wait = '0'
+    end
+  elseif record and not record.held and until_moment <= 0 then
     wait = may_act and '0' or '-1'
   elseif is_there and (until_moment > 0 or until_end > 0) then
     if may_act then wait = int(max(until_moment, 0)) else cancel() end

@@ -26,6 +26,7 @@ class ReserveCall final : public StoreCall {
     hold_ = std::min(request.reservation->hold, kLongestHold);
     from_ = request.reservation->not_before;
     instead_of_ = request.reservation->instead_of;
+    if (request.reservation->stands_in_line) stood_ = request.reservation->stood;
     in_.known.may_wait(max_wait_);
   }
 
@@ -41,9 +42,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const {
-    return {record_, id_, max_wait_, hold_, looks_, from_ - asked_, id_ == instead_of_};
-  }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, from_ - asked_, stood_}; }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),
@@ -61,6 +60,7 @@ class ReserveCall final : public StoreCall {
   bool looks_ = true;  // at checks some of which are of slots
   nanoseconds from_{0};
   std::string instead_of_{};
+  std::optional<nanoseconds> stood_{};
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name

@@ -122,7 +122,8 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
                     const ReserveWords& words, std::optional<nanoseconds> now) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
-  to.array(10 + keys + 6 * asks.size());
+  const bool plans = words.stood && !words.looks;
+  to.array(10 + keys + 6 * asks.size() + (plans ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -131,7 +132,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     to.bulk(each.ask.key);
     to.bulk(line_in_redis(prefix, each.ask.key));
   }
-  to.bulk(words.looks ? "look" : words.again ? "again" : "reserve");
+  to.bulk(words.looks ? "look" : plans ? "plan" : "reserve");
   append_when(to, now);
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));
@@ -166,6 +167,8 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     }
     to.bulk(more + numbers_of(each));
   }
+  if (plans)
+    to.number(static_cast<std::uint64_t>(std::clamp(*words.stood, nanoseconds{0}, kLongestWait).count()));
 }
 
 std::optional<ReservationRecord> read_record(std::string_view text) {
@@ -259,8 +262,8 @@ void append_keys(resp::Writer& to, std::string_view prefix, std::span<const Scri
   to.bulk(what);
 }
 
-// The words that a pause and a rest have in common, after its name; of each ask, T, burst and what its class leaves to
-// others follow.
+// The words that a pause and a rest have in common, after its name; of each ask, T, burst and what its class
+// leaves to others follow.
 void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::string_view id,
                     nanoseconds length, std::optional<nanoseconds> now) {
   append_when(to, now);

@@ -50,7 +50,8 @@ struct ReserveWords {
   std::chrono::nanoseconds hold{0};
   bool looks = false;                // nothing is charged
   std::chrono::nanoseconds from{0};  // it acts no earlier
-  bool again = false;                // one of that id is cancelled first
+  // One that stands in line, for that long: one of that id is cancelled first.
+  std::optional<std::chrono::nanoseconds> stood{};
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};

@@ -157,6 +157,17 @@ TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
                                              "|12000000000|60000000000|24000000000|5|any 1 0 1");
 }
 
+TEST(Script, a_reservation_of_one_in_line_says_how_long_it_has_stood) {
+  const core::Rule first = rule("10/s");
+  const std::array asks = {ReserveAsk{.ask = {&first, "w:a", Cost{1}}, .key_size = 1}};
+  std::string bytes;
+  append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .stood = 7ns},
+                 1'732'147'200s);
+  EXPECT_EQ(words(bytes, reserve_sha()), "3|r|w:a|" + line_in_redis("w:", "w:a") +
+                                             "|plan|1732147200 0|i|5|0|86400000000000|0|"
+                                             "|100000000|1000000000|100000000|10|any 1 0 1|7");
+}
+
 TEST(Script, a_reset_names_its_keys) {
   std::string bytes;
   append_reset(bytes, std::array<std::string, 2>{"weir:a b", "weir:"}, std::array<std::string, 1>{"line"});

@@ -145,6 +145,91 @@ TEST(SharedReserve, a_reset_frees_the_slots_of_the_fallback) {
   EXPECT_EQ(second.ask(world), "granted in 0ms with an id (oom)");
 }
 
+// The first in line of a server asks again and again for its plan. A server that is killed does not.
+struct Plan : Reserve {
+  Plan(std::string its_key, std::uint64_t cost, nanoseconds stood, const std::string& of = "1/10s burst 2")
+      : Reserve(of, std::move(its_key), cost, 60s) {
+    its.stands_in_line = true;
+    its.stood = stood;
+  }
+  std::string ask_again(SharedWorld& world) {
+    its.instead_of = its.id;
+    return ask(world, 0ms + 1ms);
+  }
+  // Until its moment, as the store says it; below 0: it has none.
+  nanoseconds moment(SharedWorld& world) {
+    Undo asked(store::Verb::moment, its.id);
+    world.submit(asked.request);
+    world.run(1ms);
+    EXPECT_EQ(asked.request.state, store::Request::State::answered);
+    return asked.its.wait;
+  }
+};
+
+bool may_act(SharedWorld& world, const core::Rule& pace, std::size_t process) {
+  const std::size_t id = world.check(pace, "k", 1, {}, process);
+  world.run(1ms);
+  return world.requests[id].told->outcome.decision.allowed();
+}
+
+TEST(SharedReserve, a_plan_lapses_when_its_server_asks_no_more) {
+  SharedWorld world(kOne, {}, 2);
+  const core::Rule pace = rule("1/10s burst 2");
+  EXPECT_EQ(Reserve("1/10s burst 2", "k", 1, 0s).ask(world, 1ms), "granted in 0ms");
+  Plan plan("k", 2, 0s), later("k", 1, 0s);
+  EXPECT_EQ(plan.ask(world, 1ms), "granted in 9999ms with an id");
+  for (int i = 0; i < 3; ++i) {
+    world.run(998ms);
+    EXPECT_EQ(plan.ask_again(world), "granted in " + std::to_string(9000 - 1000 * i) + "ms with an id");
+    EXPECT_FALSE(may_act(world, pace, 0)) << "the plan would be late";
+  }
+  EXPECT_EQ(later.ask(world, 1ms), "granted in 16998ms with an id");
+  world.run(1'100ms);
+  EXPECT_TRUE(may_act(world, pace, 1)) << "nobody has asked for it, nor for the later one";
+  EXPECT_EQ(plan.moment(world), -1ns);
+  EXPECT_EQ(later.moment(world), -1ns);
+  world.run(20s);
+  EXPECT_TRUE(world.empty());
+}
+
+TEST(SharedReserve, a_plan_acts_when_its_moment_is_asked_for) {
+  for (const nanoseconds hold : {0s, 30s}) {
+    SharedWorld world(kOne);
+    EXPECT_EQ(Reserve("1/s burst 2", "k", 2, 0s).ask(world, 1ms), "granted in 0ms");
+    Plan plan("k", 1, 0s, "1/s burst 2");
+    plan.its.hold = hold;
+    EXPECT_EQ(plan.ask(world, 1ms), "granted in 999ms with an id");
+    world.run(997ms);
+    EXPECT_GT(plan.moment(world), 0ns);
+    world.run(1ms);
+    EXPECT_EQ(plan.moment(world), 0ns);
+    // From then on it is charged, and nobody has to ask.
+    world.run(3s);
+    EXPECT_EQ(plan.moment(world), 0ns);
+    Undo end(store::Verb::settle, plan.its.id, 3);
+    end.ask(world, 1ms);
+    EXPECT_EQ(end.its.wait >= 0ns, hold > 0s);
+    EXPECT_EQ(Undo(store::Verb::cancel, plan.its.id).ask(world), "0 back");
+  }
+}
+
+TEST(SharedReserve, who_has_stood_longer_plans_first) {
+  SharedWorld world(kOne);
+  EXPECT_EQ(Reserve("1/10s burst 2", "k", 2, 0s).ask(world, 1ms), "granted in 0ms");
+  Plan younger("k", 1, 0s), older("k", 1, 5s), youngest("k", 1, 0s);
+  EXPECT_EQ(younger.ask(world, 1ms), "granted in 9999ms with an id");
+  EXPECT_EQ(youngest.ask(world, 1ms), "granted in 19998ms with an id");
+  EXPECT_EQ(older.ask(world, 1ms), "granted in 9997ms with an id");
+  EXPECT_EQ(younger.moment(world), -1ns);
+  EXPECT_GT(youngest.moment(world), 0s) << "it has not become late";
+  younger.its.stood = 10ms;
+  EXPECT_EQ(younger.ask(world, 1ms), "granted in 19994ms with an id") << "it is older than the youngest";
+  EXPECT_EQ(youngest.moment(world), -1ns);
+  EXPECT_EQ(younger.ask_again(world), "granted in 19992ms with an id") << "it has come no earlier";
+  EXPECT_EQ(Undo(store::Verb::cancel, older.its.id).ask(world, 1ms), "1 back");
+  EXPECT_EQ(younger.ask_again(world), "granted in 9990ms with an id");
+}
+
 TEST(SharedReserve, keys_of_several_slots_are_refused) {
   SharedWorld world(kCluster);
   Reserve both("1/10s", kA, 1, 0s);

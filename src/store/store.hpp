@@ -154,6 +154,8 @@ struct ReservationTerms {
   std::uint64_t client = 0;
   // Asked by reserve, for an acquire: it takes no penalty. By cancel: it asks again, so nobody else is told.
   bool stands_in_line = false;
+  std::chrono::nanoseconds stood{
+      0};  // then, for how long: one that stands longer goes first in a shared store
   // Asked by reserve: it acts no earlier, as others stand in line.
   std::chrono::nanoseconds not_before{0};
   // Asked by reserve: a reservation of the same keys whose moment has not come, which is cancelled as this is

@@ -141,6 +141,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   std::string texts;
   InnerRequest asked;
   nanoseconds max_wait{0};
+  nanoseconds arrived{0};
   nanoseconds deadline{0};
   nanoseconds own_deadline{0};        // however soon the server ends
   bool stood = false;                 // in line
@@ -243,6 +244,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
     if (waiting.turned_away) max_wait = nanoseconds{0};
   }
   waiting.max_wait = max_wait;
+  waiting.arrived = when.now;
   const auto after = [now = when.now](nanoseconds wait) {
     return now + std::min(wait, nanoseconds::max() - now);
   };
@@ -316,6 +318,7 @@ void AcquiringStore::deny_by_longest(Waiting& waiting) {
 void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
   Request* const one = &waiting.asked;
   waiting.asked.fault = Fault::none;
+  waiting.reservation.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
   other_.submit({&one, 1}, when);
   if (!waiting.is_asked()) return on_answered(waiting, when.now);
   waiting.told_at_once = false;
@@ -443,9 +446,9 @@ void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
 // Something of its keys was given back, or may have been. Its place in line is its own meanwhile.
 void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
-  if (waiting.moment > now) {
+  if (waiting.moment > now || reservation.hold.count() == 0) {
     reservation.instead_of = std::exchange(reservation.id, {});
-  } else if (reservation.hold.count() > 0) {
+  } else {
     give_up(waiting.at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
   }
   reservation.id.clear();
@@ -524,10 +527,12 @@ void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) on_turn(waiting);
 }
 
-// Of one whose plan's moment has come. Where the store does not say, it acts as it was told.
+// Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may
+// decide.
 void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
-  const nanoseconds left = waiting.asked.fault == Fault::none ? reservation.wait : waiting.moment - now;
+  const bool is_told = waiting.asked.fault == Fault::none;
+  const nanoseconds left = is_told ? reservation.wait : waiting.moment - now;
   waiting.asked.verb = Verb::reserve;
   waiting.asked.fault = Fault::none;
   waiting.asked.charged = true;
@@ -539,7 +544,7 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
     return remove(waiting);
   }
   // A pause lies over its moment, or it is forgotten.
-  if (left < nanoseconds{0}) return plan_again(waiting, now);
+  if (!is_told || left < nanoseconds{0}) return plan_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
     reservation.wait = waiting.moment - waiting.since;

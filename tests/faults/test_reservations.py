@@ -8,6 +8,7 @@ import unittest
 
 from world import PROGRAM, Cluster, Error, Redis, Sentinels, Server, available, end_to_end, until
 from chance import chance
+from server import Folder
 
 SLOW = "1/min burst 1"
 
@@ -98,7 +99,7 @@ class TwoServers(unittest.TestCase):
         self.assertEqual([name[:5] for name in kept], [b"weir:"] * 3)
         until(lambda: self.redis.must("EXISTS", *kept) == 0, "all are gone")
 
-    def test_acquires_are_answered_in_order_over_servers_and_a_client_that_goes_away_leaves_its_moment(self):
+    def test_acquires_are_answered_in_order_over_servers_and_one_that_goes_away_had_nothing(self):
         rule = "1/s burst 1"
 
         def wait_for(clients):
@@ -114,11 +115,11 @@ class TwoServers(unittest.TestCase):
         wait_for(3)
         self.one.send("WEIR.ACQUIRE", "MAXWAIT", 10_000, self.key, rule)
         took = []
-        for client in (waiting[0], self.one, waiting[2], waiting[3]):
+        for client in (waiting[0], waiting[2], waiting[3], self.one):
             self.assertEqual(client.reply()[:4], [0, 1, 0, 0])
             took.append(time.monotonic() - began)
             client.close() if client is not self.one else None
-        # The new one got the moment of the one that has left, and nobody waits longer for it.
+        # All who came after it act a second earlier, and who came last is the last.
         self.assertEqual([round(each - 0.4) for each in took], [1, 2, 3, 4], took)
 
     def test_a_server_that_is_killed_loses_its_moments_and_mints_none(self):
@@ -131,6 +132,56 @@ class TwoServers(unittest.TestCase):
         self.assertTrue(held[2][3] + 50_000 < later[3] <= held[2][3] + 60_000, (held, later))
         # With its id it can still be taken back.
         self.assertEqual(self.one.ask("WEIR.CANCEL", held[2][5]), 1)
+
+    def wait_of_a_doomed_server(self, *words):
+        """One has waited in line there, the first; the server is killed."""
+        doomed = Server("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--max-wait", "1h", "--threads", "1",
+                        expect_exit=(-signal.SIGKILL,))
+        self.addCleanup(doomed.__exit__, None)
+        until(lambda: doomed.info()["store_state"] == "ready", "connected")
+        with doomed.client() as client:
+            client.send("WEIR.ACQUIRE", "MAXWAIT", 3_600_000, *words)
+            until(lambda: doomed.info()["blocked_clients"] == "1", "it waits")
+            yield
+            doomed.kill()
+            doomed.wait()
+        yield
+
+    def test_a_killed_server_that_was_first_in_line_holds_up_nobody(self):
+        rule = "1/min burst 2"
+        self.assertEqual(reserve(self.one, self.key, rule)[3], 0)
+        doomed = self.wait_of_a_doomed_server("COST", 2, self.key, rule)
+        next(doomed)
+        # While it waits: a check would make it late, and who comes later acts after it.
+        self.assertEqual(self.one.ask("WEIR.THROTTLE", self.key, rule)[0], 1)
+        later = reserve(self.one, self.key, rule)
+        self.assertGreater(later[3], 60_000)
+        self.assertEqual(self.one.ask("WEIR.CANCEL", later[5]), 1)
+        next(doomed)
+        # It is asked by a server that has not asked before, in a check alone.
+        until(lambda: self.other.ask("WEIR.THROTTLE", self.key, rule)[0] == 0, "its plan has lapsed")
+        self.assertLessEqual(reserve(self.one, self.key, rule)[3], 60_000)
+
+    def test_a_killed_server_that_was_first_in_line_keeps_no_slot(self):
+        path = self.enterContext(Folder()).file("limits.yaml", """\
+version: 1
+attributes: [job]
+limits:
+  jobs: { by: [job], in_flight: 1, hold: { ttl: 10m } }
+  pace: { by: [job], rate: 1/min, hold: { ttl: 10m, estimate: 1 } }
+""")
+        flags = ("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--max-wait", "1h", "--threads", "1", "--limits", path)
+        with Server(*flags) as server, Server(*flags, expect_exit=(-signal.SIGKILL,)) as doomed:
+            until(lambda: all(each.info()["store_state"] == "ready" for each in (server, doomed)), "connected")
+            with server.client() as client, doomed.client() as waiting:
+                first = client.ask("WEIR.RESERVE", "AS", f"job={self.key}")
+                self.assertGreaterEqual(client.ask("WEIR.SETTLE", first[5]), 0)
+                waiting.send("WEIR.ACQUIRE", "MAXWAIT", 3_600_000, "AS", f"job={self.key}")
+                until(lambda: self.redis.must("KEYS", f"*in_flight*{self.key}*"), "it has the slot with its moment")
+                reserve = ("WEIR.RESERVE", "MAXWAIT", 3_600_000, "AS", f"job={self.key}")
+                self.assertEqual(client.ask(*reserve)[6], b"jobs", "busy")
+                doomed.kill()
+                until(lambda: client.ask(*reserve)[0] == 0, "its slot is free")
 
     def test_a_state_of_a_former_build_is_taken_as_what_it_owes(self):
         for ask in (owed_ms, lambda *args: reserve(*args)[3]):
