@@ -65,7 +65,6 @@ struct OneOfAStore {
   KeyedLimiter limiter;
 };
 
-
 template <class Kind>
 class EachReservation : public testing::Test {
  protected:
@@ -250,8 +249,7 @@ TYPED_TEST(EachReservation, makes_nobody_late_by_what_it_gives_back_while_others
   EXPECT_EQ(waits.wait(), 1s);
   EXPECT_EQ(held.settle(0), 0s);
   EXPECT_TRUE(this->kind.check().allowed());
-  EXPECT_TRUE(this->kind.check().allowed())
-      << "by the moment of the other it has drained";
+  EXPECT_TRUE(this->kind.check().allowed()) << "by the moment of the other it has drained";
   EXPECT_FALSE(this->kind.check().allowed());
 }
 

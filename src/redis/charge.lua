@@ -51,7 +51,7 @@ local function raise_in(its, at, charging)
   return true, (need > 0 or match(kind, '^left')) and its, over, format('%s %d', view, need / T)
 end
 
--- What its denial is told of needs that; so much was charged.
+-- A denial is told when `need` fits; `charged`: the units that were.
 local function look_in(its, at, need, charged)
   local T = ARGV[at + 1] + 0.0
   local words, time = {match(ARGV[at], 'burst (%d+) kept (%d+) ')}, time_in(its)

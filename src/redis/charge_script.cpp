@@ -27,10 +27,9 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::string of =
-      free_word(charge) + (alone.empty() || charge.beyond
-                               ? "burst " + std::to_string(burst) + " kept " +
-                                     std::to_string(rule.kept.count()) + " "
-                               : "");
+      free_word(charge) + (alone.empty() || charge.beyond ? "burst " + std::to_string(burst) + " kept " +
+                                                                std::to_string(rule.kept.count()) + " "
+                                                          : "");
   if (!charge.outside) {
     to.bulk(of + "gcra" + alone);
     to.number(interval);

@@ -12,8 +12,8 @@ std::optional<LedgerView> LedgerView::read(std::string_view text) {
   LedgerView view;
   const char* at = text.data() + kMark.size();
   const char* const end = text.data() + text.size();
-  const std::array numbers = {&view.interval_,    &view.free_, &view.owed_,   &view.sum_, &view.least_,
-                              &view.retry_after_, &view.rest_, &view.charged_};
+  const std::array numbers = {&view.interval_, &view.free_,        &view.owed_, &view.sum_,
+                              &view.least_,    &view.retry_after_, &view.rest_, &view.charged_};
   constexpr std::size_t kLeast = 7;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto [tail, error] = std::from_chars(at, end, *numbers[i]);
@@ -43,8 +43,7 @@ core::Step LedgerView::decide(const core::Rule& rule, Cost cost) const {
     step.remaining -= cost.units;
   }
   const std::uint64_t need = cost.units * interval_;
-  step.reset_after =
-      core::at_most_the_longest(step.changes ? std::max(owed_ + need + sum_, least_) : rest_);
+  step.reset_after = core::at_most_the_longest(step.changes ? std::max(owed_ + need + sum_, least_) : rest_);
   return step;
 }
 
@@ -64,8 +63,7 @@ Charged LedgerView::told(const core::Rule& rule, std::uint64_t units) const {
   told.remaining = free_ / interval_;
   if (one.verdict == Verdict::denied)
     told.wait = std::chrono::nanoseconds{static_cast<std::int64_t>(retry_after_)};
-  told.reset_after =
-      std::chrono::nanoseconds{static_cast<std::int64_t>(core::at_most_the_longest(rest_))};
+  told.reset_after = std::chrono::nanoseconds{static_cast<std::int64_t>(core::at_most_the_longest(rest_))};
   return told;
 }
 

@@ -39,7 +39,7 @@ class LedgerView {
   std::uint64_t sum_ = 0;   // what is owed after all is max(owed_ + sum_, least_)
   std::uint64_t least_ = 0;
   std::uint64_t retry_after_ = 0;
-  std::uint64_t rest_ = 0;  // after all, of which nothing is counted by other numbers
+  std::uint64_t rest_ = 0;     // after all, of which nothing is counted by other numbers
   std::uint64_t charged_ = 0;  // units
 };
 

@@ -101,10 +101,10 @@ class AllOrNoneCheck {
     bool charged = false;
     bool in_ledger = false;       // its state says so
     bool ledger_changed = false;  // there
-    bool recounted = false;  // by another quota than its debt was counted by
-    bool unstored = false;   // allowed for lack of room, by when_full
-    bool shut_out = false;   // denied for lack of room, which stops no other check
-    core::TwoWords state{};  // after the checks so far; of one that has a ledger as it was found
+    bool recounted = false;       // by another quota than its debt was counted by
+    bool unstored = false;        // allowed for lack of room, by when_full
+    bool shut_out = false;        // denied for lack of room, which stops no other check
+    core::TwoWords state{};       // after the checks so far; of one that has a ledger as it was found
     KeyLedger* ledger = nullptr;
     std::uint64_t charges = 0;  // there, units of the checks so far
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns

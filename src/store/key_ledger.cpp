@@ -99,8 +99,8 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
     step.remaining -= cost.units;
   }
   // Of what is charged nothing it drains as it was counted.
-  const Time owed = step.changes ? ledger.owed_with(at, cost.units, room.full)
-                                 : ledger_.owed(full_for_pause(rule));
+  const Time owed =
+      step.changes ? ledger.owed_with(at, cost.units, room.full) : ledger_.owed(full_for_pause(rule));
   step.reset_after = core::ahead_of(static_cast<std::uint64_t>(std::max(owed, at)), asked);
   return step;
 }
@@ -151,7 +151,8 @@ nanoseconds KeyLedger::Counted::first(nanoseconds at, Cost cost, const Ledger::R
 
 std::uint64_t KeyLedger::until(const core::Rule& rule) const {
   const Time open = open_.empty() ? 0 : open_.back().until;
-  return static_cast<std::uint64_t>(std::max({ledger_.owed(full_for_pause(rule)), open, asked_for_, Time{0}}));
+  return static_cast<std::uint64_t>(
+      std::max({ledger_.owed(full_for_pause(rule)), open, asked_for_, Time{0}}));
 }
 
 void KeyLedger::raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now) {
@@ -302,8 +303,8 @@ void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& t
   told.overdraft = units_of(counted.owed_at(now.count(), full) - now.count() - full, interval_of(rule));
   told.remaining = one.verdict == Verdict::allowed ? one.remaining + 1 : one.remaining;
   told.wait = nanoseconds{static_cast<std::int64_t>(one.verdict == Verdict::denied ? one.retry_after : 0)};
-  told.reset_after = nanoseconds{static_cast<std::int64_t>(
-      core::ahead_of(static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), now.count())), now))};
+  told.reset_after = nanoseconds{static_cast<std::int64_t>(core::ahead_of(
+      static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), now.count())), now))};
 }
 
 }  // namespace weir::store

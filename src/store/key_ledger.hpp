@@ -70,7 +70,7 @@ class KeyLedger {
       : ledger_(static_cast<Ledger::Time>(state.word), static_cast<Ledger::Time>(state.until)),
         latest_(no_earlier.count()) {}
 
-  // Nothing of it matters but that state: whoever asks, or those who ask by this rule.
+  // Nothing of it matters but that state: for every rule, or for this one.
   bool is_idle(nanoseconds now);
   bool is_idle(const core::Rule& rule, nanoseconds now);
   // What it owes, while it is idle; and since others have charged it.

@@ -302,7 +302,8 @@ class LedgerModel : LedgerKeys {
       if (first.units > 0) key.front = std::max(key.front, first.at) + first.units * key.interval;
       key.front = std::max(key.front, first.least);
     }
-    if (ends_pauses && key.pause != 0 && key.pause <= now && (key.grants.empty() || key.grants.front().at >= key.pause)) {
+    if (ends_pauses && key.pause != 0 && key.pause <= now &&
+        (key.grants.empty() || key.grants.front().at >= key.pause)) {
       key.front = at_end_of_pause(key.front, key, limit);
       key.pause = 0;
     }

@@ -62,7 +62,8 @@ class Shrinking {
     now_ += 1'000'000'000;
     const std::int64_t began = now_ - steps.front().now;
     said_.clear();
-    std::map<std::size_t, std::array<std::size_t, 2>> ids;  // in Redis and embedded: one may have granted more
+    std::map<std::size_t, std::array<std::size_t, 2>>
+        ids;  // in Redis and embedded: one may have granted more
     std::map<std::string, std::string> limits;
     for (std::size_t n = 0; n < steps.size(); ++n) {
       const Recorded& step = steps[n];

@@ -196,8 +196,8 @@ plant("a_charge_lowers_a_tat", OVERDRAFT, "  const bool recounts = outside.form 
       "  const bool recounts = after < owed ? true : outside.form == Outside::Form::pause &&")
 plant("a_refund_takes_all_back", OVERDRAFT,
       "units > (owed - stays) / interval ? owed - stays : units * interval;", "units != 0 ? owed - stays : interval;")
-plant("a_settlement_in_a_pause_shortens_it", KEY_LEDGER, "  ledger_.close(own.place, full);\n  return more - may_be_more + dropped;",
-      "  ledger_.close(own.place, full);\n  ledger_.fold(std::max(now.count(), ledger_.pause_end()), full);\n"
+plant("a_settlement_in_a_pause_shortens_it", KEY_LEDGER, "  ledger_.close(own.place);\n  return more - may_be_more + dropped;",
+      "  ledger_.close(own.place);\n  ledger_.fold(std::max(now.count(), ledger_.pause_end()), full);\n"
       "  ledger_.refund(less, now.count());\n  return more - may_be_more + dropped;")
 plant("a_pause_stops_nobody", LEDGER, "  pause_end_ = std::max(pause_end_, end);", "  (void)end;")
 plant("a_pause_counts_where_the_next_acts", LEDGER,
