@@ -111,9 +111,9 @@ plant("redis_checks_mind_no_told_moment", LEDGER_SCRIPT, "return max(min(at + mi
       "return max(at + mine - x, 0), x, S, A")
 plant("redis_who_reserves_minds_no_told_moment", LEDGER_SCRIPT, "local later = late_from(its, at, max(x, at) + need, full) or max(at, x + need - mine)",
       "local later = max(at, x + need - mine)")
-plant("redis_cancel_after_the_moment", RESERVE, "return {until_moment > 0 and is_there and cancel() or 0,", "return {is_there and cancel() or 0,")
+plant("redis_cancel_after_the_moment", RESERVE, "record and (record.is_plan or until_moment > 0) and is_there", "record and is_there")
 plant("redis_settle_gives_back_what_has_drained", RESERVE, "  close(its, part.moment, part.seq)\n  return more",
-      "  close(its, part.moment, part.seq, actual < part.units and part.units * T or nil)\n  fold(its, at, part.full)\n"
+      "  close(its, part.moment, part.seq, actual < part.units and part.units * T or nil)\n  fold(its, at, full)\n"
       "  its.front = its.front - max(part.units - actual, 0) * T\n  return more")
 plant("redis_a_recount_forgives_a_part_of_a_unit", LEDGER_SCRIPT, "return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0", "return ns > 0 and floor(ns / its.T) * T or 0")
 CHECK = "src/redis/check.lua"
