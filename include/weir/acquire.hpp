@@ -55,9 +55,10 @@ Reservation& reservation_of(Held& held) {
   }
 }
 
-// Asks until a slot is free.
+// Asks until a slot is free. Hidden, as its lambda would be: a shared library that waits shows none of these.
 template <class Reserve>
-auto reserve_by(const Reserve& reserve, ReserveOptions& options, const std::stop_token& stop) {
+[[gnu::visibility("hidden")]] auto reserve_by(const Reserve& reserve, ReserveOptions& options,
+                                              const std::stop_token& stop) {
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24 * 365};
   const auto until = std::chrono::steady_clock::now() + std::min(options.max_wait, kLongest);
   auto mine = reserve(options);
@@ -70,7 +71,8 @@ auto reserve_by(const Reserve& reserve, ReserveOptions& options, const std::stop
 }
 
 template <class Reserve>
-auto acquire_by(const Reserve& reserve, ReserveOptions options, const std::stop_token& stop) {
+[[gnu::visibility("hidden")]] auto acquire_by(const Reserve& reserve, ReserveOptions options,
+                                              const std::stop_token& stop) {
   for (;;) {
     auto mine = reserve_by(reserve, options, stop);
     Reservation& reservation = reservation_of(mine);
