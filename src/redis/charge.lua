@@ -66,8 +66,9 @@ local function raise(text, at, owing, charging)
   local T, as, an = ARGV[at + 1], 0, 0
   if type(text) == 'table' then
     local time = time_in(text)
-    end_all(text, time, T + 0.0, T * (burst + 0.0))
+    end_all(text, time)
     local is_remembered = match(kind, '^left') and not is_idle(text, time)
+    end_all(text, time, T + 0.0, T * (burst + 0.0))
     if is_remembered then text.asked = time + ARGV[at + 2] end
     if not is_empty(text) or text.open > 0 then return raise_in(text, at, charging) end
     local plain = plain_of(text)

@@ -235,7 +235,8 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
   read(now, std::nullopt);
   std::optional<Ledger> before;
   if (!is_of(rule) || ledger_.pause_end() != 0) before = ledger_;
-  if (!is_idle(rule, now) && outside.form == remaining) {
+  read(rule, now);
+  if (outside.form == remaining) {
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
     asked_for_ = now.count() + static_cast<Time>(burst - std::min(outside.units, burst)) * interval_of(rule);
   }

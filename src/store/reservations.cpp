@@ -76,6 +76,10 @@ Ledgers Reservations::find_ledgers(std::span<const Check> checks, nanoseconds no
     if (!core::can_reserve(checks[i].limit->rule.algorithm)) continue;
     KeptLedger* const kept = find_ledger(checks[i].hash, now);
     if (kept == nullptr) continue;
+    if (kept->ledger.is_idle(now)) {
+      put_state(checks[i].hash, *kept, now);
+      continue;
+    }
     ledgers[i] = &kept->ledger;
     kept->rule = checks[i].limit->rule;
   }

@@ -133,7 +133,7 @@ struct LedgerKeys {
   static std::int64_t leave(Key& key, const Limit& limit, std::int64_t left, Ns now, bool is_plain) {
     const Ns asked = now + (limit.most - std::min(left, limit.most)) * limit.interval;
     const Ns before = std::max(owed(key, limit, now), now);
-    if (!is_plain || key.asked > now) key.asked = asked;
+    key.asked = asked;
     if (asked <= before) return 0;
     if (is_plain) {
       key.front = asked;
