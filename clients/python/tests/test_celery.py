@@ -265,7 +265,7 @@ class Backlog(unittest.TestCase):
         fleet = self.fleet(60, at=(5, paused), **SLOTS)
         self.assertEqual([at for at, _ in fleet.begun if fleet.begun[0][0] + 5 < at < fleet.told], [])
         self.assert_the_quota_is_kept(fleet)
-        self.assertLessEqual(fleet.asks, 3 * 60)
+        self.assertLessEqual(fleet.asks, 4 * 60)  # a moment in the pause is gone: such a task asks for another
 
     def test_a_moment_that_was_missed_is_given_up(self):
         fleet = self.fleet(60, at=(2, lambda fleet: fleet.stand_still(5)), **SLOTS)

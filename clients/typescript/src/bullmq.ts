@@ -53,7 +53,7 @@ export function paced<Data extends object, Result>(question: Question | ((data: 
     const asked = typeof question === 'function' ? question(data) : question;
     const later = (ms: number, kept: Kept = {}) => putAway(job, token, { ...data, ...kept }, ms);
     const away = () => later(AWAY_MS + 4 * AWAY_MS * Math.random());
-    let leftMs = moment === undefined ? null : await told(() => left(weir, moment, reservation, 'attributes' in asked));
+    let leftMs = moment === undefined ? null : await told(() => left(weir, moment, reservation));
     if (leftMs === undefined) return away();
     let id = reservation;
     if (leftMs === null) {
@@ -72,12 +72,11 @@ export function paced<Data extends object, Result>(question: Question | ((data: 
 }
 
 /** Until a moment that was told before, by what weir says now; null: it is gone. */
-async function left(client: Client, moment: number, id: string | null | undefined, isByFile: boolean): Promise<number | null> {
+async function left(client: Client, moment: number, id: string | null | undefined): Promise<number | null> {
   const leftMs = id == null ? null : await client.moment(id);
   const overdueMs = Date.now() - moment;
   if (overdueMs > LATE_MS && !leftMs) return null;
-  // Without a hold in the file it is forgotten when it has come.
-  return leftMs === null && (isByFile || id == null) && overdueMs >= -NAP_MS ? 0 : leftMs;
+  return id == null && overdueMs >= -NAP_MS ? 0 : leftMs;  // without an id it was told to act at once
 }
 
 /** When to ask again. A line longer than what was asked for goes on for half of that without those that it denies: each comes

@@ -159,7 +159,7 @@ class Paced:
         else:
             wait = ask.read(self.client._reply(ask)) if ask is not None else None
         overdue = time.time() - moment.at
-        if wait is None and (self._rule is None or ask is None):  # without a hold it is forgotten when it has come
+        if wait is None and ask is None:  # it was told to act at once
             wait = 0.0 if overdue >= -NAP else None
         if wait is None or (wait == 0 and overdue > LATE):
             wait = -1.0
