@@ -139,10 +139,10 @@ inline Answer undisturbed(const Case& asked, const Past& past, const Can& can) {
       return yes_if(way.form != Form::remaining || room);
     case Does::gives_back:
       if (way.verb == Verb::cancel) return yes_if(past.ahead);
-      if (way.verb == Verb::settle) return yes_if(past.has_id());
-      if (way.asks()) return yes_if(!past.ahead);
-      // By gcra, whose units know whose they are, somebody who holds or waits depends on all before.
-      return yes_if(past.used() > 0 && !(past.has_id() && core::can_reserve(asked.algorithm)));
+      if (way.verb == Verb::settle) return yes_if(past.held);
+      if (way.asks()) return Answer::yes;
+      // By gcra what somebody holds is not taken back.
+      return yes_if(past.used() > 0 && !(past.held && core::can_reserve(asked.algorithm)));
     case Does::extends:
       return yes_if(past.has_id());
     case Does::forgets:
@@ -210,16 +210,33 @@ inline bool exists(const Case& asked, State state, const Can& can) {
   return counts(asked.algorithm, can) && asked.way.verb != Verb::holds && !asked.way.others_free;
 }
 
+// Beside a limit in shadow, what another is charged by its holds is held there too, and no refund takes it
+// back.
+inline bool is_held_beside(const Case& asked) {
+  if (core::counts_slots(asked.algorithm)) return asked.before != Before::nothing;
+  return asked.before == Before::held && can_be_reserved(asked.algorithm);
+}
+inline bool refunds(const Way& way) { return way.does == Does::gives_back && way.verb == Verb::charge; }
+
 // Beside another limit, gcra's, that has room for all and no hold: as if that were alone. Only what is held
 // is there by the hold of the one in shadow.
 inline Answer in_shadow(const Case& asked, const Can& can) {
   const bool holds =
       can_be_reserved(asked.algorithm) && (asked.before == Before::held || asked.before == Before::ahead);
-  if (is_by_id(asked.way.verb)) return yes_if(holds && asked.way.verb != Verb::cancel);
+  if (is_by_id(asked.way.verb)) {
+    // What the one in shadow would have denied is not charged there, so no limit that was has a hold: an
+    // error.
+    if (holds && asked.way.verb == Verb::settle && asked.before == Before::ahead) return Answer::refused;
+    return yes_if(holds && asked.way.verb != Verb::cancel);
+  }
+  const bool held = is_held_beside(asked);
+  if (held && refunds(asked.way) && !asked.way.asks()) return Answer::no;
   Case alone = asked;
   alone.algorithm = Algorithm::gcra;
   constexpr int kUsed[] = {0, 1, kMost, 1, kMost + 1, 0};
-  return undisturbed(alone, {.units = kUsed[static_cast<std::size_t>(asked.before)], .most = kRoom}, can);
+  const int used =
+      held && asked.before == Before::returned ? 1 : kUsed[static_cast<std::size_t>(asked.before)];
+  return undisturbed(alone, {.units = used, .most = kRoom}, can);
 }
 
 inline Answer expected(const Case& asked, State state, const Can& can) {

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,21 +21,6 @@ namespace {
 
 using store::conformance::RealRedis;
 using store::conformance::SimulatedRedis;
-
-// What differs from the oracle and why, whatever the algorithm: it may only become less. Where no case
-// differs any longer that is a failure too.
-struct Exception {
-  State state;
-  const char* way;
-  Before before;
-  const char* why;
-};
-const std::vector<Exception> kExceptions = {
-    {State::shadow, "settle", Before::ahead,
-     "what the limit in shadow would have denied is not charged there, so there is nothing to settle, and "
-     "that "
-     "is an error where no other limit of the request has a hold"},
-};
 
 std::vector<WhenFull> when_full_in(State state) {
   if (state == State::full_table || state == State::away_and_full) return {WhenFull::deny, WhenFull::allow};
@@ -143,16 +127,12 @@ class Verbs : public testing::TestWithParam<std::tuple<Where, State>> {
                            (state == State::away_and_full || !can.shared);
     if (uncounted && asked.way.does == Does::decides && is.left != kMost)
       text << "; is counted, " << is.left << " left";
-    const bool as_otherwise = otherwise != nullptr && !(state == State::shadow && is_by_id(asked.way.verb));
+    const bool is_held = is_held_beside(asked) && (refunds(asked.way) || asked.before == Before::returned);
+    const bool as_otherwise =
+        otherwise != nullptr && !(state == State::shadow && (is_held || is_by_id(asked.way.verb)));
     if (as_otherwise && should != Answer::refused && is.text() != otherwise->text())
       text << "; told " << is.text() << ", should be " << otherwise->text();
     return text.str();
-  }
-  static bool is_excepted(const Case& asked, State state, std::set<const Exception*>& met) {
-    for (const Exception& each : kExceptions)
-      if (each.state == state && asked.way.name == each.way && asked.before == each.before)
-        return met.insert(&each), true;
-    return false;
   }
 };
 
@@ -172,16 +152,13 @@ TEST_P(Verbs, are_told_what_the_oracle_says) {
                         state == State::shadow ? Asking::Of::roomy : Asking::Of::own);
   }
   std::size_t wrongs = 0;
-  std::set<const Exception*> met;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string what =
         wrong(cases[i], state, can, told[i], otherwise.empty() ? nullptr : &otherwise[i]);
-    if (what.empty() || is_excepted(cases[i], state, met)) continue;
+    if (what.empty()) continue;
     if (++wrongs <= 40) ADD_FAILURE() << cases[i].name() << ": " << what;
   }
   EXPECT_EQ(wrongs, 0U) << "of " << cases.size() << " cases";
-  for (const Exception& each : kExceptions)
-    EXPECT_TRUE(each.state != state || met.contains(&each)) << each.way << " is as it should be by now";
 }
 
 INSTANTIATE_TEST_SUITE_P(In, Verbs,
