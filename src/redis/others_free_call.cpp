@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "redis/charge_script.hpp"
@@ -158,12 +159,9 @@ class OthersFreeCall final : public StoreCall {
   Decision decided(std::size_t i, const ChargedStates& states, Cost cost) {
     const core::Rule& rule = check(i).limit.rule;
     const KeyState& state = states.before[i];
-    if (cost.units != 0 && its_->has(its_->terms.others_free->if_it_fits, of_[i])) {
-      Decision told = state.decide(rule, states.now, Cost{0}).decision();
-      if (state.ledger->charged() != 0) return told;
-      told = state.decide(rule, states.now, cost).decision();
-      return told;
-    }
+    const std::optional<store::OthersFree>& free = its_->terms.others_free;
+    if (cost.units != 0 && free && state.ledger && its_->has(free->if_it_fits, of_[i]))
+      return state.decide(rule, states.now, state.ledger->charged() != 0 ? Cost{0} : cost).decision();
     Outside outside = its_->terms.outside;
     outside.units = cost.units;
     its_->charging.told[of_[i]] = overdrawn(rule, state, states.now, outside);
