@@ -52,16 +52,19 @@ class Search {
   }
   nanoseconds first(std::size_t which, nanoseconds at) const {
     const LedgerDemand& demand = demands_[which];
-    if (!counted_[which] || demand.cost.units == 0) return at;
-    const nanoseconds own = counted_[which]->first(at, demand.cost);
+    const auto& counted = counted_[which];
+    if (!counted || demand.cost.units == 0) return at;
+    const nanoseconds own = counted->first(at, demand.cost);
     return own == at || !is_inside_one(which) ? own : std::min(own, first_inside(which, at));
   }
   nanoseconds first_inside(std::size_t which, nanoseconds at) const {
     const std::uint8_t inside = demands_[which].inside;
-    for (std::size_t rounds = 0; rounds < kMostRounds; ++rounds) {
-      const nanoseconds guaranteed = counted_[inside]->first(at, demands_[inside].cost);
+    const auto& guarantee = counted_[inside];
+    const auto& own = counted_[which];
+    for (std::size_t rounds = 0; guarantee && own && rounds < kMostRounds; ++rounds) {
+      const nanoseconds guaranteed = guarantee->first(at, demands_[inside].cost);
       if (guaranteed == nanoseconds::max()) return guaranteed;
-      const nanoseconds both = counted_[which]->first_at_best(guaranteed, demands_[which].cost);
+      const nanoseconds both = own->first_at_best(guaranteed, demands_[which].cost);
       if (both == guaranteed || both == nanoseconds::max()) return both;
       at = both;
     }

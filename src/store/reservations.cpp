@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/calendar_window.hpp"
@@ -367,6 +368,7 @@ void Reservations::make_room(std::uint64_t client, std::size_t bytes, Reservatio
 ReservationMemory::Full Reservations::take_ledgers(std::span<const Check> checks, nanoseconds until,
                                                    nanoseconds now, std::uint64_t client,
                                                    ReservationMemory::Kind kind, Shares& shares) {
+  std::ignore = find_ledgers(checks, now);  // an idle one goes, and its share
   auto full = ReservationMemory::Full::no;
   for (std::size_t i = 0; i < checks.size() && full == ReservationMemory::Full::no; ++i) {
     if (!core::can_reserve(checks[i].limit->rule.algorithm)) continue;
@@ -550,9 +552,9 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
       longest = std::min(longest, check.limit->holding.longest);
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
-    if (asked.ledgers[i] && is_in_ledger(table_.state_of(Table::place_of(check.hash)), now)) {
-      keep_ledger(check.hash, *std::move(asked.ledgers[i]), check.limit->rule, until,
-                  std::move(asked.shares[i]));
+    std::optional<KeyLedger>& made = asked.ledgers[i];
+    if (made && is_in_ledger(table_.state_of(Table::place_of(check.hash)), now)) {
+      keep_ledger(check.hash, *std::move(made), check.limit->rule, until, std::move(asked.shares[i]));
     } else if (KeptLedger* const kept = asked.shares[i] ? find_ledger(check.hash, now) : nullptr) {
       if (outlasts(*kept, until, asked.kind)) kept->share = std::move(asked.shares[i]);
     }

@@ -40,9 +40,9 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
   table_.check_all(checks, now, now, ledgers, &charging);
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = checks[i];
-    if (made[i]) {
+    if (std::optional<KeyLedger>& one = made[i]) {
       if (is_in_ledger(table_.state_of(Table::place_of(check.hash)), now))
-        keep_ledger(check.hash, *std::move(made[i]), check.limit->rule, end, std::move(shares[i]));
+        keep_ledger(check.hash, *std::move(one), check.limit->rule, end, std::move(shares[i]));
     } else if (KeptLedger* const kept = find_ledger(check.hash, now)) {
       if (shares[i] && kept->until < end) kept->share = std::move(shares[i]);
       kept->until = std::max(kept->until, end);
