@@ -56,6 +56,9 @@ Reservations::~Reservations() { table_.set_ledgers(nullptr); }
 Reservations::KeptLedger* Reservations::find_ledger(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
+  return find_ledger(stripe, hash, now);
+}
+Reservations::KeptLedger* Reservations::find_ledger(Stripe& stripe, std::uint64_t hash, nanoseconds now) {
   const auto found = stripe.ledgers.find(place_of(hash));
   if (found == stripe.ledgers.end()) return nullptr;
   if (is_in_ledger(table_.state_of(Table::place_of(hash)), now)) return &found->second;
@@ -88,11 +91,9 @@ Ledgers Reservations::find_ledgers(std::span<const Check> checks, nanoseconds no
 }
 
 // The key's state says so already.
-Reservations::KeptLedger& Reservations::keep_ledger(std::uint64_t hash, KeyLedger ledger,
+Reservations::KeptLedger& Reservations::keep_ledger(Stripe& stripe, std::uint64_t hash, KeyLedger ledger,
                                                     const core::Rule& rule, nanoseconds until,
                                                     ReservationMemory::Share share) {
-  Stripe& stripe = stripe_of(hash);
-  stripe.mutex.assert_held();
   const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
   stripe.due.emplace(until, place_of(hash));
   return stripe.ledgers
@@ -554,7 +555,9 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     const Check& check = request.checks[i];
     std::optional<KeyLedger>& made = asked.ledgers[i];
     if (made && is_in_ledger(table_.state_of(Table::place_of(check.hash)), now)) {
-      keep_ledger(check.hash, *std::move(made), check.limit->rule, until, std::move(asked.shares[i]));
+      Stripe& stripe = stripe_of(check.hash);
+      stripe.mutex.assert_held();
+      keep_ledger(stripe, check.hash, *std::move(made), check.limit->rule, until, std::move(asked.shares[i]));
     } else if (KeptLedger* const kept = asked.shares[i] ? find_ledger(check.hash, now) : nullptr) {
       if (outlasts(*kept, until, asked.kind)) kept->share = std::move(asked.shares[i]);
     }

@@ -234,11 +234,12 @@ class Reservations final : public LedgerKeys {
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
 
   // All of them under the lock of the key's stripe.
+  KeptLedger* find_ledger(Stripe& stripe, std::uint64_t hash, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   KeptLedger* find_ledger(std::uint64_t hash, nanoseconds now);
   KeptLedger* find_ledger(const Part& part, nanoseconds now);
   Ledgers find_ledgers(std::span<const Check> checks, nanoseconds now);
-  KeptLedger& keep_ledger(std::uint64_t hash, KeyLedger ledger, const core::Rule& rule, nanoseconds until,
-                          ReservationMemory::Share share);
+  KeptLedger& keep_ledger(Stripe& stripe, std::uint64_t hash, KeyLedger ledger, const core::Rule& rule,
+                          nanoseconds until, ReservationMemory::Share share) WEIR_REQUIRES(stripe.mutex);
   void put_state(std::uint64_t hash, KeptLedger& kept, nanoseconds now);
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);

@@ -420,9 +420,10 @@ Reservations::KeptLedger* Reservations::restore_ledger(std::uint64_t hash, KeptL
     }
   }
   if (!table_.replace(place, state, now) || !is_in_ledger(state, now)) return nullptr;
-  const Held lock(stripe_of(hash).mutex);
+  Stripe& stripe = stripe_of(hash);
+  const Held lock(stripe.mutex);
   const nanoseconds until = kept.until;
-  return &keep_ledger(hash, std::move(kept.ledger), kept.rule, until, std::move(kept.share));
+  return &keep_ledger(stripe, hash, std::move(kept.ledger), kept.rule, until, std::move(kept.share));
 }
 
 // As its connection's end does: before its moment a cancel, after it a settlement at the estimate.

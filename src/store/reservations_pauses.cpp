@@ -41,8 +41,10 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = checks[i];
     if (std::optional<KeyLedger>& one = made[i]) {
+      Stripe& stripe = stripe_of(check.hash);
+      stripe.mutex.assert_held();
       if (is_in_ledger(table_.state_of(Table::place_of(check.hash)), now))
-        keep_ledger(check.hash, *std::move(one), check.limit->rule, end, std::move(shares[i]));
+        keep_ledger(stripe, check.hash, *std::move(one), check.limit->rule, end, std::move(shares[i]));
     } else if (KeptLedger* const kept = find_ledger(check.hash, now)) {
       if (shares[i] && kept->until < end) kept->share = std::move(shares[i]);
       kept->until = std::max(kept->until, end);
@@ -123,7 +125,7 @@ void Reservations::refund(Request& request, nanoseconds now) {
 bool Reservations::raise(std::uint64_t hash, const Quota& quota, std::uint64_t tat, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   const Held lock(stripe.mutex);
-  KeptLedger* const kept = find_ledger(hash, now);
+  KeptLedger* const kept = find_ledger(stripe, hash, now);
   if (kept == nullptr) return table_.raise(Table::place_of(hash), quota, tat, now);
   kept->rule = core::Rule{quota};
   kept->ledger.raise(kept->rule, tat, now);
@@ -134,7 +136,7 @@ bool Reservations::raise(std::uint64_t hash, const Quota& quota, std::uint64_t t
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const Held lock(stripe.mutex);
-  if (find_ledger(charged.hash, now) != nullptr) return;
+  if (find_ledger(stripe, charged.hash, now) != nullptr) return;
   table_.give_back(Table::place_of(charged.hash), charged.limit->rule.quota, charged.cost, charged_at, now);
 }
 

@@ -195,7 +195,7 @@ void Queues::tell_late(Place& place, nanoseconds earliest) {
 
 nanoseconds Queues::too_late(const Place& place) const {
   const detail::Held lock(mutex_);
-  return place.too_late;
+  return told_too_late(place);
 }
 
 void Queues::needs(Place& place, std::vector<std::uint64_t> rates) {

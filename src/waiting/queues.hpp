@@ -123,7 +123,8 @@ class Queues {
   Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
   void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
-  static void tell_late(Place& place, nanoseconds earliest);
+  void tell_late(Place& place, nanoseconds earliest) WEIR_REQUIRES(mutex_);
+  nanoseconds told_too_late(const Place& place) const WEIR_REQUIRES(mutex_) { return place.too_late; }
 
   std::atomic<std::uint64_t> last_number_{0};
   mutable detail::Mutex mutex_;
