@@ -52,10 +52,6 @@ bool KeyLedger::is_idle(const core::Rule& rule, nanoseconds now) {
   return is_idle(now);
 }
 
-Time KeyLedger::full_for_pause(const core::Rule& rule) const {
-  return full_of(rule) - interval_of(rule) + ledger_.interval();
-}
-
 const Ledger& KeyLedger::counted_by(const core::Rule& rule, nanoseconds now,
                                     std::optional<Ledger>& other) const {
   if (is_of(rule)) return ledger_;
@@ -99,9 +95,9 @@ core::Step KeyLedger::decide(const core::Rule& rule, nanoseconds asked, Cost cos
     step.remaining -= cost.units;
   }
   // Of what is charged nothing it drains as it was counted.
-  const Time owed =
-      step.changes ? ledger.owed_with(at, cost.units, room.full) : ledger_.owed(full_for_pause(rule));
-  step.reset_after = core::ahead_of(static_cast<std::uint64_t>(std::max(owed, at)), asked);
+  const std::uint64_t owing =
+      step.changes ? static_cast<std::uint64_t>(ledger.owed_with(at, cost.units, room.full)) : owed(rule);
+  step.reset_after = core::ahead_of(std::max(owing, static_cast<std::uint64_t>(at)), asked);
   return step;
 }
 
@@ -151,8 +147,7 @@ nanoseconds KeyLedger::Counted::first(nanoseconds at, Cost cost, const Ledger::R
 
 std::uint64_t KeyLedger::until(const core::Rule& rule) const {
   const Time open = open_.empty() ? 0 : open_.back().until;
-  return static_cast<std::uint64_t>(
-      std::max({ledger_.owed(full_for_pause(rule)), open, asked_for_, Time{0}}));
+  return std::max(owed(rule), static_cast<std::uint64_t>(std::max(open, asked_for_)));
 }
 
 void KeyLedger::raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now) {
@@ -175,8 +170,10 @@ bool KeyLedger::is_open(const Own& own) const {
   return !open_.is_end(at) && open_[at].place == own.place;
 }
 
+// By another T a pause asks for as much as by the rule's.
 std::uint64_t KeyLedger::owed(const core::Rule& rule) const {
-  return static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), Time{0}));
+  const Time full = full_of(rule) - interval_of(rule) + ledger_.interval();
+  return static_cast<std::uint64_t>(std::max(ledger_.owed(full), Time{0}));
 }
 
 // False: its time is over.
@@ -304,8 +301,7 @@ void KeyLedger::tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& t
   told.overdraft = units_of(counted.owed_at(now.count(), full) - now.count() - full, interval_of(rule));
   told.remaining = one.verdict == Verdict::allowed ? one.remaining + 1 : one.remaining;
   told.wait = nanoseconds{static_cast<std::int64_t>(one.verdict == Verdict::denied ? one.retry_after : 0)};
-  told.reset_after = nanoseconds{static_cast<std::int64_t>(core::ahead_of(
-      static_cast<std::uint64_t>(std::max(ledger_.owed(full_for_pause(rule)), now.count())), now))};
+  told.reset_after = nanoseconds{static_cast<std::int64_t>(core::ahead_of(owed(rule), now))};
 }
 
 }  // namespace weir::store

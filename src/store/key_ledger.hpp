@@ -158,8 +158,6 @@ class KeyLedger {
   nanoseconds no_earlier(nanoseconds now) const { return std::max(now, nanoseconds{latest_}); }
   void read(nanoseconds now, std::optional<Time> full);
   void read(const core::Rule& rule, nanoseconds now);
-  // What makes this ledger ask for as much after a pause as the rule does.
-  Time full_for_pause(const core::Rule& rule) const;
   // By these numbers from now on.
   void count_by(const core::Rule& rule, nanoseconds now);
   bool forget(const Own& own);
