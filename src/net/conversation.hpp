@@ -36,6 +36,8 @@ class Conversation {
   virtual bool ends_with_peer() const { return false; }
   // Ends that wait, if it can: its answer is an error then, or what is true now.
   virtual bool end_wait(bool /*with_error*/) { return false; }
+  // Answers are to come, though it takes more meanwhile: it is not to end before it has told them.
+  virtual bool owes() const { return false; }
   // There is more to run or to write without more input: feed() is to be called again, after the other
   // connections of the loop.
   virtual bool busy() const = 0;

@@ -166,7 +166,7 @@ bool Session::is_settled() const {
     case State::yielding:
       return false;
     case State::reading:
-      return !conversation_->busy();
+      return !conversation_->busy() && !conversation_->owes();
     default:
       return true;
   }
@@ -175,7 +175,7 @@ bool Session::is_settled() const {
 std::optional<HandedOver> Session::hand_over() {
   const int descriptor = socket_->plain_descriptor();
   if (state_ != State::reading || draining_ || says_goodbye_ || descriptor < 0) return std::nullopt;
-  if (conversation_->unfinished() || conversation_->busy()) return std::nullopt;
+  if (conversation_->unfinished() || conversation_->busy() || conversation_->owes()) return std::nullopt;
   std::optional<std::string> state = conversation_->hand_over();
   if (!state) return std::nullopt;
   watch(Want::nothing);
@@ -274,15 +274,15 @@ void Session::read() {
   constexpr int kTurns = 4;
   for (int turn = 0; turn < kTurns; ++turn) {
     // Bytes that come after the signal to stop do not count as arrived.
-    if (draining_ && left_to_drain_ == 0) return finish();
+    if (draining_ && left_to_drain_ == 0) return end_drained();
     const Socket::Outcome got = socket_->receive(loop_.read_buffer);
     if (got.status == Status::broken) return close();
     if (got.status == Status::end) return finish();
-    if (got.status == Status::again) return draining_ ? finish() : watch(got.want);
+    if (got.status == Status::again) return draining_ ? end_drained() : watch(got.want);
     left_to_drain_ -= std::min(left_to_drain_, got.taken);
     converse({loop_.read_buffer.data(), got.bytes}, arrival(got));
     if (state_ != State::reading) return;
-    if (!got.more) return draining_ ? finish() : watch(Want::input);
+    if (!got.more) return draining_ ? end_drained() : watch(Want::input);
     // No further until the largest holders have been closed: one of them may be this.
     account();
     if (loop_.counters.memory.over()) break;
@@ -386,6 +386,9 @@ void Session::yield() {
   state_ = State::yielding;
   asio::post(loop_.context, [self = shared_from_this()] { self->on_turn(); });
 }
+
+// Nothing more is read.
+void Session::end_drained() { conversation_->owes() ? watch(Want::nothing) : finish(); }
 
 // What its peer had by being connected ends here; it may take a while to close its side.
 void Session::finish() {

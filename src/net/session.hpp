@@ -108,6 +108,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void finish();
   void end_output();
   void discard();
+  void end_drained();
 
   bool owing() const;
   std::size_t feed(std::string_view fresh, std::string& out, Arrival when);

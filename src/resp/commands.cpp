@@ -45,7 +45,9 @@ constexpr std::array kCommands = {
             "[FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
     Command{"WEIR.ACQUIRE", -5, kNoKeys, Flags::waits, Role::decide, ask_acquire, nullptr,
             "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
-            "ms] [BOUND] [FIELDS] [KEYS] key rule ..., or AS attribute=value ..."},
+            "ms] [BOUND] [FIELDS] [TAG word] [KEYS] key rule ..., or AS attribute=value ..."},
+    Command{"WEIR.LEAVE", 2, kNoKeys, Flags::not_in_multi, Role::decide, nullptr, run_leave,
+            "word: takes a WEIR.ACQUIRE that waits by that TAG out of line; 0 if it is answered"},
     Command{"WEIR.MOMENT", 2, kNoKeys, Flags::none, Role::decide, ask_moment, nullptr,
             "id: in how many milliseconds a reservation acts; -1 where a pause has cancelled it"},
     Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, Role::decide, ask_cancel, nullptr,

@@ -200,6 +200,7 @@ void run_top(RunningCommand& call);
 void run_usage(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
+void run_leave(RunningCommand& call);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_moment(Pipeline& pipeline, Arguments words, bool silent);

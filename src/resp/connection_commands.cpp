@@ -72,6 +72,7 @@ struct HelloTerms {
   std::string name;
   std::chrono::milliseconds store_deadline;
   std::chrono::milliseconds max_wait;
+  std::size_t max_waiters;
 };
 
 void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
@@ -84,7 +85,7 @@ void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
   caller.protocol = greeting.protocol;
   caller.name = greeting.name;
   to.use(greeting.protocol);
-  to.map(10);
+  to.map(11);
   to.bulk("server");
   to.bulk("redis");
   to.bulk("version");
@@ -105,6 +106,8 @@ void greet(const HelloTerms& greeting, Caller& caller, Writer& to) {
   to.integer(greeting.store_deadline.count());
   to.bulk("max_wait_ms");
   to.integer(greeting.max_wait.count());
+  to.bulk("max_waiters");
+  to.integer(static_cast<std::int64_t>(greeting.max_waiters));
 }
 
 }  // namespace
@@ -135,6 +138,7 @@ void run_quit(RunningCommand& call) {
 
 void run_reset_connection(RunningCommand& call) {
   call.transaction.discard();
+  call.pipeline.asking().leave_all_lines();
   Caller& caller = call.caller;
   caller.take(call.service.logins.at_first(caller.peer.certificate, false));
   caller.name.clear();
@@ -157,6 +161,8 @@ void run_hello(RunningCommand& call) {
     }
     protocol = words[1] == "3" ? 3 : 2;
     at = 2;
+    if (protocol == 2 && call.pipeline.asking().tags() > 0)
+      return call.fail("ERR HELLO 2: what waits by TAG is answered by RESP3; WEIR.LEAVE, or wait, before it");
   }
   std::string_view name = caller.name;
   std::optional<std::pair<std::string_view, std::string_view>> shown;
@@ -174,7 +180,7 @@ void run_hello(RunningCommand& call) {
     }
   }
   const HelloTerms greeting{protocol, std::string(name), call.service.options().store_deadline,
-                            call.service.options().max_wait};
+                            call.service.options().max_wait, call.service.options().max_waiters};
   if (shown && call.service.logins.takes_passwords())
     return log_in(call, shown->first, shown->second,
                   [greeting](Caller& who, Writer& to) { greet(greeting, who, to); });

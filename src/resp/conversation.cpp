@@ -32,6 +32,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
       note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
     waits_since_ = {};
   }
+  push(out);
   if (deferred_.answered()) deferred_.write(Writer(out, caller_.protocol));
   while (goes_on(out)) {
     if (transaction_.running()) {
@@ -52,6 +53,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
     used += parser_.consumed();
   }
   settle(out);
+  push(out);
   busy_ = !caller_.closing && !waiting() &&
           (slow_ || caller_.guessed || out.size() >= kOutputCap || transaction_.running());
   if (waiting()) {
@@ -62,6 +64,13 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
   }
   service_.counters.count(&service::Counters::commands, ran);
   return caller_.closing ? input.size() : used;
+}
+
+// Pushes stand between replies, never within one.
+void Conversation::push(std::string& out) {
+  if (waiting() || transaction_.running()) return;
+  while (pipeline_.asking().has_answered_tags() && out.size() < kOutputCap)
+    pipeline_.push(Writer(out, caller_.protocol));
 }
 
 // Runs the command that was parsed of these bytes, or gathers it; false, and nothing is done, when those
@@ -89,7 +98,10 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 
 // A decision waits for those after it; any other command is answered after those before it.
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
-  if (has(command.flags, Flags::waits)) pipeline_.asking().let_wait(!transaction_.running());
+  if (has(command.flags, Flags::waits)) {
+    pipeline_.asking().let_wait(!transaction_.running());
+    pipeline_.let_push(caller_.protocol >= 3);
+  }
   return command.ask != nullptr && command.takes(words.size()) && command.ask(pipeline_, words, silent);
 }
 

@@ -42,12 +42,13 @@ class Conversation final : public net::Conversation {
   bool ends_with_peer() const override { return pipeline_.asking().acquiring(); }
   bool end_wait(bool with_error) override { return pipeline_.asking().end_wait(with_error); }
   bool busy() const override { return busy_ || pipeline_.asking().answered() || deferred_.answered(); }
+  bool owes() const override { return pipeline_.asking().tags() > 0; }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated(); }
   bool unfinished() const override { return transaction_.open(); }
   bool late() const override { return caller_.guessed; }
   std::size_t kept() const override {
-    return asked_ + transaction_.kept() + parser_.kept() + pipeline_.asking().kept_for_holds();
+    return asked_ + transaction_.kept() + parser_.kept() + pipeline_.asking().kept_for_long();
   }
   void describe(net::ClientInfo& client) const override;
   std::optional<std::string> hand_over() const override;
@@ -61,6 +62,7 @@ class Conversation final : public net::Conversation {
   bool take(std::string_view bytes, std::string& out);
   bool gather(const Command& command, Arguments words, bool silent);
   bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
+  void push(std::string& out);
   bool records_first(const Command& command, RunningCommand& call);
   void look_who();
   bool may(const Command& command, Arguments words) const {

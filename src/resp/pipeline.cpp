@@ -114,6 +114,15 @@ bool Pipeline::refuse() {
   }
 }
 
+void Pipeline::write_push(Writer& to, Question& question) {
+  if (!question.silent) {
+    to.push(3);
+    to.bulk("weir.acquire");
+    to.bulk(question.more->tag);
+  }
+  write(to, question);
+}
+
 void Pipeline::write(Writer& to, Question& question) {
   if (question.ended() != service::Ended::no || question.fault != Fault::none) [[unlikely]] {
     if (!question.silent) to.error(error_of(question));
@@ -150,6 +159,9 @@ void Pipeline::write(Writer& to, Question& question) {
     case ReplyForm::settled:
       loop_.asker.service().counters.drop(question.reservation->dropped);
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
+      break;
+    case ReplyForm::queued:
+      if (!question.silent) to.simple("QUEUED");
       break;
   }
 }

@@ -31,6 +31,7 @@ enum class ReplyForm : std::uint8_t {
   refunded,     // how many units were given back
   holds,        // WEIR.HOLDS' rows
   settled,      // the milliseconds until one more unit would be admitted, or that a hold has
+  queued = service::Asking::kQueued,  // of an acquire: what it is answered comes by its tag
 };
 
 // Beside one that says a decision: one more value, the fields that HTTP would send.
@@ -67,6 +68,10 @@ class Pipeline {
   bool has_file() { return has_limits() || fail("ERR " + std::string(service::kNoLimitsFile)); }
   void answer(Writer to) const { to.error(error_); }
 
+  // Whether answers may be pushed.
+  void let_push(bool yes) { pushes_ = yes; }
+  bool pushes() const { return pushes_; }
+
   // Asks what was gathered and writes what is answered; false while some is open.
   bool settle(Writer to) {
     const bool all = asking_.settle([this, &to](service::Question& question) { write(to, question); });
@@ -74,10 +79,20 @@ class Pipeline {
     return all;
   }
 
+  // The answer of an acquire that has waited by a tag, where there is one.
+  void push(Writer to) {
+    asking_.tell_tagged([this, &to](service::Question& question) { write_push(to, question); });
+  }
+  // False: none of that tag stands in line. If its answer was there, it is pushed.
+  bool leave_line(std::string_view tag, Writer to) {
+    return asking_.leave_line(tag, [this, &to](service::Question& question) { write_push(to, question); });
+  }
+
  private:
   static void keep(service::Question& question);
   bool refuse();
   void write(Writer& to, service::Question& question);
+  void write_push(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, ReplyForm reply);
   void write_fields(Writer& to, const service::Question& question, const limits::Set* set);
   void write_explanation(Writer& to, const service::Question& question);
@@ -87,6 +102,7 @@ class Pipeline {
   RespLoop& loop_;
   service::Asking asking_;
   std::string error_;
+  bool pushes_ = false;
 };
 
 }  // namespace weir::resp

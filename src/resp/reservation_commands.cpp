@@ -19,8 +19,24 @@ constexpr std::string_view kForm =
     "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key "
     "rule [key rule ...], or ... AS attribute=value ...";
 constexpr std::string_view kAcquireForm =
-    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key "
-    "rule [key rule ...], or ... AS attribute=value ...";
+    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [TAG word] "
+    "[KEYS] key rule [key rule ...], or ... AS attribute=value ...";
+
+// Why it cannot wait by that tag; empty: it can.
+std::string refuse_tag(const Pipeline& pipeline, store::Verb verb, std::string_view tag) {
+  const service::Asking& asking = pipeline.asking();
+  if (tag.empty()) return {};
+  if (verb != store::Verb::acquire) return "ERR TAG is WEIR.ACQUIRE's: a reservation waits for nothing";
+  if (!pipeline.pushes()) return "ERR TAG needs RESP3, by which its answer is pushed: HELLO 3 before it";
+  if (!asking.lets_wait()) return "ERR TAG: nothing waits in a transaction; leave it out after MULTI";
+  if (asking.has_tag(tag))
+    return "ERR TAG: one that waits on this connection has that word; give each another";
+  const std::size_t most = asking.most_tags();
+  if (asking.tags() >= most)
+    return "ERR TAG: " + std::to_string(most) +
+           " wait on this connection, as many as --max-waiters lets wait; come again when some are answered";
+  return {};
+}
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std::string_view form) {
   ReservationWords asked;
@@ -29,10 +45,13 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
     return pipeline.fail(std::move(error));
   if (verb == store::Verb::acquire && !asked.max_wait)
     return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + std::string(form));
+  if (std::string why = refuse_tag(pipeline, verb, asked.tag); !why.empty())
+    return pipeline.fail(std::move(why));
   if (asked.bound && pipeline.asking().has_all_holds())
     return pipeline.fail("ERR BOUND: this connection has " + std::to_string(service::BoundHolds::kMost) +
                          " holds that end with it, and may have no more; settle some, or open another");
-  service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound};
+  service::Ask ask{
+      .verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound, .tag = asked.tag};
   const ReplyForm reply = with_fields(ReplyForm::reservation, asked.fields);
   if (!asked.by_file)
     return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, reply, silent, form);
@@ -57,6 +76,10 @@ bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
 
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
   return ask(pipeline, words, store::Verb::acquire, silent, kAcquireForm);
+}
+
+void run_leave(RunningCommand& call) {
+  call.reply().integer(call.pipeline.leave_line(call.words[1], call.reply()) ? 1 : 0);
 }
 
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {

@@ -11,13 +11,14 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kNone };
-constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS"};
+enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kTag, kNone };
+constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS", "TAG"};
 
 Option option_of(std::string_view word) {
   if (is_word(word, "MAXWAIT")) return kMaxWait;
   if (is_word(word, "COST")) return kCost;
   if (is_word(word, "HOLD")) return kHold;
+  if (is_word(word, "TAG")) return kTag;
   return is_word(word, "CLASS") ? kClass : kNone;
 }
 
@@ -48,6 +49,7 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     }
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(kNames[option]));
     const bool is_known = option == kClass  ? !into.class_name.empty()
+                          : option == kTag  ? !into.tag.empty()
                           : option == kCost ? values[kCost] >= 0 || !into.costs.empty()
                                             : values[option] >= 0;
     if (is_known) return fail("ERR " + std::string(kNames[option]) + " is given twice");
@@ -56,6 +58,12 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     if (option == kClass) {
       if (value.empty()) return fail("ERR missing the value of CLASS");
       into.class_name = value;
+      continue;
+    }
+    if (option == kTag) {
+      if (value.empty() || value.size() > kLongestTag)
+        return fail("ERR TAG must be of 1 to " + std::to_string(kLongestTag) + " bytes");
+      into.tag = value;
       continue;
     }
     if (option == kCost && value.find('=') != std::string_view::npos) {

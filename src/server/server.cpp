@@ -106,6 +106,7 @@ service::ServiceOptions options_from(const Settings& settings, const std::option
       .on_store_error = settings.on_store_error,
       .sharing = settings.store_sharing,
       .max_wait = settings.max_wait,
+      .max_waiters = settings.max_waiters,
       .max_overdraft = settings.max_overdraft,
       .allow_refunds = settings.allow_refunds,
       .headers = settings.headers,

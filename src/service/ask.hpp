@@ -40,7 +40,9 @@ struct Ask {
   std::optional<std::chrono::nanoseconds> max_wait{};
   std::optional<std::chrono::nanoseconds> hold{};  // of extend too
   bool bound = false;                              // the hold ends with its connection
-  // Of an acquire: its asker goes away after that, whatever else is said.
+  // Of an acquire: by what it waits while others of its connection go on; empty: they do not.
+  std::string_view tag{};
+  // And its asker goes away after that, whatever else is said.
   std::optional<std::chrono::nanoseconds> patience{};
 
   // Of settle: what it cost, or what it cost at single limits.

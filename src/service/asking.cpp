@@ -35,19 +35,26 @@ Asking::Asking(Asker& asker, std::uint64_t connection, std::string_view address,
       resume_(std::move(resume)) {}
 
 Asking::~Asking() {
-  for (auto& question : pending_) {
-    if (question->state == State::submitted) {
-      if (question->verb == Verb::reserve && question->reservation->bound) {
-        asker_.ender()->end_when_answered(std::move(question));
-        continue;
-      }
-      question->verb == Verb::acquire ? asker_.acquiring()->cancel(*question)
-                                      : asker_.store().cancel(*question);
-    } else {
-      note(*question);  // answered, and not told
-    }
-    asker_.put_back(std::move(question));
+  leave_all_lines();
+  for (auto& question : pending_) give_up(std::move(question));
+}
+
+void Asking::leave_all_lines() {
+  while (auto question = tagged_ ? tagged_->take_any() : nullptr) give_up(std::move(question));
+}
+
+// Nobody is told its answer.
+void Asking::give_up(std::unique_ptr<Question> question) {
+  if (question->state == State::submitted) {
+    if (question->verb == Verb::reserve && question->reservation->bound)
+      return asker_.ender()->end_when_answered(std::move(question));
+    question->verb == Verb::acquire ? asker_.acquiring()->cancel(*question)
+                                    : asker_.store().cancel(*question);
+    if (question->verb == Verb::acquire && question->reservation->bound) holds_->answered();
+  } else {
+    note(*question);
   }
+  asker_.put_back(std::move(question));
 }
 
 void Asking::take_over_holds(core::Unpacking& from) {
@@ -67,7 +74,11 @@ void Asking::complete(const Ask& ask, Question& question) {
   if (question.verb == Verb::reserve && asker_.acquiring() != nullptr) some_reserve_ = true;
   if (question.verb != Verb::acquire) return;
   acquires_ = asker_.acquiring() != nullptr && lets_wait_;
-  if (acquires_) return keep_asked(ask, question);
+  if (acquires_) {
+    tags_last_ = !ask.tag.empty();
+    question.more->tag = ask.tag;
+    return keep_asked(ask, question);
+  }
   question.verb = Verb::reserve;
   question.reservation->max_wait = std::chrono::nanoseconds{0};
 }
@@ -102,7 +113,7 @@ void Asking::note(const Question& question) {
   }
 }
 
-void Asking::add_answered(std::uint8_t form) {
+Question& Asking::add_answered(std::uint8_t form) {
   Question& question = asker_.add();
   question.checks = {};
   question.verb = Verb::look;
@@ -110,6 +121,7 @@ void Asking::add_answered(std::uint8_t form) {
   question.silent = question.by_file = question.explains = false;
   question.state = State::answered;
   some_answered_ = true;
+  return question;
 }
 
 Question& Asking::add_part(Question& whole, std::uint8_t form) {
@@ -208,16 +220,34 @@ void Asking::await(std::size_t first) {
   pending_.reserve(asker_.size() - first);
   for (std::size_t i = first; i < asker_.size(); ++i) {
     Question& question = *pending_.emplace_back(asker_.take_out(i));
-    if (question.by_file) question.more->ruling = asker_.ruling();
-    if (asker_.counts_keys() && !question.by_file) question.keep_keys();
-    keep_(question);
-    if (question.state == State::answered) continue;
-    if (question.by_file && question.verb == Verb::acquire &&
-        !std::exchange(question.more->keeps_asked, true))
-      question.more->asked.keep(asker_.acquired());
-    question.context = this;
-    ++open_;
+    keep_while_waiting(question);
+    if (question.state != State::answered) ++open_;
   }
+}
+
+void Asking::keep_while_waiting(Question& question) {
+  if (question.by_file) question.more->ruling = asker_.ruling();
+  if (asker_.counts_keys() && !question.by_file) question.keep_keys();
+  keep_(question);
+  if (question.state == State::answered) return;
+  if (question.by_file && question.verb == Verb::acquire && !std::exchange(question.more->keeps_asked, true))
+    question.more->asked.keep(asker_.acquired());
+  question.context = this;
+}
+
+// The last was asked, to wait by its tag: unless it is answered, that it is queued stands in its place.
+void Asking::queue_tagged() {
+  tags_last_ = false;
+  const std::size_t last = asker_.size() - 1;
+  if (asker_[last].state == State::answered) return;
+  auto question = asker_.take_out(last);
+  keep_while_waiting(*question);
+  const bool silent = question->silent;
+  if (!tagged_) tagged_ = std::make_unique<TaggedWaits>();
+  tagged_->add(std::move(question));
+  asker_.drop_last();
+  add_answered(kQueued).silent = silent;
+  some_answered_ = false;
 }
 
 // What waited for its moment says nothing of how fast decisions are.
@@ -229,7 +259,11 @@ void Asking::took_pending() {
 
 void Asking::on_answer(store::Request& request) {
   Asking& self = *static_cast<Asking*>(request.context);
-  if (--self.open_ == 0) self.resume_();
+  auto& question = static_cast<Question&>(request);
+  const bool is_tagged =
+      question.verb == Verb::acquire && self.tagged_ && self.tagged_->note_answer(question);
+  if (!is_tagged) --self.open_;
+  if (self.open_ == 0) self.resume_();
 }
 
 }  // namespace weir::service

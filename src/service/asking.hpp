@@ -2,7 +2,8 @@
 // asked.
 //
 // A store that answers at once has its answers told at once. Otherwise the connection waits: until all are
-// answered it gathers no more.
+// answered it gathers no more. But for acquires that wait by a tag: each is told that it is queued, and by
+// its tag what it was answered.
 //
 // The thread of its loop. Destroying it cancels what is open, and ends the holds that are bound. Not for:
 // words and how an answer is written (the front ends).
@@ -21,6 +22,7 @@
 #include "service/asker.hpp"
 #include "service/bound_holds.hpp"
 #include "service/question.hpp"
+#include "service/tagged_waits.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::service {
@@ -29,6 +31,9 @@ class Asking {
  public:
   // What a front end needs of a question to tell its answer, and what is gone when that comes later.
   using Keep = void (*)(Question& question);
+  // The form of what is told in place of an acquire's answer, which comes later by its tag. No front end has
+  // it for another.
+  static constexpr std::uint8_t kQueued = 0x7f;
 
   // `resume` is called by the store's thread when the last open question is answered; never from inside
   // settle(). `asker` must outlive this. What it reserves is charged to the connection of that number, or
@@ -103,9 +108,10 @@ class Asking {
     some_answered_ = true;
   }
   // One that has its answer.
-  void add_answered(std::uint8_t form);
+  Question& add_answered(std::uint8_t form);
   // Whether an acquire may wait: not in a transaction.
   void let_wait(bool yes) { lets_wait_ = yes; }
+  bool lets_wait() const { return lets_wait_; }
   bool full() const { return asker_.size() >= Asker::kMany || acquires_; }
 
   bool waiting() const { return open_ > 0; }
@@ -119,9 +125,36 @@ class Asking {
   // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
   bool end_wait(bool with_error);
   // All is answered, and not all of it is told.
-  bool answered() const { return !pending_.empty() && open_ == 0; }
+  bool answered() const { return open_ == 0 && (!pending_.empty() || has_answered_tags()); }
+
+  // Those that wait by a tag.
+  bool has_tag(std::string_view tag) const { return tagged_ && tagged_->has(tag); }
+  std::size_t tags() const { return tagged_ ? tagged_->size() : 0; }
+  std::size_t most_tags() const { return asker_.service().options().max_waiters; }
+  bool has_answered_tags() const { return tagged_ && tagged_->has_answered(); }
+  // Tells what one of them was answered, of all else of which nothing is untold.
+  template <class Tell>
+  void tell_tagged(const Tell& tell) {
+    tell_taken(tagged_->take_answered(), tell);
+  }
+  // Takes one out of line; false: none of that tag is in it. If its answer was there, it is told.
+  template <class Tell>
+  bool leave_line(std::string_view tag, const Tell& tell) {
+    auto question = tagged_ ? tagged_->take(tag) : nullptr;
+    if (question == nullptr) return false;
+    if (question->state == store::Request::State::answered) {
+      tell_taken(std::move(question), tell);
+      return false;
+    }
+    give_up(std::move(question));
+    return true;
+  }
+  void leave_all_lines();
   std::size_t kept() const;  // bytes, while it waits
-  std::size_t kept_for_holds() const { return holds_ ? holds_->kept() : 0; }
+  // Also while others of the connection go on.
+  std::size_t kept_for_long() const {
+    return (holds_ ? holds_->kept() : 0) + (tagged_ ? tagged_->kept() : 0);
+  }
 
   // The bound holds of a connection that goes on in another process.
   void pack_holds(core::Packing& to) const { holds_ ? holds_->pack(to) : to.number(0); }
@@ -151,6 +184,8 @@ class Asking {
     }
     if (asker_.size() > 0) {
       submit();
+      if (tags_last_) [[unlikely]]
+        queue_tagged();
       asker_.set_now(when_.now);
       std::size_t done = 0;
       for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done) {
@@ -190,6 +225,16 @@ class Asking {
     return verb >= store::Verb::reserve || verb == store::Verb::charge;
   }
   static bool renew(store::Request& request);
+  template <class Tell>
+  void tell_taken(std::unique_ptr<Question> question, const Tell& tell) {
+    asker_.set_now(asker_.service().now());
+    note(*question);
+    tell(*question);
+    asker_.put_back(std::move(question));
+  }
+  void give_up(std::unique_ptr<Question> question);
+  void keep_while_waiting(Question& question);
+  void queue_tagged();
   void complete(const Ask& ask, Question& question);
   void note(const Question& question);
   void keep_asked(const Ask& ask, Question& question);
@@ -208,12 +253,14 @@ class Asking {
   bool fresh_ = false;  // when_.now is now
   bool lets_wait_ = true;
   bool acquires_ = false;                           // the last of what was gathered
+  bool tags_last_ = false;                          // and it may wait by a tag
   bool some_answered_ = false;                      // of what was gathered, without the store
   bool some_reserve_ = false;                       // of it, which minds those who stand in line
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
   std::chrono::nanoseconds waits_since_{0};         // when they had arrived
   std::unique_ptr<BoundHolds> holds_;               // null: none was asked for
+  std::unique_ptr<TaggedWaits> tagged_;             // null: none has waited
 };
 
 }  // namespace weir::service

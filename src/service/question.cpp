@@ -40,8 +40,8 @@ std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
   return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
-         more->limits.capacity() * sizeof(store::Limit) + more->matched.long_values.bytes() +
-         (more->keeps_asked ? more->asked.bytes() : 0);
+         more->tag.capacity() + more->limits.capacity() * sizeof(store::Limit) +
+         more->matched.long_values.bytes() + (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service

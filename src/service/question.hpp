@@ -45,6 +45,7 @@ struct alignas(64) Question final : store::Request {
     bool keeps_asked = false;       // it has something
     bool says_wait = false;         // of a reservation: somebody has said how long it may wait
     Ended ended = Ended::no;        // of an acquire
+    std::string tag;                // by which it waits, if it does
   };
 
   More& more_of() {

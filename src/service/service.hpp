@@ -58,6 +58,7 @@ struct ServiceOptions {
   store::Sharing sharing{};
 
   std::chrono::milliseconds max_wait = std::chrono::hours{1};  // that a reservation may ask for
+  std::size_t max_waiters = 10'000;                            // in line, and of one connection by tags
 
   // How long what is charged afterwards may lock a limit beyond its burst.
   std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};

@@ -287,6 +287,10 @@ class Verbatim(bytes):
     """A RESP3 verbatim string, without its "txt:"."""
 
 
+class Push(list):
+    """A RESP3 push, which answers nothing that was asked on its connection."""
+
+
 class Closed(Exception):
     """The server closed the connection."""
 
@@ -413,6 +417,8 @@ class Client:
             return None
         if kind == b"=":
             return Verbatim(self._bytes(int(text))[4:])
+        if kind == b">":
+            return Push(self._value() for _ in range(int(text)))
         if kind in b"*~":
             return None if text == b"-1" else [self._value() for _ in range(int(text))]
         if kind == b"%":
