@@ -185,7 +185,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   size("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys");
   choice("--when-full", flags.when_full, {"deny", "allow"}, "what new keys get when every slot is in use");
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
-  number("--max-waiters", s.max_waiters, 1'000'000, "connections that wait for their moment at once");
+  number("--max-waiters", s.max_waiters, 1'000'000, "how many may wait for their moment at once");
   size("--reservation-memory", flags.reservation_memory, "most for reservations and pauses");
   size("--penalty-memory", flags.penalty_memory, "most for how often keys were breached");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");

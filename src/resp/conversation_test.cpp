@@ -370,12 +370,12 @@ TEST(Conversation, before_the_password_few_bytes_are_taken) {
 
 TEST(Conversation, hello_chooses_the_protocol) {
   Talk talk;
-  EXPECT_EQ(talk.say("HELLO 3\r\n").substr(0, 5), "%10\r\n");
-  EXPECT_EQ(talk.say("HELLO 2\r\n").substr(0, 5), "*20\r\n");
+  EXPECT_EQ(talk.say("HELLO 3\r\n").substr(0, 5), "%11\r\n");
+  EXPECT_EQ(talk.say("HELLO 2\r\n").substr(0, 5), "*22\r\n");
   EXPECT_EQ(talk.say("HELLO 4\r\n"), "-NOPROTO unsupported protocol version\r\n");
   EXPECT_EQ(talk.say("HELLO x\r\n"), "-ERR Protocol version is not an integer or out of range\r\n");
   EXPECT_EQ(talk.say("HELLO 3 FOO\r\n"), "-ERR Syntax error in HELLO option 'foo'\r\n");
-  EXPECT_EQ(talk.say("HELLO 3 SETNAME me\r\nCLIENT GETNAME\r\n").substr(0, 5), "%10\r\n");
+  EXPECT_EQ(talk.say("HELLO 3 SETNAME me\r\nCLIENT GETNAME\r\n").substr(0, 5), "%11\r\n");
   EXPECT_EQ(talk.say("RESET\r\nCLIENT GETNAME\r\n"), "+RESET\r\n$-1\r\n");
 }
 

@@ -191,9 +191,8 @@ class Acquire(OneServer):
 
     def test_wrong_words_are_told(self):
         client = self.client()
-        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key rule [key "
-                "rule ...], "
-                "or ... AS attribute=value ...")
+        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [TAG word] [KEYS] key "
+                "rule [key rule ...], or ... AS attribute=value ...")
         for words, error in (("COST 1 k 1/s", "missing MAXWAIT: how many milliseconds it may wait" + form),
                              ("MAXWAIT 1 COST 1", "missing a key and its rule" + form),
                              ("MAXWAIT 3600001 k 1/s", "MAXWAIT: '3600001' is not an integer from 0 to 3600000"),

@@ -13,11 +13,12 @@ import unittest
 from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run_at_once, until, weir
 
 VERSION = weir("--version")[1].split()[1].encode()
-HELLO_3 = (b"%%10\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
+HELLO_3 = (b"%%11\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
            b"$7\r\nmodules\r\n*0\r\n$12\r\nweir_version\r\n$%d\r\n%s\r\n"
-           b"$17\r\nstore_deadline_ms\r\n:0\r\n$11\r\nmax_wait_ms\r\n:3600000\r\n" % (len(VERSION), VERSION))
-HELLO_2 = HELLO_3.replace(b"%10", b"*20").replace(b"proto\r\n:3", b"proto\r\n:2")
+           b"$17\r\nstore_deadline_ms\r\n:0\r\n$11\r\nmax_wait_ms\r\n:3600000\r\n"
+           b"$11\r\nmax_waiters\r\n:10000\r\n" % (len(VERSION), VERSION))
+HELLO_2 = HELLO_3.replace(b"%11", b"*22").replace(b"proto\r\n:3", b"proto\r\n:2")
 
 
 def without_id(raw):
@@ -274,7 +275,7 @@ class TestSmallCommands(OneConnection):
         table = self.client.ask("COMMAND")
         self.assertEqual(len(table), count)
         names = {row[0].decode() for row in table}
-        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.time weir.reset weir.top weir.usage weir.holds weir.ban weir.raise weir.lower weir.shadow weir.unban weir.lift weir.overrides weir.audit del ping echo quit reset hello auth
+        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reserve weir.acquire weir.leave weir.cancel weir.settle weir.moment weir.extend weir.charge weir.refund weir.check weir.look weir.explain weir.config weir.time weir.reset weir.top weir.usage weir.holds weir.ban weir.raise weir.lower weir.shadow weir.unban weir.lift weir.overrides weir.audit del ping echo quit reset hello auth
             select client command info config time dbsize lastsave bgsave slowlog shutdown multi exec discard""".split()))
         self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
         throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")
