@@ -51,7 +51,7 @@
 //   fixed_window            at most `limit` in each window, 2 x limit in any span of P
 //   fixed_window_clock      the same
 //   sliding_window_log      at most `limit` in any (t - P, t]
-//   sliding_window_counter  at most `limit` in each window, 2 x limit - 1 in any (t - P, t]
+//   sliding_window_counter  at most `limit` in each window, 2 x limit in any (t - P, t]
 #pragma once
 
 #include <atomic>

@@ -299,11 +299,11 @@ function decide.sliding_window_counter(text, at)
     prev, cur = cur, 0
   end
   if cost == 0 then return true end
-  -- prev x left / P, rounded up, + cur + cost <= limit
+  -- prev x left / P, rounded down, + cur + cost <= limit
   local spare = limit - cost - cur
   if spare < 0 then return false end
-  local bound_s, bound_n = times(spare, Ps, Pn)
-  if less(bound_s, bound_n, times(prev, left_s, left_n)) then return false end
+  local weighed_s, weighed_n = times(prev, left_s, left_n)
+  if not less(weighed_s, weighed_n, times(spare + 1, Ps, Pn)) then return false end
   es, en = add(es, en, Ps, Pn)
   return true, format('weir1c %d%09d %d %d', es, en, prev, cur + cost)
 end

@@ -62,8 +62,10 @@ class History {
       case Kind::sliding_window_log:
         return period_ * between(t - period_ + 1, t);
       case Kind::sliding_window_counter:
-        return between(start(t) - period_, start(t) - 1) * (start(t) + period_ - t) +
-               between(start(t), t) * period_;
+        // Of the one before whole units, rounded down.
+        return (between(start(t) - period_, start(t) - 1) * (start(t) + period_ - t) / period_ +
+                between(start(t), t)) *
+               period_;
     }
     return 0;
   }

@@ -109,8 +109,8 @@ TEST(WindowPromise, counter_admits_at_most_the_limit_and_the_part_that_it_took_f
     for (const Admitted& each : admitted) {
       const std::int64_t before = windows[each.at / period - 1];
       const std::int64_t in_span = sum(admitted, each.at - period + 1, each.at);
-      ASSERT_LE((in_span - limit) * period, before * (each.at % period)) << i;
-      ASSERT_LE(in_span, 2 * limit - 1) << i;
+      ASSERT_LT((in_span - limit - 1) * period, before * (each.at % period)) << i;
+      ASSERT_LE(in_span, 2 * limit) << i;
     }
   }
 }
@@ -143,9 +143,8 @@ TEST(WindowPromise, traces_that_reach_it) {
   EXPECT_EQ(most_in_half_open(admitted, 100), 19);
   EXPECT_EQ(most_in_closed(admitted, 100), 20);
 
-  // The last nanosecond of one window, and the next as soon as one unit of it has faded: 98 of 100 have
-  // passed.
-  EXPECT_EQ(most_in_half_open(press(sliding_window_counter, 10, 100, {999, 1098}), 100), 19);
+  // The last nanosecond of one window, and the next as soon as the last whole unit of it has faded.
+  EXPECT_EQ(most_in_half_open(press(sliding_window_counter, 10, 100, {999, 1091}), 100), 20);
 
   EXPECT_EQ(most_in_half_open(press(sliding_window_log, 10, 100, {999, 1000, 1098, 1099, 1198}), 100), 10);
 }

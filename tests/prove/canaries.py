@@ -147,10 +147,10 @@ plant("window_remaining_before_it", FIXED, "    room -= cost.units;", "", "windo
 plant("window_resets_what_is_empty", FIXED, "window.used != 0 ? left : 0, next", "left, next", "window.reset_after")
 
 COUNTER = "src/core/sliding_window_counter.hpp"
-plant("counter_rounded_down", COUNTER, "Wide{prev} * left + (period - 1)) / period) : 0;", "Wide{prev} * left) / period) : 0;",
+plant("counter_rounded_up", COUNTER, "(Wide{prev} * left / period) : 0;", "((Wide{prev} * left + (period - 1)) / period) : 0;",
       "counter.admits", "counter.promise")
-plant("counter_in_64_bits", COUNTER, "static_cast<std::uint64_t>((Wide{prev} * left + (period - 1)) / period) : 0;",
-      "(prev * left + (period - 1)) / period : 0;", "counter.nothing_wraps")
+plant("counter_in_64_bits", COUNTER, "static_cast<std::uint64_t>(Wide{prev} * left / period) : 0;",
+      "prev * left / period : 0;", "counter.nothing_wraps")
 plant("counter_without_the_one_before", COUNTER, "if (cur + weighed <= spare) {", "if (cur <= spare) {", "counter.admits",
       "counter.promise")
 plant("counter_weighs_more_than_all", COUNTER, "until_end < period ? until_end : period;  // P - e", "until_end;  // P - e",

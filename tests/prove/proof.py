@@ -149,9 +149,12 @@ class Proof:
         self.show(label, goal)
         self.given(goal)
 
+    def divided_by(self, divisor):
+        """What the source has divided by this, with the quotients."""
+        return [(of.e, quotient.e) for quotient, _, of, by in self.quotients.values() if by.e.eq(divisor)]
+
     def quotients_by(self, divisor):
-        """What the source has divided by this."""
-        return [quotient.e for quotient, _, _, by in self.quotients.values() if by.e.eq(divisor)]
+        return [quotient for _, quotient in self.divided_by(divisor)]
 
     def split(self, label, goal, *cases):
         """The same in cases, which together are all."""

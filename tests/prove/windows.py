@@ -176,12 +176,12 @@ def _(p):
 
 
 @statement("counter.admits",
-           "A sliding counter allows a cost from 1 up exactly when prev x (P - e) + (cur + cost) x P <= limit x P, `never` "
+           "A sliding counter allows a cost from 1 up exactly when floor(prev x (P - e) / P) + cur + cost <= limit, `never` "
            "exactly when it is above the limit, and else it is denied; a look is always allowed.")
 def _(p):
     x = p.inputs(COUNTER)
     d, c = p.call(COUNTER, x), Counted(p, x)
-    is_decided(p, d, x, And(x.cost <= x.limit, c.prev * c.left + (c.cur + x.cost) * x.P <= x.limit * x.P))
+    is_decided(p, d, x, And(x.cost <= x.limit, c.prev * c.left + (c.cur + x.cost) * x.P < (x.limit + 1) * x.P))
 
 
 @statement("counter.leaves",
@@ -208,7 +208,7 @@ def _(p):
 
 @statement("counter.promise",
            "A sliding counter's two counts are each at most the limit, and in a span (t - P, t] that ends e into its window "
-           "at most limit + prev x e / P, and at most 2 x limit - 1, was admitted.")
+           "at most limit + prev x e / P, rounded up, and at most 2 x limit, was admitted.")
 def _(p):
     x = p.inputs(COUNTER)
     d, c = p.call(COUNTER, x), Counted(p, x)
@@ -219,8 +219,8 @@ def _(p):
     p.lemma("what was admitted in the window", And(cur <= x.limit, c.prev <= x.limit))
     # The span ends no earlier than its last admission, P - left into the window.
     p.given(x.end > x.now, into >= x.P - c.left, into < x.P)
-    p.lemma("the span", (cur + c.prev) * x.P <= x.limit * x.P + c.prev * into)
-    p.show("at most", cur + c.prev <= 2 * x.limit - 1)
+    p.lemma("the span", (cur + c.prev) * x.P < (x.limit + 1) * x.P + c.prev * into)
+    p.show("at most", cur + c.prev <= 2 * x.limit)
 
 
 @statement("counter.retry_after",
@@ -256,8 +256,10 @@ def _(p):
     d, before, after = answered(p, x)
     p.show("at most the limit", And(d.remaining <= x.limit, d.limit == x.limit))
     weighed = p.number("weighed")
-    p.given(weighed * x.P >= after.prev * after.left, (weighed - 1) * x.P < after.prev * after.left)
-    p.lemma("as the source has it", weighed == If(after.prev == 0, 0, p.quotients_by(x.P)[-1]))
+    p.given(weighed * x.P <= after.prev * after.left, (weighed + 1) * x.P > after.prev * after.left)
+    divided, quotient = p.divided_by(x.P)[-1]
+    p.lemma("what the source divides", Or(after.prev == 0, divided == after.prev * after.left))
+    p.lemma("as the source has it", weighed == If(after.prev == 0, 0, quotient))
     p.lemma("what is left", d.remaining == larger(x.limit - weighed - after.cur, 0))
     for label, cost, verdict in (("one more", d.remaining + 1, False), ("all", d.remaining, True)):
         then = p.call(COUNTER, x, end=d.end, counts=d.counts, cost=cost)
@@ -269,7 +271,7 @@ def _(p):
            "remains, and until then less; a key whose end is not after now is answered as one that was never used.")
 def _(p):
     x = p.inputs(COUNTER)
-    d = p.call(COUNTER, x)
+    d, _, after = answered(p, x)
     fresh = p.call(COUNTER, x, end=0, counts=0)
     for word in ("verdict", "limit", "remaining", "retry_after", "reset_after"):
         p.show(word, getattr(d, word) == getattr(fresh, word), x.end <= x.now)
@@ -277,5 +279,8 @@ def _(p):
     some = p.number("some", 0, LONGEST)
     p.given(x.now <= some, d.end - x.now <= LONGEST)
     look = p.call(COUNTER, x, end=d.end, counts=d.counts, cost=0, now=some)
-    p.show("from then on", look.remaining == x.limit, some >= x.now + d.reset_after)
-    p.show("until then", look.remaining < x.limit, some < x.now + d.reset_after)
+    for label, counts in (("of this window", after.cur >= 1), ("of the one before", And(after.cur == 0, after.prev >= 1)),
+                          ("nothing", And(after.cur == 0, after.prev == 0))):
+        p.show("from then on, " + label, look.remaining == x.limit, counts, some >= x.now + d.reset_after)
+        if label != "nothing":
+            p.show("until then, " + label, look.remaining < x.limit, counts, some < x.now + d.reset_after)

@@ -468,15 +468,15 @@ class WindowLog:
 
 
 class WindowCounter:
-    """Windows of the clock; the last one's sum counts for the share of it that lies within `period` before now."""
+    """Windows of the clock; the last one's sum counts for the share of it that lies within `period` before now, in
+    whole units, rounded down."""
 
     def __init__(self, count, period):
         self.limit, self.period, self.sums = count, period, {}
 
     def used_at(self, now):
         window, into = divmod(now, self.period)
-        last = fractions.Fraction(self.sums.get(window - 1, 0) * (self.period - into), self.period)
-        return last + self.sums.get(window, 0)
+        return self.sums.get(window - 1, 0) * (self.period - into) // self.period + self.sums.get(window, 0)
 
     def fits(self, now, cost):
         return self.used_at(now) + cost <= self.limit
