@@ -103,7 +103,7 @@ TEST(Throttles, several_limits_are_charged_all_or_none) {
       {"WEIR.THROTTLE COST 5 a 10/s b '3/s burst 4'", six(":1\r\n:4\r\n:2\r\n:-1\r\n:667\r\n", "b")},
       {"CL.THROTTLE a 9 10 1", "*5\r\n:0\r\n:10\r\n:6\r\n:-1\r\n:1\r\n"},
       {"WEIR.THROTTLE f '100/min algorithm=fixed_window' c '5/s algorithm=sliding_window_counter'",
-       six(":0\r\n:5\r\n:4\r\n:-1\r\n:1877\r\n", "c")},
+       six(":0\r\n:5\r\n:4\r\n:-1\r\n:877\r\n", "c")},
       {"WEIR.THROTTLE KEYS cost 5/s keys 6/s", six(":0\r\n:5\r\n:4\r\n:-1\r\n:200\r\n", "cost")},
       {"WEIR.THROTTLE COST 1 KEYS keys 6/s", six(":0\r\n:6\r\n:4\r\n:-1\r\n:334\r\n", "keys")},
       {"DEL a b", ":2\r\n"},

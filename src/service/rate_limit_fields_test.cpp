@@ -135,7 +135,7 @@ limits:
             "RateLimit-Policy: \"told\";q=600;w=60, \"tenant-1s\";q=3;w=1, \"tenant-1min\";q=5;w=3, "
             "\"tenant-90s\";q=1000;w=90, \"tenant-1d\";q=9000;w=86400, \"user\";q=7;w=60\n"
             "RateLimit: \"told\";r=599;t=60, \"tenant-1s\";r=2;t=1, \"tenant-1min\";r=4;t=3, "
-            "\"tenant-90s\";r=999;t=90, \"tenant-1d\";r=8999;t=171800, \"user\";r=6;t=52\n");
+            "\"tenant-90s\";r=999;t=90, \"tenant-1d\";r=8999;t=85401, \"user\";r=6;t=52\n");
   // The limit that decides is not shown.
   EXPECT_EQ(world.ask("user=u", 6), "denied 5 4 secret");
   EXPECT_EQ(told(world, "x-ratelimit"), "");
