@@ -148,7 +148,7 @@ plant("window_resets_what_is_empty", FIXED, "window.used != 0 ? left : 0, next",
 
 COUNTER = "src/core/sliding_window_counter.hpp"
 plant("counter_rounded_up", COUNTER, "(Wide{prev} * left / period) : 0;", "((Wide{prev} * left + (period - 1)) / period) : 0;",
-      "counter.admits", "counter.promise")
+      "counter.admits")
 plant("counter_in_64_bits", COUNTER, "static_cast<std::uint64_t>(Wide{prev} * left / period) : 0;",
       "prev * left / period : 0;", "counter.nothing_wraps")
 plant("counter_without_the_one_before", COUNTER, "if (cur + weighed <= spare) {", "if (cur <= spare) {", "counter.admits",
@@ -165,14 +165,13 @@ plant("counter_ends_with_its_window", COUNTER, "      next = {end + period, prev
       "      next = {end, prev << 32 | cur};", "counter.leaves", "counter.reset_after")
 plant("counter_charges_a_denial", COUNTER, "      verdict = Verdict::denied;\n",
       "      verdict = Verdict::denied;\n      next.counts = prev << 32 | cur;\n", "counter.refusal_changes_nothing")
-plant("counter_retries_late", COUNTER, "? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)",
-      "? until_end + 1 - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)", "counter.retry_after")
-plant("counter_retries_early", COUNTER, ": until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);",
-      ": until_end + period - static_cast<std::uint64_t>((Wide{spare} * period + cur - 1) / cur);", "counter.retry_after")
+plant("counter_retries_late", COUNTER, "? until_end - most_left(spare - cur, prev)",
+      "? until_end + 1 - most_left(spare - cur, prev)", "counter.retry_after")
+plant("counter_retries_early", COUNTER, ": until_end + period - most_left(spare, cur);",
+      ": until_end + period - most_left(spare, cur) - 1;", "counter.retry_after")
 plant("counter_remaining_of_the_limit", COUNTER, "taken < limit ? limit - taken : 0,", "taken < limit ? limit - cur : 0,",
       "counter.remaining")
-plant("counter_resets_early", COUNTER, "cur != 0 ? until_end + period : prev != 0 ? until_end : 0;",
-      "cur != 0 ? until_end + period - 1 : prev != 0 ? until_end : 0;",
+plant("counter_resets_early", COUNTER, "? until_end + period - most_left(0, cur)", "? until_end + period - 1 - most_left(0, cur)",
       "counter.reset_after")
 
 plant("kept_inside_a_guarantee", GCRA,
