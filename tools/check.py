@@ -248,7 +248,7 @@ def package():
 
 
 SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs clang-format-19 --dry-run --Werror"],
-           ["tools/check_layers.py"], ["tools/check_english.py"])
+           ["tools/check_layers.py"], ["tools/check_english.py"], ["tools/check_sizes.py"])
 
 
 def graph(long):
@@ -309,7 +309,7 @@ TESTS_OF = [
     (("tests/simulation/",), r"^simulation|^planted"),
     (("tests/agreement/",), r"^suite\.(agreement|redis_agreement)|^redis"),
     (("tests/prove/",), r"^prove"), (("tests/models/",), r"^models"),
-    (("dev", "tools/"), r"^(dev|english|layers)"),
+    (("dev", "tools/"), r"^(dev|english|layers|sizes)"),
 ]
 SPOKEN_TO = r"src/(redis|net|resp|http|grpc|rls|xds|server|store|waiting)/"
 

@@ -113,11 +113,10 @@ class WEIR_API RedisStore {
   };
 
   // docs/redis.md has the forms of a URL. Keys in the store begin with weir:, or with what ?prefix= says;
-  // what lies there and is not weir's is never touched. ?format=redis-cell shares GCRA limits with redis-cell
-  // and throttled, under their keys (docs/from-redis-cell.md). Begins to connect and does not wait for it.
-  // Besides, "memory:" is a store inside this process, for tests: without sockets or a thread, it decides at
-  // once and never fails. Throws std::invalid_argument for a malformed URL, with a text that never contains
-  // the password, for a certificate that does not go with it, and for a local_share out of range;
+  // what lies there and is not weir's is never touched. Begins to connect and does not wait for it. Besides,
+  // "memory:" is a store inside this process, for tests: without sockets or a thread, it decides at once and
+  // never fails. Throws std::invalid_argument for a malformed URL, with a text that never contains the
+  // password, for a certificate that does not go with it, and for a local_share out of range;
   // std::runtime_error for a file of certificates or a key that holds none.
   explicit RedisStore(std::string_view url) : RedisStore(url, Options{}) {}
   RedisStore(std::string_view url, Options options);

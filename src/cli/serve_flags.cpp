@@ -207,8 +207,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->envname("WEIR_HTTP_TOKEN");
   app.add_option("--headers", s.headers, "the form of RateLimit fields, whatever the limits file says")
       ->type_name("FORM")
-      ->check(
-          CLI::IsMember({"ratelimit-11", "draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"}));
+      ->check(CLI::IsMember({"ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "off"}));
   app.add_option("--rls-headers", flags.rls_headers,
                  "tell Envoy's clients these: LIMIT,REMAINING,RESET; or answers")
       ->type_name("NAMES");

@@ -24,9 +24,9 @@ using namespace std::chrono_literals;
 constexpr nanoseconds kAhead = 5s;
 constexpr std::int64_t kKeptMs = 50'000;
 
-redis::Endpoint endpoint_of(const Bench& bench, std::string_view query) {
+redis::Endpoint endpoint_of(const Bench& bench) {
   // As a cluster of one node, so that all that lies beside a key is in its slot, as its hash tag says.
-  redis::Endpoint endpoint = redis::Endpoint::parse("redis+cluster://engine" + std::string(query)).value();
+  redis::Endpoint endpoint = redis::Endpoint::parse("redis+cluster://engine").value();
   endpoint.prefix = bench.prefix();
   return endpoint;
 }
@@ -100,12 +100,12 @@ struct SideBySide::Both {
   }
 };
 
-SideBySide::SideBySide(Bench& bench, std::string_view query, bool lasts)
+SideBySide::SideBySide(Bench& bench, bool lasts)
     : bench_(bench),
       lasts_(lasts),
       began_(std::chrono::floor<std::chrono::milliseconds>(bench.time())),
       now_(began_ + kAhead),
-      shared_(endpoint_of(bench, query), options(), local_, memory_, [this] { return now_; }) {
+      shared_(endpoint_of(bench), options(), local_, memory_, [this] { return now_; }) {
   shared_.client().start(now_);
   settle();
 }

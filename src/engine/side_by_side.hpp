@@ -30,7 +30,7 @@ class SideBySide {
   using nanoseconds = std::chrono::nanoseconds;
 
   // `lasts`: the keys outlive the sequence by more than a minute, and are given an earlier end.
-  explicit SideBySide(Bench& bench, std::string_view query = "", bool lasts = false);
+  explicit SideBySide(Bench& bench, bool lasts = false);
 
   // A limit by its text, as "5/s burst 10"; it stays until the end.
   store::Limit& limit(const std::string& rule);

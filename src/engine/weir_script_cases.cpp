@@ -121,7 +121,7 @@ Outcome log(Bench& bench) {
 
 Outcome calendar(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
-  SideBySide both(bench, "", true);
+  SideBySide both(bench, true);
   const Limit& limit = both.limit("5/hour align=calendar");
   for (int i = 0; i < 4; ++i) both.check(limit, "calendar", 2);
   both.charge({{&limit, "calendar", 3}}, Cost{3});
@@ -143,7 +143,7 @@ Outcome take(Bench& bench) {
 }
 
 Outcome charge(Bench& bench) {
-  SideBySide both(bench, "", bench.can_expire_lists);
+  SideBySide both(bench, bench.can_expire_lists);
   const Limit& limit = both.limit("5/s burst 5");
   both.check(limit, "charge", 2);
   both.charge({{&limit, "charge", 9}}, Cost{9});
@@ -159,7 +159,7 @@ Outcome charge(Bench& bench) {
 
 Outcome pause(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
-  SideBySide both(bench, "", true);
+  SideBySide both(bench, true);
   Limit& limit = both.limit("1/s burst 2");
   both.check(limit, "pause", 2);
   const std::size_t waits = both.reserve({{&limit, "pause"}}, 10s);
@@ -183,7 +183,7 @@ Outcome pause(Bench& bench) {
 
 Outcome reserve(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
-  SideBySide both(bench, "", true);
+  SideBySide both(bench, true);
   const Limit& limit = both.limit("4/s burst 2");
   const Limit& other = both.limit("3/s burst 3");
   both.reserve({{&limit, "line"}}, 5s);
@@ -205,7 +205,7 @@ Outcome reserve(Bench& bench) {
 
 Outcome settle(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
-  SideBySide both(bench, "", true);
+  SideBySide both(bench, true);
   const Limit& limit = both.limit("10/s burst 20");
   const std::size_t first = both.reserve({{&limit, "hold", 8}}, 0s, 5s);
   const std::size_t second = both.reserve({{&limit, "hold", 8}}, 0s, 5s);
@@ -222,7 +222,7 @@ Outcome settle(Bench& bench) {
 
 Outcome slots(Bench& bench) {
   if (!bench.can_expire_lists) return skipped("PEXPIREAT is refused");
-  SideBySide both(bench, "", true);
+  SideBySide both(bench, true);
   const Limit& limit = both.limit("in_flight=2");
   const std::size_t first = both.reserve({{&limit, "slots"}}, 0s, 2s);
   both.advance(300ms);
@@ -278,16 +278,6 @@ Outcome foreign(Bench& bench) {
   return holds("WRONGTYPE, and what lies there stays");
 }
 
-Outcome redis_cell(Bench& bench) {
-  SideBySide both(bench, "?format=redis-cell");
-  const Limit& limit = both.limit("7/3s burst 5");
-  for (int i = 0; i < 7; ++i) {
-    both.check(limit, "cell", static_cast<std::uint64_t>(1 + i % 2));
-    both.advance(211ms);
-  }
-  return both.outcome();
-}
-
 }  // namespace
 
 std::span<const EngineCase> weir_script_cases() {
@@ -303,7 +293,6 @@ std::span<const EngineCase> weir_script_cases() {
       {"check-window-counter", kAlike, counter},
       {"check-window-log", kAlike, log},
       {"check-calendar", kAlike, calendar},
-      {"check-redis-cell", kAlike, redis_cell},
       {"take", kAlike, take},
       {"charge", kAlike, charge},
       {"reserve", kAlike, reserve},

@@ -77,7 +77,6 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     }
     auto endpoint = redis::Endpoint::parse(url);
     if (!endpoint) throw std::invalid_argument(endpoint.error());
-    format_ = endpoint->format;
     tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key}, options.tls_name);
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
@@ -179,7 +178,6 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
   }
   const Options& options() const { return options_; }
   std::chrono::nanoseconds now() const { return clock_(); }
-  redis::ValueFormat format() const { return format_; }
   const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
   // We are in a child of fork(), where our thread is not.
   bool is_of_a_parent() const { return forks_ != store::forks(); }
@@ -278,7 +276,6 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
   const std::uint32_t forks_ = store::forks();
   const Options options_;
   const core::ClockFunction clock_;
-  redis::ValueFormat format_ = redis::ValueFormat::weir;
   store::EmbeddedStore local_{64_MiB};
   std::unique_ptr<redis::ProcessMemory> memory_;
   std::optional<asio::ssl::context> tls_;
@@ -293,12 +290,11 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
 
 namespace {
 
-void require_countable(const char* where, const Quota& quota, Algorithm algorithm,
-                       redis::ValueFormat format) {
+void require_countable(const char* where, const Quota& quota, Algorithm algorithm) {
   const auto refuse = [where](const std::string& why) { throw std::invalid_argument(where + why); };
   const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) refuse(rule.error());
-  if (const auto sentence = redis::unsuitable(*rule, format)) refuse(*sentence);
+  if (const auto sentence = redis::unsuitable(*rule)) refuse(*sentence);
 }
 
 // What a limiter of slots counts by; core::Rule::slots() says which numbers there are.
@@ -389,8 +385,7 @@ detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedC
     if (core::counts_slots(options.algorithm)) refuse(which + " has slots, which reserve() takes");
     if (std::count(asked->keys.begin(), asked->keys.end(), each.key) != 0)
       refuse(which + " has the key of another");
-    if (each.quota)
-      require_countable("weir::RedisStore::check_all: ", quota, options.algorithm, impl_->format());
+    if (each.quota) require_countable("weir::RedisStore::check_all: ", quota, options.algorithm);
     asked->limits.push_back(impl_->limit_of(quota, options));
     asked->keys.emplace_back(each.key);
     asked->list.push_back({.limit = &asked->limits.back(), .key = asked->keys.back(), .cost = each.cost});
@@ -418,13 +413,13 @@ std::uint64_t RedisStore::not_decided() const noexcept { return impl_->counters(
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {
-  require_countable("weir::SharedLimiter: ", quota, options.algorithm, store_.impl_->format());
+  require_countable("weir::SharedLimiter: ", quota, options.algorithm);
 }
 
 SharedLimiter::SharedLimiter(Slots slots, RedisStore& store, Options options)
     : quota_(quota_of(slots)), store_(store), options_(options) {
   options_.algorithm = Algorithm::in_flight;
-  if (const auto sentence = redis::unsuitable(core::Rule{quota_, options_.algorithm}, store_.impl_->format()))
+  if (const auto sentence = redis::unsuitable(core::Rule{quota_, options_.algorithm}))
     throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
 }
 
@@ -437,8 +432,7 @@ void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
   };
   RedisStore::Impl& impl = *store_.impl_;
   require_rate("check", options_.algorithm);
-  if (quota != quota_)
-    require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm, impl.format());
+  if (quota != quota_) require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm);
   auto asked = std::make_unique<Checking>(impl.limit_of(quota, options_), std::move(key), cost,
                                           store::Verb::check, options_.deadline.value_or(nanoseconds{0}));
   asked->answer = std::move(answer);
@@ -493,8 +487,7 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
     throw std::invalid_argument("weir::SharedLimiter::reserve: " + core::name_of(options_.algorithm) +
                                 " cannot be reserved: only gcra can");
   }
-  if (quota != quota_)
-    require_countable("weir::SharedLimiter::reserve: ", quota, options_.algorithm, impl.format());
+  if (quota != quota_) require_countable("weir::SharedLimiter::reserve: ", quota, options_.algorithm);
   options = store::bounded(options, impl.now());
   const nanoseconds patience = options_.deadline.value_or(nanoseconds{0});
   auto one = std::make_unique<ReserveCall>(impl.limit_of(quota, options_), std::move(key), cost,
@@ -526,8 +519,7 @@ void SharedLimiter::begin_take(std::string key, const Quota& quota, Cost most, C
   store::require_units("SharedLimiter::take_up_to", most, least);
   require_rate("take_up_to", options_.algorithm);
   RedisStore::Impl& impl = *store_.impl_;
-  if (quota != quota_)
-    require_countable("weir::SharedLimiter::take_up_to: ", quota, options_.algorithm, impl.format());
+  if (quota != quota_) require_countable("weir::SharedLimiter::take_up_to: ", quota, options_.algorithm);
   auto asked = std::make_unique<TakeCall>(impl.limit_of(quota, options_), std::move(key), Cost{},
                                           store::Verb::take, options_.deadline.value_or(nanoseconds{0}));
   asked->terms = {.most = most.units, .least = least.units, .unit = {1}};
@@ -549,8 +541,7 @@ Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside 
     throw std::invalid_argument("weir::SharedLimiter::charge: " + core::name_of(options_.algorithm) +
                                 " cannot be charged afterwards");
   }
-  if (quota != quota_)
-    require_countable("weir::SharedLimiter::charge: ", quota, options_.algorithm, impl.format());
+  if (quota != quota_) require_countable("weir::SharedLimiter::charge: ", quota, options_.algorithm);
   return wait_for<Charged>(impl, [&](auto&& answer) {
     auto asked =
         std::make_unique<ChargeCall>(impl.limit_of(quota, options_), std::string(key), Cost{outside.units},

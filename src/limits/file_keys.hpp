@@ -287,7 +287,7 @@ inline constexpr std::array kAnswers = {
   "type": ["array", "string"],
   "uniqueItems": true,
   "items": {
-    "enum": ["retry-after", "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "draft-03", "off"]
+    "enum": ["retry-after", "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "off"]
   }
 })"},
 };
@@ -320,8 +320,8 @@ inline constexpr std::array kLease = {
 };
 
 // What `answers.headers` may name.
-inline const std::vector<std::string> kHeaders = {
-    "retry-after", "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "draft-03", "off"};
+inline const std::vector<std::string> kHeaders = {"retry-after", "ratelimit-11",      "draft-06",
+                                                  "x-ratelimit", "x-ratelimit-epoch", "off"};
 
 }  // namespace keys
 }  // namespace weir::limits

@@ -173,7 +173,7 @@ int headers_of(std::string_view form) {
   constexpr int kRateLimit = 1;   // RateLimit-Policy
   constexpr int kXRateLimit = 2;  // X-RateLimit-Limit, -Remaining and -Reset
   if (form == "ratelimit-11" || form == "draft-06") return kRateLimit;
-  if (form == "x-ratelimit" || form == "x-ratelimit-epoch" || form == "draft-03") return kXRateLimit;
+  if (form == "x-ratelimit" || form == "x-ratelimit-epoch") return kXRateLimit;
   return form == "off" ? kRateLimit | kXRateLimit : 0;
 }
 
@@ -194,8 +194,8 @@ void read_answers(Context& context, const FileField& field) {
         answers.headers.begin(), answers.headers.end(),
         [&header](const std::string& each) { return (headers_of(each) & headers_of(header.text())) != 0; });
     if (std::find(known.begin(), known.end(), header.text()) == known.end()) {
-      context.error(FileRule::form, header,
-                    quoted(header.text()) + " is unknown" + meant(header.text(), known));
+      // All of them: two forms that differ by a letter may have nothing else in common.
+      context.error(FileRule::form, header, quoted(header.text()) + " is unknown" + meant({}, known));
     } else if (std::find(answers.headers.begin(), answers.headers.end(), header.text()) !=
                answers.headers.end()) {
       context.error(FileRule::form, header, quoted(header.text()) + " a second time");

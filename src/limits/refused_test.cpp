@@ -339,12 +339,12 @@ routes: [{ when: { path: / } }]
      R"(limits.yaml:2:10: routes[0]: missing limits; write limits: [] for none
 )"},
     {4, R"(version: 1
-answers: { status: 200, headers: [retry-later, x-ratelimit, x-ratelimit], body: x }
+answers: { status: 200, headers: [draft-03, x-ratelimit, x-ratelimit], body: x }
 )",
      R"(limits.yaml:2:20: answers.status: '200' is not a whole number from 400 to 599
-limits.yaml:2:35: answers.headers[0]: 'retry-later' is unknown; did you mean retry-after?
-limits.yaml:2:61: answers.headers[2]: 'x-ratelimit' a second time
-limits.yaml:2:75: answers.body: unknown; known: status, headers
+limits.yaml:2:35: answers.headers[0]: 'draft-03' is unknown; known: retry-after, ratelimit-11, draft-06, x-ratelimit, x-ratelimit-epoch, off
+limits.yaml:2:58: answers.headers[2]: 'x-ratelimit' a second time
+limits.yaml:2:72: answers.body: unknown; known: status, headers
 )"},
     {5, R"(limits: {}
 )",
@@ -988,10 +988,10 @@ routes:
 limits.yaml:4:20: warning: limits.b.lease: no request can spend it: each meets 'c' too, or another limit that has no lease
 )"},
     {4, R"(version: 1
-answers: { headers: [ratelimit-11, draft-06, x-ratelimit, draft-03] }
+answers: { headers: [ratelimit-11, draft-06, x-ratelimit, x-ratelimit-epoch] }
 )",
      R"(limits.yaml:2:36: answers.headers[1]: 'draft-06' and 'ratelimit-11' exclude each other; write one of them
-limits.yaml:2:59: answers.headers[3]: 'draft-03' and 'x-ratelimit' exclude each other; write one of them
+limits.yaml:2:59: answers.headers[3]: 'x-ratelimit-epoch' and 'x-ratelimit' exclude each other; write one of them
 )"},
     {4, R"(version: 1
 answers: { headers: [retry-after, off, x-ratelimit] }

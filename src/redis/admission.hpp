@@ -2,8 +2,8 @@
 //
 // How many answers it may owe, the window says (send_window.hpp). What waits leaves by rank, and then in
 // order. Of the usual rank a call is passed over when it has less time left than an answer takes of late, and
-// while that happens, what comes after those that wait is not taken. docs/overload.md tells how this acts
-// together with what else keeps a busy store deciding.
+// while that happens, what comes after those that wait is not taken. docs/redis-failures.md, "When Redis is
+// busy", tells how this acts together with what else keeps a busy store deciding.
 //
 // One thread, the client's. Not for: sending, and what becomes of a call that is not sent (client.hpp).
 #pragma once

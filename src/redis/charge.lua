@@ -6,8 +6,7 @@
 --             charge T most need             gcra's state owes need more, but no more than most
 --             left T used 0                  gcra's state owes no less than used
 --             gcra T full need               a guarantee: charged where it has room
---             each of these before ' redis-cell': in redis-cell's format; after 'burst n kept k ', of the limit and its
---             class, where that is not the format or the next is said
+--             each of these after 'burst n kept k ', of the limit and its class
 --             'free n ' first, of all: where some are over, they are charged and no others; over is what would owe more
 --             than the limit with n units beyond its own (src/store/store.hpp, OthersFree)
 --             'charge ALGORITHM' cost limit period    of a fixed window; beyond the limit, too, to 2^32 - 1
@@ -78,12 +77,12 @@ local function raise(text, at, owing, charging)
     return true, (changed or is_remembered) and text, over, view
   end
   if text then
-    local tat, of = tat_of(text)
-    if not tat or of and #of > 19 then return nil end
+    local tat, of = gcra_state(text)
+    if not tat or #of > 19 then return nil end
     as, an = ahead_of(pair(tat))
     if not as then return nil end
     if as > 0 or an > 0 then
-      if of and of ~= T then
+      if of ~= T then
         local units, more = divide(as, an, pair(of))
         if not units then return nil end
         as, an = times(more and units + 1 or units, pair(T))
@@ -98,7 +97,7 @@ local function raise(text, at, owing, charging)
   end
   if not bs then return true, nil, over end
   bs, bn = add(s, n, bs, bn)
-  return true, with_tat(bs, bn, not match(kind, 'redis%-cell$') and T), over
+  return true, with_tat(bs, bn, T), over
 end
 
 -- Each takes the state's text, or false, and the place of its words in ARGV. Whether the text is ours, the new one, and
@@ -142,8 +141,6 @@ function charge.gcra(text, at)
     return need
   end)
 end
-
-for _, word in ipairs({'charge', 'left', 'gcra'}) do charge[word .. ' redis-cell'] = charge[word] end
 
 local function used_after(used, units, limit)
   if match(kind, '^refund') then return used - math.min(units, used) end
@@ -197,19 +194,13 @@ local function ask(i, text)
   return charge[kind](text, at)
 end
 
-local function state_at(i, key)
-  local text = read('GET', key)
-  if match(ARGV[4 * i - 3], 'cell$') then return text end
-  return ledger_or(text, key)
-end
-
 local answer, texts, changed, over, some_over, firsts = {1, time[1], time[2]}, {}, {}, {}, false, {}
 local function keep(key, text, i)
   if text then texts[key], changed[key] = text, 4 * i - 3 end
 end
 for i, key in ipairs(KEYS) do
   -- What a ledger is asked changes it.
-  if texts[key] == nil or beyond and type(texts[key]) == 'table' then texts[key] = state_at(i, key) end
+  if texts[key] == nil or beyond and type(texts[key]) == 'table' then texts[key] = ledger_or(read('GET', key), key) end
   local is_window = match(ARGV[4 * i - 3], 'window') or match(ARGV[4 * i - 3], 'calendar$')
   if is_window and type(texts[key]) == 'table' then texts[key] = 'WRONGTYPE' end
   local ours, text, its_over, view = ask(i, texts[key])

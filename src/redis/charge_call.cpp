@@ -255,7 +255,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     const bool refunds = form == Outside::Form::refund;
     const bool by_ledger = check.limit->rule.algorithm == Algorithm::gcra && (refunds || pauses);
     if (by_ledger) {
-      if (auto why = cannot_reserve(check.limit->rule, in.endpoint.format))
+      if (auto why = cannot_reserve(check.limit->rule))
         return refuse(request, i, Fault::unsuitable, *std::move(why));
     }
     const auto same = [&kept](const OpenCharge::Each& other) { return other.check.is_same_key(kept); };

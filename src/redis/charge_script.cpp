@@ -23,29 +23,26 @@ std::string free_word(const ScriptCharge& charge) {
 
 void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   const core::Rule& rule = *charge.ask.rule;
-  const std::string alone = charge.ask.format == ValueFormat::redis_cell ? " redis-cell" : "";
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-  const std::string of =
-      free_word(charge) + (alone.empty() || charge.beyond ? "burst " + std::to_string(burst) + " kept " +
-                                                                std::to_string(rule.kept.count()) + " "
-                                                          : "");
+  const std::string of = free_word(charge) + "burst " + std::to_string(burst) + " kept " +
+                         std::to_string(rule.kept.count()) + " ";
   if (!charge.outside) {
-    to.bulk(of + "gcra" + alone);
+    to.bulk(of + "gcra");
     to.number(interval);
     to.number(burst * interval);
     return to.number(std::min(charge.ask.cost.units, burst + 1) * interval);
   }
   const Outside& outside = *charge.outside;
   if (outside.form == Outside::Form::remaining) {
-    to.bulk(of + "left" + alone);
+    to.bulk(of + "left");
     to.number(interval);
     to.number((burst - std::min(outside.units, burst)) * interval);
     return to.number(0);
   }
   const std::uint64_t most = core::most_owed(rule, outside.overdraft);
   const auto need = static_cast<unsigned __int128>(outside.units) * interval;
-  to.bulk(of + "charge" + alone);
+  to.bulk(of + "charge");
   to.number(interval);
   to.number(most);
   to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));

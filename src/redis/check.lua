@@ -4,12 +4,9 @@
 --   KEYS    one for each limit
 --   ARGV    for each limit four words, all lengths of time being in ns:
 --             gcra T full need                 full = burst x T, less what the class keeps free; need = cost x T
---             redis-cell T full need           gcra in redis-cell's format
 --             ALGORITHM cost limit period      for each other algorithm; of a calendar, windows.lua has the period
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
---             'give_back redis-cell' T need at
 --             cap T full 0                     gcra's state owes no more than full
---             'cap redis-cell' T full 0
 --           before the first of the four, in this order:
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
@@ -19,9 +16,8 @@
 --           and last, only in tests, the time instead of the server's: 's us'
 --           nothing goes back to a ledger (ledger.lua), because those who wait or hold count on what was owed before
 --           them; one whose time lies ahead is cut by what it owes, and what was reserved is forgotten
---           or 'reset weir n', 'reset redis-cell': the keys are limits to forget, all of this one call; the last n of
---           them are the lines of limits (reserve.lua), and when their breaches are forgotten, which go too and are not
---           counted
+--           or 'reset' n: the keys are limits to forget, all of this one call; the last n of them are the lines of limits
+--           (reserve.lua), and when their breaches are forgotten, which go too and are not counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
 --           time, s and us; for each limit its state before, or what ledger.lua tells of that
 --           of a reset: how many keys had something to forget
@@ -39,8 +35,6 @@
 --   calendar                'weir1d kept id used', `kept` being a while after the end of the window
 --   sliding_window_log      a list: 'weir2l gone', then 'at total' for each admission, oldest first: the units that have
 --                           been admitted since the list began, and of those the ones that are no longer in it
---
---   redis-cell              'tat', and no mark, as redis-cell and throttled write it
 --
 -- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
@@ -63,19 +57,14 @@ local s, n = time[1] + 0.0, time[2] * 1000
 -- 10^15 ns, to drain. It is decided here, before any function is made, with no table but the answer, and in ns
 -- from now. Anything less simple continues below and is decided there from the start.
 local kind, floor = ARGV[1], math.floor
-if (kind == 'gcra' or kind == 'redis-cell' or string.sub(kind, 1, 6) == 'burst ') and not KEYS[2] then
+if (kind == 'gcra' or string.sub(kind, 1, 6) == 'burst ') and not KEYS[2] then
   local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0.0, ARGV[4] + 0.0
   local text = redis.pcall('GET', key)
   local ts, tn, of = s, n, T
   if text then
     -- An error has a member err, which is not of this form; a text has none. Seconds have ten digits from 2001
     -- to 2286, and to match ten takes 0.4 us where any number of them takes 1.1.
-    if kind ~= 'redis-cell' then
-      ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
-    else
-      ts, tn = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
-      of = ts and s - ts <= 60 and T  -- see tat_alone
-    end
+    ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
   end
   if of == T and full + need < 9e15 then
     local ahead = (ts - s) * 1e9 + (tn - n)
@@ -94,8 +83,7 @@ if (kind == 'gcra' or kind == 'redis-cell' or string.sub(kind, 1, 6) == 'burst '
     tn = ns % 1e9
     ts = s + (ns - tn) / 1e9
     local format = string.format
-    local state = kind ~= 'redis-cell' and format('weir1g %d%09d ', ts, tn) .. T or format('%d%09d', ts, tn)
-    call('SET', key, state, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
+    call('SET', key, format('weir1g %d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
     return {count, time[1], time[2], text}
   end
 end
@@ -134,7 +122,7 @@ end
 local decide = {}
 
 function decide.gcra(text, at)
-  local alone, T = kind == 'redis-cell', ARGV[at + 1]
+  local T = ARGV[at + 1]
   local Ts, Tn = pair(T)
   local full_s, full_n = pair(ARGV[at + 2])
   local need_s, need_n = pair(ARGV[at + 3])
@@ -156,12 +144,7 @@ function decide.gcra(text, at)
 
   local ts, tn, as, an = s, n, 0, 0
   if text then
-    local tat, of
-    if alone then
-      tat, of = s - (match(text, tat_alone) or 0) <= 60 and text, T
-    else
-      tat, of = gcra_state(text)
-    end
+    local tat, of = gcra_state(text)
     if not tat or #of > 19 then return nil end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
@@ -177,25 +160,23 @@ function decide.gcra(text, at)
       if cost == 0 then return true end
       if units + cost > burst then return false end
       ts, tn = add(s, n, times(units + cost, Ts, Tn))
-      return true, format('weir1g %d%09d %s', ts, tn, T)
+      return true, with_tat(ts, tn, T)
     end
   end
 
   if cost == 0 then return true end
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
-  if alone then return true, format('%d%09d', ts, tn) end
   return true, with_tat(ts, tn, T)
 end
-decide['redis-cell'] = decide.gcra
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
 function decide.give_back(text, at)
   if not text or type(text) == 'table' then return true end
-  local tat, of = tat_of(text)
+  local tat, of = gcra_state(text)
   if not tat then return nil end
-  if of and of ~= ARGV[at + 1] then return true end
+  if of ~= ARGV[at + 1] then return true end
   local ts, tn = pair(tat)
   local debt_s, debt_n = ahead_of(ts, tn)
   local need_s, need_n = pair(ARGV[at + 2])
@@ -209,7 +190,6 @@ function decide.give_back(text, at)
   ts, tn = subtract(ts, tn, back_s, back_n)
   return true, with_tat(ts, tn, of)
 end
-decide['give_back redis-cell'] = decide.give_back
 
 -- What was charged while this clock was ahead; what was reserved then can no longer be given back.
 function decide.cap(text, at)
@@ -225,16 +205,15 @@ function decide.cap(text, at)
     text.open, text.held = 0, 0
     return true, text
   end
-  local tat, of = tat_of(text)
+  local tat, of = gcra_state(text)
   if not tat then return nil end
-  if of and of ~= ARGV[at + 1] then return true end
+  if of ~= ARGV[at + 1] then return true end
   local most_s, most_n = pair(ARGV[at + 2])
   most_s, most_n = add(s, n, most_s, most_n)
   local ts, tn = pair(tat)
   if not less(most_s, most_n, ts, tn) then return true end
   return true, with_tat(most_s, most_n, of)
 end
-decide['cap redis-cell'] = decide.cap
 
 -- The end of the window that now is in, windows being multiples of the period.
 local function end_of_window(Ps, Pn)
@@ -443,12 +422,11 @@ end
 -- others are forgotten.
 if ARGV[1] == 'reset' then
   local forgotten, foreign = 0, 0
-  local form, lines = match(ARGV[2], '^(%S+) ?(%d*)$')
   for i, key in ipairs(KEYS) do
-    local value = i <= #KEYS - (tonumber(lines) or 0) and read('GET', key)
+    local value = i <= #KEYS - ARGV[2] and read('GET', key)
     -- A line, or nothing.
     if not value then call('DEL', key) end
-    if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
+    if value and sub(value, 1, 9) == 'WRONGTYPE' then
       local it = redis.pcall('LINDEX', key, 0)
       -- Of slots, a hold that has one (reserve.lua); of a ledger its head.
       if it.err then it = match(redis.pcall('ZRANGE', key, 0, 0)[1] or '', '^weir%ds .*') end
@@ -456,8 +434,7 @@ if ARGV[1] == 'reset' then
       if type(head) == 'string' then it = match(head, '^weir%dh .*') end
       value = it or value
     end
-    local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')
-    if is_weirs or value and form ~= 'weir' and s - (match(value, tat_alone) or 0) <= 60 then
+    if value and match(value, '^weir%d%l ') then
       forgotten = forgotten + call('DEL', key)
     elseif value then
       foreign = foreign + 1

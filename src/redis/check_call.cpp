@@ -197,7 +197,7 @@ void CheckCall::ask(std::unique_ptr<Call> self, nanoseconds now) {
   asked_ = now;
   std::string command;
   command.reserve(192 + check_.name.size());
-  ScriptCheck one{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  ScriptCheck one{&check_.limit.rule, check_.name, cost()};
   if (check_.limit.rule.calendar != nullptr) one.utc = time_there(check_, now);
   if (more_.empty()) {
     append_check(command, {&one, 1});
@@ -227,7 +227,7 @@ Rank CheckCall::rank(std::uint16_t slot, nanoseconds now) {
 
 tl::expected<void, std::string> CheckCall::read(const resp::Value& value,
                                                 std::span<Decision> decisions) const {
-  const ScriptCheck ask{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  const ScriptCheck ask{&check_.limit.rule, check_.name, cost()};
   const auto nothing = [](auto) {};
   return more_.empty() ? read_check(value, {&ask, 1}, decisions).map(nothing)
                        : read_times(value, ask, decisions).map(nothing);

@@ -25,7 +25,6 @@ TEST(RedisClient, greets) {
       {"redis://a/15", "a", "SELECT 15 | " + rest},
       {"redis+unix:///run/r.sock?db=1", "/run/r.sock", "SELECT 1 | " + rest},
       {"redis://a?prefix=", "a", rest + " | MODULE LIST"},
-      {"redis://a?prefix=&format=redis-cell", "a", rest},
       {"redis+cluster://bob:hush@a", "a", "AUTH bob hush | " + rest},
       {"redis+sentinel://bob:hush@s/m/3", "s", "PING"},
       {"redis+sentinel://bob:hush@s/m/3?sentinel_password=hist", "s", "AUTH hist | PING"},

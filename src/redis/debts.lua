@@ -1,6 +1,5 @@
 -- Debts of gcra as texts, read and written again, and what is done with pairs of seconds and nanoseconds beyond
--- times.lua: for scripts that have `s` and `n`, the time, `kind`, the word for the state's form, and `floor`, `format`
--- and `match`.
+-- times.lua: for scripts that have `s` and `n`, the time, and `floor`, `format` and `match`.
 
 local function subtract(as, an, bs, bn)
   if an < bn then return as - bs - 1, an - bn + 1e9 end
@@ -37,21 +36,11 @@ local function read(...)
   return value.err
 end
 
--- The seconds of a tat alone: in ns it has 19 digits from 2001 to 2286. redis-cell's key ends with its tat and
--- throttled's within a second, so an integer that was over more than a minute ago is something else.
-local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
-
--- Its tat and its T. A former build has marked states that had a line.
+-- The tat of a state and its T; nothing for any other text. A former build has marked states that had a line.
 local function gcra_state(text)
   local tat, of, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
   if tat and (mark == '' or match(mark, '^ @[%w_-]+[%d ]*$')) then return tat, of end
 end
-
--- The tat of a state and its T, which redis-cell's does not tell; false for any other text.
-local function tat_of(text)
-  if match(kind, 'redis%-cell$') then return s - (match(text, tat_alone) or 0) <= 60 and text end
-  return gcra_state(text)
-end
-local function with_tat(ts, tn, of)
-  return of and format('weir1g %d%09d %s', ts, tn, of) or format('%d%09d', ts, tn)
+local function with_tat(ts, tn, T)
+  return format('weir1g %d%09d %s', ts, tn, T)
 end

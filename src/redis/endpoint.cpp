@@ -121,7 +121,6 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
   const std::size_t question = rest.find('?');
   std::string_view query = question == std::string_view::npos ? "" : rest.substr(question + 1);
   rest = rest.substr(0, question);
-  std::optional<std::string> prefix;
   while (!query.empty()) {
     const std::string_view option = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), option.size() + 1));
@@ -129,11 +128,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     const std::string_view name = option.substr(0, equals);
     const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
     if (name == "prefix" && value) {
-      prefix = *value;
-      continue;
-    }
-    if (name == "format" && value == "redis-cell") {
-      endpoint.format = ValueFormat::redis_cell;
+      endpoint.prefix = *value;
       continue;
     }
     if (name == "sentinel_user" || name == "sentinel_password") {
@@ -147,13 +142,9 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     const auto database = name == "db" && value ? number(*value, 1'000'000) : std::nullopt;
     if (!database)
       return wrong(
-          "expected prefix=TEXT, format=redis-cell, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT "
-          "after the "
-          "'?'");
+          "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'");
     endpoint.database = *database;
   }
-  if (endpoint.format != ValueFormat::weir) endpoint.prefix = "";
-  endpoint.prefix = std::move(prefix).value_or(endpoint.prefix);
   if (!endpoint.sentinel_user.empty() && endpoint.sentinel_password.empty())
     return wrong("sentinel_user needs a sentinel_password");
 
@@ -223,8 +214,6 @@ std::string Endpoint::text() const {
   if (!master.empty()) text += "/" + shown(master);
   if (database != 0)
     text += addresses[0].port == 0 ? "?db=" + std::to_string(database) : "/" + std::to_string(database);
-  if (format == ValueFormat::redis_cell)
-    text += (text.find('?') == std::string::npos ? "?" : "&") + std::string("format=redis-cell");
   return text;
 }
 

@@ -12,8 +12,6 @@
 // &sentinel_user=TEXT. In users, passwords and prefix %41 is A; write everything but letters and digits so.
 // '?' must be written so, and after it '&' too.
 //
-// ?format=redis-cell shares limits with redis-cell and throttled: value_format.hpp.
-//
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
 
@@ -22,8 +20,6 @@
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
-
-#include "redis/value_format.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -47,8 +43,7 @@ struct Endpoint {
   std::string master;  // of sentinel: the name that it watches the master under
   std::string sentinel_user;
   std::string sentinel_password;
-  ValueFormat format = ValueFormat::weir;
-  std::string prefix = "weir:";  // with another format unless given: none
+  std::string prefix = "weir:";
 
   // An error names what is wrong. It shows no more than a host, because anything else may be a password that
   // a slip of the pen has put in the wrong place.

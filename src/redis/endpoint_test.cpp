@@ -22,7 +22,6 @@ std::string told(const Endpoint& endpoint) {
   if (!endpoint.master.empty()) text += " master=" + endpoint.master;
   if (!endpoint.sentinel_user.empty()) text += " sentinel_user=" + endpoint.sentinel_user;
   if (!endpoint.sentinel_password.empty()) text += " sentinel_password=" + endpoint.sentinel_password;
-  if (endpoint.format == ValueFormat::redis_cell) text += " redis-cell";
   if (endpoint.prefix != "weir:") text += " prefix=" + endpoint.prefix;
   return text;
 }
@@ -49,13 +48,6 @@ TEST(Endpoint, urls) {
       {"redis://h?prefix=weir%3A&db=1", "single h|6379 db=1", "redis://h:6379/1"},
       {"redis://h?prefix=a@b", "single h|6379 prefix=a@b", "redis://h:6379"},
       {"redis://h?prefix=a=b", "single h|6379 prefix=a=b", "redis://h:6379"},
-      {"redis://h?format=redis-cell", "single h|6379 redis-cell prefix=", "redis://h:6379?format=redis-cell"},
-      {"redis://h/2?prefix=lim%3A&format=redis-cell",
-       "single h|6379 db=2 redis-cell prefix=lim:", "redis://h:6379/2?format=redis-cell"},
-      {"redis://h?format=redis-cell&prefix=weir:", "single h|6379 redis-cell",
-       "redis://h:6379?format=redis-cell"},
-      {"redis+unix:///s?db=1&format=redis-cell",
-       "single /s|0 db=1 redis-cell prefix=", "redis+unix:///s?db=1&format=redis-cell"},
       {"redis://h?prefix=", "single h|6379 prefix=", "redis://h:6379"},
       {"redis://h?", "single h|6379", "redis://h:6379"},
       {"valkey://h:7000/3", "single h|7000 db=3", "redis://h:7000/3"},
@@ -100,9 +92,7 @@ TEST(Endpoint, errors) {
   const std::string scheme = "the URL does not begin with a known scheme";
   const auto unknown = [](const std::string& name) { return "unknown URL scheme '" + name + "'"; };
   const std::string query =
-      "expected prefix=TEXT, format=redis-cell, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT "
-      "after "
-      "the '?'";
+      "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'";
   const std::string not_sentinel =
       "sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://";
   const std::string sentinel_percent =
@@ -135,7 +125,7 @@ TEST(Endpoint, errors) {
       {"redis://h?format", query},
       {"redis://h?format=", query},
       {"redis://h?format=throttled", query},
-      {"redis://h?format=redis-cel%6c%6c", query},
+      {"redis://h?format=redis-cell", query},
       {"redis://:hu?sh@h", query},
       {"redis+sentinel://a/m?password=hush", query},
       {"redis+sentinel://a/m?sentinel_pass=hush", query},

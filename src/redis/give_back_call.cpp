@@ -41,8 +41,7 @@ void give_back(StoreParts& in, const KeptCheck& check, nanoseconds charged_at, n
 void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, nanoseconds now) {
   if (lease.spent >= lease.units || in.known.resets_of(hash) != lease.resets) return;
   const core::Rule rule{lease.quota};
-  give_back(in, hash, {&rule, lease.key, Cost{lease.units - lease.spent}, in.endpoint.format},
-            lease.charged_at, now);
+  give_back(in, hash, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at, now);
 }
 
 bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,

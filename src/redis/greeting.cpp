@@ -32,8 +32,7 @@ void Greeting::say(Node& node, std::chrono::nanoseconds now) const {
   // that shows in the answer to the first call.
   node.ask(Kind::last_greeting, Words{"SCRIPT", "LOAD", scripts.front()}, now);
   node.ask(Kind::eviction_policy, Setup::kQuestion, now);
-  if (endpoint.format == ValueFormat::weir && endpoint.prefix.empty())
-    node.ask(Kind::modules, Words{"MODULE", "LIST"}, now);
+  if (endpoint.prefix.empty()) node.ask(Kind::modules, Words{"MODULE", "LIST"}, now);
 }
 
 // The arguments that Redis repeats of a command that it does not know may be keys or a password.

@@ -39,7 +39,7 @@ void holds(StoreParts& in, Request& request, nanoseconds now) {
   std::vector<KeptCheck> kept;
   std::vector<ScriptCheck> asks;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
-    if (auto why = cannot_reserve(request.checks[i].limit->rule, in.endpoint.format))
+    if (auto why = cannot_reserve(request.checks[i].limit->rule))
       return refuse(request, i, Fault::unsuitable, *std::move(why));
     kept.push_back(in.keep(request.checks[i]));
     if (in.slot(kept[i].name) != in.slot(kept[0].name))

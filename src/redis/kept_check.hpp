@@ -70,7 +70,6 @@ struct KeptCheck {
   Cost cost;
   std::uint32_t resets;     // of the key, before the store was asked
   std::uint32_t stamp = 0;  // DenialMemory's, when the store was asked
-  ValueFormat format = ValueFormat::weir;
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
   std::chrono::nanoseconds utc{0};  // when it was kept, by the clock of its calendar, if it has one
@@ -78,7 +77,7 @@ struct KeptCheck {
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
   bool is_same_key(const KeptCheck& other) const { return other.hash == hash && other.name == name; }
   // Alone: it says nothing of other checks.
-  ScriptCheck ask() const { return {&limit.rule, name, cost, format}; }
+  ScriptCheck ask() const { return {&limit.rule, name, cost}; }
   // As one of its request's, all of which are asked for in one call.
   ScriptCheck ask_beside_others() const {
     ScriptCheck one = ask();

@@ -98,7 +98,7 @@ void reserve(StoreParts& in, Request& request, nanoseconds now) {
 namespace {
 
 std::optional<std::string> ReserveCall::add(const Check& check) {
-  if (auto sentence = cannot_reserve(check.limit->rule, in_.endpoint.format)) return sentence;
+  if (auto sentence = cannot_reserve(check.limit->rule)) return sentence;
   return add_beside(in_, checks_, in_.keep(check), "cannot be charged for one moment");
 }
 

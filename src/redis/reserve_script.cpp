@@ -79,10 +79,8 @@ const std::string& reserve_sha() {
   return kSha;
 }
 
-std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format) {
+std::optional<std::string> cannot_reserve(const core::Rule& rule) {
   if (!store::can_be_reserved(rule.algorithm)) return store::cannot_be_reserved(rule.algorithm);
-  if (format == ValueFormat::redis_cell)
-    return "the format of redis-cell has no room for reservations: they would not see each other";
   const Quota& quota = rule.quota;
   if (!core::can_reserve(rule.algorithm)) return std::nullopt;
   if (quota.burst() <= kMostToDrain / quota.emission_interval().count()) return std::nullopt;

@@ -32,7 +32,7 @@ std::string_view reserve_script();
 const std::string& reserve_sha();
 
 // A sentence when a limit has numbers for which the script does not reserve exactly. Beside unsuitable().
-std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format);
+std::optional<std::string> cannot_reserve(const core::Rule& rule);
 
 // One limit of a reservation.
 struct ReserveAsk {

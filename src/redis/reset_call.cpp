@@ -38,13 +38,13 @@ class ResetCall final : public StoreCall {
     asked_ = std::min(names_.size(), kMostReset);
     const std::span<const std::string> names = std::span(names_).last(asked_);
     std::vector<std::string> lines;
-    for (std::size_t i = 0; i < asked_ && in_.endpoint.format == ValueFormat::weir; ++i) {
+    for (std::size_t i = 0; i < asked_; ++i) {
       lines.push_back(in_.line_of(names[i]));
       if (keys_[keys_.size() - asked_ + i].grows)
         lines.push_back(breaches_in_redis(in_.endpoint.prefix, names[i]));
     }
     std::string command;
-    append_reset(command, names, lines, in_.endpoint.format);
+    append_reset(command, names, lines);
     in_.client.call(std::move(self), in_.slot(names_[0]), std::move(command), now + reset_->patience, now,
                     Rank::kept);
   }

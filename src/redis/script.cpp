@@ -23,9 +23,6 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
 constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
-// In redis-cell's format a tat stays below 2^63 ns since 1970, which is what throttled reads.
-constexpr std::int64_t kMostAheadAlone = std::int64_t{1} << 62;
-constexpr std::uint64_t kMostOverAlone = 60;  // seconds: check.lua has the reason
 
 std::uint64_t limit_of(const core::Rule& rule) {
   const Quota& quota = rule.quota;
@@ -91,10 +88,9 @@ void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look) {
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
-  const std::string_view word =
-      ask.format == ValueFormat::redis_cell ? "redis-cell" : word_for(rule.algorithm);
+  const std::string_view word = word_for(rule.algorithm);
   std::string text = marks_of(ask, look);
-  if (rule.algorithm == Algorithm::gcra && rule.kept.count() != 0 && ask.format == ValueFormat::weir)
+  if (rule.algorithm == Algorithm::gcra && rule.kept.count() != 0)
     text += "burst " + std::to_string(limit) + " ";
   if (text.empty()) {
     to.bulk(word);
@@ -165,14 +161,6 @@ std::optional<KeyState> read_state(const Value& value, const ScriptCheck& ask, n
     KeyState found{{}, LedgerView::read(value.text.substr(0, end)), {}};
     if (end != value.text.npos) found.then = LedgerView::read(value.text.substr(end + 1));
     return found.ledger ? std::optional(found) : std::nullopt;
-  }
-  if (ask.format == ValueFormat::redis_cell) {
-    constexpr std::size_t kTimeDigits = 19;
-    const std::optional<std::uint64_t> tat = read_number(value);
-    if (!tat || value.text.size() != kTimeDigits) return std::nullopt;
-    const auto second = static_cast<std::uint64_t>(now.count()) / kSecond;
-    if (second > *tat / kSecond + kMostOverAlone) return std::nullopt;
-    return KeyState{{*tat, static_cast<std::uint64_t>(rule.quota.emission_interval().count())}, {}, {}};
   }
   const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
   if (!text) return std::nullopt;
@@ -270,23 +258,13 @@ const std::string& check_sha() {
   return kSha;
 }
 
-std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format) {
+std::optional<std::string> unsuitable(const core::Rule& rule) {
   const auto above = [&](std::string_view field, std::int64_t value, std::int64_t most) {
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
            core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
   const auto [count, period] = rule.quota.rate();
-  if (core::counts_slots(rule.algorithm) && format == ValueFormat::weir) return std::nullopt;
-  if (format == ValueFormat::redis_cell) {
-    if (rule.algorithm != Algorithm::gcra)
-      return "algorithm: " + core::name_of(rule.algorithm) +
-             " has no form in the format of redis-cell; gcra has";
-    const std::int64_t most = kMostAheadAlone / rule.quota.emission_interval().count();
-    if (rule.quota.burst() > most)
-      return "burst: " + std::to_string(rule.quota.burst()) +
-             " is above the most that the format of redis-cell holds " + "at this rate (" +
-             std::to_string(most) + ")";
-  }
+  if (core::counts_slots(rule.algorithm)) return std::nullopt;
   if (rule.algorithm == Algorithm::gcra) {
     if (rule.quota.burst() > kMostUnits) return above("burst", rule.quota.burst(), kMostUnits);
     return std::nullopt;
@@ -372,7 +350,7 @@ void append_change(std::string& out, const char* what, const ScriptCheck& ask, s
   to.bulk(check_sha());
   to.number(std::uint64_t{1});
   to.bulk(ask.key);
-  to.bulk(ask.format == ValueFormat::redis_cell ? std::string(what) + " redis-cell" : what);
+  to.bulk(what);
   to.number(static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(first);
   to.number(second);
@@ -392,8 +370,7 @@ void append_cap(std::string& out, const ScriptCheck& ask, nanoseconds full, std:
   append_change(out, "cap", ask, static_cast<std::uint64_t>(full.count()), 0, now);
 }
 
-void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
-                  ValueFormat format) {
+void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines) {
   resp::Writer to(out);
   to.array(5 + keys.size() + lines.size());
   to.bulk("EVALSHA");
@@ -402,7 +379,7 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
   for (const std::string& key : keys) to.bulk(key);
   for (const std::string& line : lines) to.bulk(line);
   to.bulk("reset");
-  to.bulk(format == ValueFormat::redis_cell ? "redis-cell" : "weir " + std::to_string(lines.size()));
+  to.number(lines.size());
 }
 
 bool asks_again(const Value& reply) {

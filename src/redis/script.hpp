@@ -17,7 +17,6 @@
 
 #include "core/rule.hpp"
 #include "redis/ledger_view.hpp"
-#include "redis/value_format.hpp"
 #include "resp/value.hpp"
 #include "resp/writer.hpp"
 #include "weir/decision.hpp"
@@ -30,7 +29,6 @@ struct ScriptCheck {
   const core::Rule* rule;
   std::string_view key;
   Cost cost;
-  ValueFormat format = ValueFormat::weir;
   // As store::Check has them; `inside` is the number of an earlier ask of the same call.
   bool shadow = false;
   std::size_t inside = kAlone;
@@ -55,8 +53,8 @@ std::string time_word(std::chrono::nanoseconds now);
 constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
 
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
-// bits, or when the format has no way to write its states. Such a rule must not be asked for.
-std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format = ValueFormat::weir);
+// bits. Such a rule must not be asked for.
+std::optional<std::string> unsuitable(const core::Rule& rule);
 
 // Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
 // names in Redis; in a cluster they must share a slot. A sliding window log may not be asked for twice.
@@ -95,8 +93,7 @@ void append_cap(std::string& out, const ScriptCheck& ask, std::chrono::nanosecon
 // forgotten. What is kept beside them under `lines` goes too, uncounted. At most kMostReset keys in one call,
 // which take Redis some 3 ms, during which it does nothing else.
 constexpr std::size_t kMostReset = 1'000;
-void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
-                  ValueFormat format = ValueFormat::weir);
+void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines);
 
 // Fills one decision for each ask and says whether nothing stops the request, that is, whether it was
 // charged. The decisions say what each limit would have answered alone after those before it, as store::Table

@@ -171,7 +171,7 @@ TEST(Script, a_reservation_of_one_in_line_says_how_long_it_has_stood) {
 TEST(Script, a_reset_names_its_keys) {
   std::string bytes;
   append_reset(bytes, std::array<std::string, 2>{"weir:a b", "weir:"}, std::array<std::string, 1>{"line"});
-  EXPECT_EQ(words(bytes), "3|weir:a b|weir:|line|reset|weir 1");
+  EXPECT_EQ(words(bytes), "3|weir:a b|weir:|line|reset|1");
 }
 
 TEST(Script, what_it_does_not_count_exactly_is_said) {

@@ -80,7 +80,7 @@ void SharedStore::begin(Request& request, nanoseconds now) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     checks[i].decision = {};
     checks[i].hash = 0;
-    if (auto sentence = unsuitable(checks[i].limit->rule, parts_.endpoint.format))
+    if (auto sentence = unsuitable(checks[i].limit->rule))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
   }
   const bool has_slots = store::has_slots(checks);

@@ -47,7 +47,6 @@ struct Deed {
     Cost cost;
     std::optional<nanoseconds> charged_at{};  // of a give_back
     std::optional<nanoseconds> cap{};         // the most that is owed from then on
-    bool alone = false;                       // the tat, in redis-cell's format
     bool look = false;
     bool shadow = false;
     std::size_t inside = 0;            // the number of a guarantee, from 1; 0: none
@@ -94,21 +93,17 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
     return Quota::make({count, nanoseconds{period}}, burst).value();
   };
   const auto cost = [](std::int64_t units) { return Cost{static_cast<std::uint64_t>(units)}; };
-  const bool alone = words[0].ends_with("redis-cell");
   if (words[0].starts_with("give_back")) {
     const std::int64_t units = number(2) / number(1);
-    return {key,         core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))},
-            cost(units), nanoseconds{number(3)},
-            {},          alone};
+    return {key, core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))}, cost(units),
+            nanoseconds{number(3)}};
   }
   if (words[0].starts_with("cap")) {
     Deed::Part part{key, core::Rule{quota(1, number(1), 1)}, cost(0)};
     part.cap = nanoseconds{number(2)};
-    part.alone = alone;
     return part;
   }
-  if (words[0] == "gcra" || alone)
-    return {key, rule_of_room(number(1), number(2)), cost(number(3) / number(1)), {}, {}, alone};
+  if (words[0] == "gcra") return {key, rule_of_room(number(1), number(2)), cost(number(3) / number(1))};
   static const std::map<std::string, Algorithm> kByName = {
       {"fixed_window", Algorithm::fixed_window},
       {"fixed_window_clock", Algorithm::fixed_window_clock},
@@ -136,8 +131,7 @@ inline Deed read_deed(const Strings& words) {
     if (words[argv] == "reset") {
       deed.name = "reset";
       // The last of them are lines.
-      const std::size_t lines =
-          words[argv + 1].starts_with("weir ") ? std::stoul(words[argv + 1].substr(5)) : 0;
+      const std::size_t lines = std::stoul(words[argv + 1]);
       for (std::size_t i = 0; i < keys - lines; ++i)
         deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
@@ -221,9 +215,7 @@ class SimulatedRedis {
     } else if (found.kind != LuaReply::Kind::nil) {
       return std::nullopt;
     }
-    const ValueFormat format = part.alone ? ValueFormat::redis_cell : ValueFormat::weir;
-    const auto state =
-        read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost, .format = format}, now);
+    const auto state = read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost}, now);
     return state ? std::optional(state->words) : std::nullopt;
   }
 

@@ -39,7 +39,6 @@ KeptCheck StoreParts::keep(const store::Check& check) const {
                  .hash = hash,
                  .cost = check.cost,
                  .resets = known.resets_of(hash),
-                 .format = endpoint.format,
                  .shadow = check.shadow,
                  .inside = check.inside};
   if (kept.limit.rule.calendar != nullptr) kept.utc = kept.limit.rule.utc_at(clock());
@@ -53,9 +52,7 @@ std::uint16_t StoreParts::slot(std::string_view name) const {
   return endpoint.kind == Endpoint::Kind::cluster ? slot_of(name) : 0;
 }
 
-std::string StoreParts::line_of(std::string_view name) const {
-  return endpoint.format == ValueFormat::weir ? line_in_redis(endpoint.prefix, name) : std::string();
-}
+std::string StoreParts::line_of(std::string_view name) const { return line_in_redis(endpoint.prefix, name); }
 
 nanoseconds StoreParts::patience_of(const store::Request& request) const {
   return request.patience.count() != 0 ? request.patience : options.deadline;

@@ -33,9 +33,7 @@ using Why = std::optional<std::string>;
 
 // Why what counts cannot count by a rule, if it cannot.
 std::function<Why(const core::Rule&)> unsuitable_for(const Settings& settings) {
-  if (settings.store)
-    return
-        [format = settings.store->format](const core::Rule& rule) { return redis::unsuitable(rule, format); };
+  if (settings.store) return redis::unsuitable;
   return [](const core::Rule& rule) -> Why {
     if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm)) return std::nullopt;
     return core::name_of(rule.algorithm) +
@@ -100,11 +98,7 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings, co
                              .utc_clock = &service.options().wall_clock,
                              .max_wait = settings.max_wait,
                              .unsuitable = unsuitable_for(settings)};
-  if (settings.store) {
-    setting.cannot_pause = [format = settings.store->format](const core::Rule& rule) {
-      return redis::cannot_reserve(rule, format);
-    };
-  }
+  if (settings.store) setting.cannot_pause = redis::cannot_reserve;
   setting.environment = [](const std::string& name) -> std::optional<std::string> {
     const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets one
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;

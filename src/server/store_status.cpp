@@ -99,8 +99,7 @@ std::optional<StoreStatus::Message> StoreStatus::note_redis_cell() {
   if (std::exchange(redis_cell_told_, true)) return std::nullopt;
   return Message{true, "store " + store_ +
                            ": the module redis-cell is loaded, and the keys of weir have no prefix: "
-                           "redis-cell aborts Redis when it is asked for one; expected a prefix, or "
-                           "?format=redis-cell"};
+                           "redis-cell aborts Redis when it is asked for one; expected a prefix"};
 }
 
 }  // namespace weir::server

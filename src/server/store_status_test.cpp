@@ -130,7 +130,7 @@ TEST(StoreStatus, that_redis_cell_is_in_danger_is_said_once) {
   EXPECT_EQ(
       line->text,
       "store redis://h: the module redis-cell is loaded, and the keys of weir have no prefix: redis-cell "
-      "aborts Redis when it is asked for one; expected a prefix, or ?format=redis-cell");
+      "aborts Redis when it is asked for one; expected a prefix");
   EXPECT_FALSE(status.note_redis_cell());
 }
 

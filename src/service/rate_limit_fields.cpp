@@ -173,20 +173,9 @@ void append_draft_06(const ShownLimit& by, std::string& fields) {
   append_number("RateLimit-Reset: ", in_seconds(by.numbers.reset), fields);
 }
 
-void append_x_rate_limit(const ShownLimit& by, Forms::XRateLimit form, limits::Time now,
+void append_x_rate_limit(const ShownNumbers& numbers, Forms::XRateLimit form, limits::Time now,
                          std::string& fields) {
-  const ShownNumbers& numbers = by.numbers;
-  fields += "X-RateLimit-Limit: ";
-  append_integer(numbers.quota, fields);
-  if (form == Forms::XRateLimit::draft_03) {
-    fields += ", ";
-    append_integer(numbers.quota, fields);
-    fields += ";w=";
-    append_integer(numbers.window, fields);
-    fields += ";name=";
-    append_name_string(by, fields);
-  }
-  fields += "\r\n";
+  append_number("X-RateLimit-Limit: ", numbers.quota, fields);
   append_number("X-RateLimit-Remaining: ", numbers.remaining, fields);
   std::uint64_t reset = in_seconds(numbers.reset);
   if (form == Forms::XRateLimit::epoch) {
@@ -205,7 +194,7 @@ void append_fields(std::span<const ShownLimit> shown, const ShownLimit* by, cons
   if (by == nullptr) return;
   if (forms.rate_limit == Forms::RateLimit::draft_06) append_draft_06(*by, fields);
   if (forms.x_rate_limit != Forms::XRateLimit::none)
-    append_x_rate_limit(*by, forms.x_rate_limit, now, fields);
+    append_x_rate_limit(by->numbers, forms.x_rate_limit, now, fields);
 }
 
 // Only a denial that a wait can end says when; and never earlier than `t` of the limit that denied, which is
@@ -281,7 +270,6 @@ bool Forms::choose(std::string_view form) {
   };
   constexpr std::array kRows = {Row{"ratelimit-11", RateLimit::ratelimit_11, XRateLimit::none},
                                 Row{"draft-06", RateLimit::draft_06, XRateLimit::none},
-                                Row{"draft-03", RateLimit::none, XRateLimit::draft_03},
                                 Row{"x-ratelimit", RateLimit::none, XRateLimit::seconds},
                                 Row{"x-ratelimit-epoch", RateLimit::none, XRateLimit::epoch},
                                 Row{"off", RateLimit::none, XRateLimit::none}};

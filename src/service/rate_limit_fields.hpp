@@ -27,16 +27,15 @@ struct Forms {
   };
   enum class XRateLimit : std::uint8_t {
     none,
-    seconds,   // the reset in seconds from now
-    epoch,     // as a time, in seconds since 1970, as GitHub's
-    draft_03,  // with the window and its name, as Envoy's
+    seconds,  // the reset in seconds from now
+    epoch,    // as a time, in seconds since 1970, as GitHub's
   };
   RateLimit rate_limit = RateLimit::ratelimit_11;
   XRateLimit x_rate_limit = XRateLimit::none;
   bool retry_after = true;
 
-  // "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "draft-03": this form, and no other;
-  // "off": none. False for another word.
+  // "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch": this form, and no other; "off": none.
+  // False for another word.
   bool choose(std::string_view form);
 
   friend bool operator==(const Forms&, const Forms&) = default;

@@ -43,8 +43,6 @@ TEST(RateLimitFields, of_one_limit_in_every_form) {
   EXPECT_EQ(told(world), "RateLimit-Policy: \"user\";q=40;w=2\nRateLimit: \"user\";r=39;t=2\n");
   EXPECT_EQ(told(world, "draft-06"),
             "RateLimit-Policy: 40;w=2\nRateLimit-Limit: 40\nRateLimit-Remaining: 39\nRateLimit-Reset: 1\n");
-  EXPECT_EQ(told(world, "draft-03"),
-            "X-RateLimit-Limit: 40, 40;w=2;name=\"user\"\nX-RateLimit-Remaining: 39\nX-RateLimit-Reset: 1\n");
   EXPECT_EQ(told(world, "x-ratelimit"),
             "X-RateLimit-Limit: 40\nX-RateLimit-Remaining: 39\nX-RateLimit-Reset: 1\n");
   EXPECT_EQ(told(world, "x-ratelimit-epoch"),
@@ -157,7 +155,7 @@ limits:
   EXPECT_EQ(told(world), "");
   EXPECT_EQ(world.ask("user=bad"), "denied 0 0 user");
   EXPECT_EQ(told(world), "");
-  EXPECT_EQ(told(world, "draft-03"), "");
+  EXPECT_EQ(told(world, "x-ratelimit"), "");
 }
 
 TEST(RateLimitFields, of_a_class_are_what_it_may_take) {
@@ -211,9 +209,10 @@ TEST(RateLimitFields, are_those_that_the_file_names) {
   EXPECT_EQ(named({"off"}), (Forms{Forms::RateLimit::none, Forms::XRateLimit::none, false}));
   EXPECT_EQ(named({"draft-06", "x-ratelimit-epoch"}),
             (Forms{Forms::RateLimit::draft_06, Forms::XRateLimit::epoch, false}));
-  EXPECT_EQ(named({"retry-after", "ratelimit-11", "draft-03"}),
-            (Forms{Forms::RateLimit::ratelimit_11, Forms::XRateLimit::draft_03, true}));
+  EXPECT_EQ(named({"retry-after", "ratelimit-11", "x-ratelimit"}),
+            (Forms{Forms::RateLimit::ratelimit_11, Forms::XRateLimit::seconds, true}));
   Forms chosen;
+  EXPECT_FALSE(chosen.choose("draft-03"));
   EXPECT_FALSE(chosen.choose("retry-after"));
   EXPECT_FALSE(chosen.choose("RateLimit-11"));
 }

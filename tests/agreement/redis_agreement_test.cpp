@@ -68,7 +68,7 @@ class Model {
     std::map<std::string, Log> logs_before;
     bool all = true;
     for (std::size_t i = 0; i < asks.size(); ++i) {
-      const auto& [rule, key, cost, format, shadow, inside, utc] = asks[i];
+      const auto& [rule, key, cost, shadow, inside, utc] = asks[i];
       if (rule->algorithm == Algorithm::sliding_window_log) {
         Log& log = logs_[std::string(key)];
         logs_before.try_emplace(std::string(key), log);

@@ -71,7 +71,7 @@ class Run:
         if kind == "snapshot":
             world["snapshot"] = True
         world["flags"] += chance.choice([[], [], ["--max-wait", "24h"], ["--headers", chance.choice(
-            ["draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"])], ["--max-waiters", "1"],
+            ["draft-06", "x-ratelimit", "x-ratelimit-epoch", "off"])], ["--max-waiters", "1"],
             ["--reservation-memory", "1MiB"], ["--log-level", "debug"]])
         if any(flag.startswith("--") and flag not in self.known for flag in world["flags"]):
             world["flags"] = []

@@ -93,7 +93,7 @@ class Variables(WithFolder):
     """A name that the table has is in one of these tests, or the last of them fails."""
 
     def test_the_table_of_the_docs_is_that_of_the_help(self):
-        with open(f"{ROOT}/docs/envoy.md") as file:
+        with open(f"{ROOT}/docs/envoy-migrating.md") as file:
             docs = [(name, sets.replace("`", "")) for name, sets in TABLE.findall(file.read())]
         _, text, _ = weir("ratelimit", "--help")
         told = [tuple(line.split(None, 1)) for line in text.partition("Variables of the environment")[2].splitlines()[1:] if line.strip()]
