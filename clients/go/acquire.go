@@ -2,27 +2,8 @@ package weir
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// An ACQUIRE holds up its connection until its moment has come, so it has one of its own: a lane. To give up is to
-// close it: that leaves the line.
-type lanes struct {
-	client  *Client
-	places  chan struct{}
-	counted atomic.Int64
-
-	mu     sync.Mutex
-	idle   []*conn
-	used   map[*conn]struct{}
-	closed bool
-}
-
-func newLanes(c *Client, most int) *lanes {
-	return &lanes{client: c, places: make(chan struct{}, most), used: map[*conn]struct{}{}}
-}
 
 // usualWait is the MaxWait of an Acquire and of a Slot that say none.
 const usualWait = time.Minute
@@ -50,164 +31,172 @@ func (c *Client) Acquire(ctx context.Context, q Question, w Waiting) (*Reservati
 	return r.orDenied(err)
 }
 
+// acquire stands in line on the connection that all share, by a tag. It is not bounded as calls that are unanswered are:
+// what is QUEUED has an answer, and one more that waits is never let through for want of room.
 func (c *Client) acquire(ctx context.Context, q *Question, w Waiting) (*Reservation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := c.ready(ctx); err != nil {
 		return c.granted(nil, q, c.without(err))
 	}
-	waited, entered, err := c.lanes.enter(ctx, w.MaxWait)
-	if err != nil {
-		return c.granted(nil, q, c.without(err))
-	}
-	if !entered { // its time is over: what can be had now needs no lane
-		w.MaxWait = 0
-		p := reservePending("WEIR.RESERVE", q, w, false)
-		defer p.recycle()
-		return c.granted(p, q, c.call(ctx, p))
-	}
-	w.MaxWait = max(0, w.MaxWait-waited)
-	r, lane, err := c.acquireBy(ctx, q, w)
-	switch {
-	case lane == nil:
-		c.lanes.leave()
-	case err == nil && w.Bound && r.ID != "":
-		r.lane = lane // nobody else may have it: to give up would end this hold
-	default:
-		c.lanes.giveBack(lane)
-		c.lanes.leave()
-	}
-	return r, err
-}
-
-// acquireBy asks by a lane, and returns it if it can be used again.
-func (c *Client) acquireBy(ctx context.Context, q *Question, w Waiting) (*Reservation, *conn, error) {
+	tag := c.tags.Add(1)
+	due := clock() + c.set.timeout
 	for {
-		made, err := c.lanes.take(ctx, c.set.timeout+min(w.MaxWait, c.set.connectTimeout))
+		made, err := c.connection(ctx, due, min(w.MaxWait, c.set.connectTimeout))
 		if err != nil {
-			r, err := c.granted(nil, q, c.without(err))
-			return r, nil, err
+			return c.granted(nil, q, c.without(err))
 		}
-		p := reservePending("WEIR.ACQUIRE", q, w, true)
+		if !made.greeting.tags {
+			return c.acquireAlone(ctx, q, w)
+		}
+		p := reservePending("WEIR.ACQUIRE", q, w, tag)
 		p.asked = clock()
-		p.deadline = p.asked + w.MaxWait + c.set.timeout
-		c.lanes.counted.Add(1)
+		p.deadline = p.asked + c.set.timeout
+		p.patience = w.MaxWait + c.set.timeout
+		c.waits.Add(1)
+		p.counted = &c.waits
 		if !made.send(p) {
-			c.lanes.counted.Add(-1)
-			c.lanes.drop(made)
+			c.waits.Add(-1)
+			c.dropped(made)
 			continue
 		}
 		if err := made.await(ctx, p); err != nil {
-			c.lanes.drop(made)
-			return nil, nil, err
+			made.leave(tag)
+			return nil, err
 		}
-		if p.state.Load() == unsent {
-			c.lanes.counted.Add(-1)
-			c.lanes.drop(made)
+		switch p.state.Load() {
+		case unsent:
+			c.waits.Add(-1)
+			continue
+		case failed: // where the connection has not, its time is over
+			made.leave(tag)
+		}
+		r, err := c.granted(p, q, c.ended(made, p))
+		p.recycle()
+		return r, err
+	}
+}
+
+// line has p, which is QUEUED, wait for its push, unless its caller has gone. Called with mu held.
+func (c *conn) line(p *pending) bool {
+	if p.state.Load() != waiting {
+		return false
+	}
+	if c.lined == nil {
+		c.lined, c.due = map[int64]*pending{}, never
+	}
+	c.lined[p.tag] = p
+	p.deadline = clock() + p.patience
+	c.due = min(c.due, p.deadline)
+	c.wakeBy(p.deadline)
+	return true
+}
+
+// unline takes the one of this tag, or nil. Called with mu held.
+func (c *conn) unline(tag int64) *pending {
+	p := c.lined[tag]
+	if delete(c.lined, tag); len(c.lined) == 0 {
+		c.lined = nil // a map keeps the memory of the most that it had
+	}
+	return p
+}
+
+// endLine ends those whose time is over, and says when the next one's may be. Called with mu held.
+func (c *conn) endLine(now time.Duration, end func(*pending)) time.Duration {
+	if c.lined == nil {
+		return never
+	}
+	if now < c.due {
+		return c.due
+	}
+	c.due = never
+	for tag, p := range c.lined {
+		if p.deadline > now {
+			c.due = min(c.due, p.deadline)
 			continue
 		}
-		err = c.ended(made, p)
-		if p.state.Load() != answered {
-			c.lanes.drop(made)
-			made = nil
-		}
-		r, err := c.granted(p, q, err)
-		p.recycle()
-		return r, made, err
+		c.unline(tag)
+		p.counted.Add(-1)
+		end(p)
 	}
+	return c.due
 }
 
-// enter waits for a place, no longer than most, and says for how long: false if there was none.
-func (l *lanes) enter(ctx context.Context, most time.Duration) (time.Duration, bool, error) {
-	select {
-	case l.places <- struct{}{}:
-		return 0, true, nil
-	default:
+// leave takes one out of line whose caller has gone. A grant that is on its way comes before the answer, and finds nobody.
+func (c *conn) leave(tag int64) {
+	c.mu.Lock()
+	p := c.unline(tag)
+	c.mu.Unlock()
+	if p != nil {
+		p.counted.Add(-1)
 	}
-	began := clock()
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case l.places <- struct{}{}:
-		return clock() - began, true, nil
-	case <-ctx.Done():
-		return 0, false, ctx.Err()
-	case <-l.client.life.Done():
-		return 0, false, errClosed
-	case <-timer.C:
-		return most, false, nil
-	}
+	leaving := c.telling("WEIR.LEAVE")
+	leaving.number(tag)
+	c.tell(leaving)
 }
 
-func (l *lanes) leave() { <-l.places }
-
-// take is an idle lane, or a new one, which may take as long as it takes to connect.
-func (l *lanes) take(ctx context.Context, most time.Duration) (*conn, error) {
-	l.mu.Lock()
-	for n := len(l.idle); n > 0; n = len(l.idle) {
-		made := l.idle[n-1]
-		l.idle = l.idle[:n-1]
-		if !made.broken() {
-			l.used[made] = struct{}{}
-			l.mu.Unlock()
-			return made, nil
-		}
+// readPush reads what comes unasked: the answer of one that is QUEUED.
+func (c *conn) readPush() error {
+	var push reply
+	if err := push.read(c.reader); err != nil {
+		return err
 	}
-	closed := l.closed
-	l.mu.Unlock()
-	if closed {
-		return nil, errClosed
+	a := push.array
+	if len(a) != 3 || a[0].text != "weir.acquire" {
+		return nil // something that this version does not know
 	}
-	bounded, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	made, err := l.client.dialer.dial(bounded)
-	if ctx.Err() != nil {
-		if err == nil {
-			made.net.Close()
-		}
-		return nil, ctx.Err()
-	}
+	tag, err := parseNumber([]byte(a[1].text))
 	if err != nil {
-		return nil, awayOf("", err)
+		return err
 	}
-	made.counted = &l.counted
-	made.start()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		made.fail(errClosed)
-		return nil, errClosed
+	c.mu.Lock()
+	p := c.unline(tag)
+	c.mu.Unlock()
+	if p == nil {
+		c.giveBack(&a[2])
+		return nil
 	}
-	l.used[made] = struct{}{}
-	return made, nil
+	p.reply = a[2]
+	c.answer(p)
+	return nil
 }
 
-func (l *lanes) giveBack(made *conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.used, made)
-	if l.closed {
-		made.fail(errClosed)
+// giveBack settles at 0 the grant of one that has gone. It cost nothing: nobody has acted by it.
+func (c *conn) giveBack(r *reply) {
+	if _, _, id, err := grantOf(r, &Question{}, 1); err == nil && id != "" {
+		settling := c.telling("WEIR.SETTLE")
+		settling.word(id)
+		settling.word("0")
+		go c.tell(settling) // whoever reads does not write
+	}
+}
+
+// telling begins what tell says. It counts from now on, so that Close does not come before it.
+func (c *conn) telling(verb string) *pending {
+	p := newPending(verb)
+	c.waits.Add(1)
+	p.counted = c.waits
+	return p
+}
+
+// tell says what nobody waits to be answered.
+func (c *conn) tell(p *pending) {
+	p.asked = clock()
+	p.deadline = p.asked + c.patience
+	if !c.send(p) {
+		c.waits.Add(-1)
 		return
 	}
-	l.idle = append(l.idle, made)
+	go func() {
+		c.await(context.Background(), p)
+		if p.state.Load() == unsent {
+			c.waits.Add(-1)
+		}
+		p.recycle()
+	}()
 }
 
-func (l *lanes) drop(made *conn) {
-	l.mu.Lock()
-	delete(l.used, made)
-	l.mu.Unlock()
-	made.fail(errClosed)
-}
-
-func (l *lanes) close() {
-	l.mu.Lock()
-	l.closed = true
-	open := l.idle
-	l.idle = nil
-	for made := range l.used {
-		open = append(open, made)
-	}
-	l.mu.Unlock()
-	for _, made := range open {
-		made.fail(errClosed)
-	}
+func (p *pending) isQueued() bool {
+	return p.tag != 0 && p.reply.kind == '+' && p.reply.text == "QUEUED"
 }

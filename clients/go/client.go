@@ -13,7 +13,7 @@ import (
 )
 
 // A Client asks a weir; it never decides. All its methods may be called by any goroutines at once: their calls share one
-// connection, and what is asked at one moment is one write.
+// connection, those that wait too, and what is asked at one moment is one write.
 type Client struct {
 	set     settings
 	url     string
@@ -22,6 +22,8 @@ type Client struct {
 	memory  *memory // nil unless denials are remembered
 	lanes   *lanes
 	counted atomic.Int64 // calls that are unanswered
+	waits   atomic.Int64 // those that stand in line, or leave it, which do not count as unanswered
+	tags    atomic.Int64 // the last one's that stood in line
 	maxWait atomic.Int64 // the server's --max-wait; 0: not known
 	shared  atomic.Pointer[conn]
 	named   sync.Once // sets app
@@ -119,7 +121,7 @@ func (c *Client) find() error {
 	}
 	c.assumed = assumed
 	c.outage.place(where)
-	c.dialer = newDialer(&c.set, where, &c.outage, &c.counted)
+	c.dialer = newDialer(&c.set, where, &c.outage)
 	return nil
 }
 
@@ -192,7 +194,7 @@ func (c *Client) dialUntilConnected() {
 		if err == nil && c.closed {
 			made.net.Close()
 		} else if err == nil {
-			made.lost = c.dropped
+			made.lost, made.waits = c.dropped, &c.waits
 			made.start()
 			c.maxWait.Store(int64(made.greeting.maxWait))
 			c.shared.Store(made)
@@ -215,8 +217,9 @@ func (c *Client) dropped(old *conn) {
 	}
 }
 
-// connection is the one that all share; while there is none, what comes of it until due.
-func (c *Client) connection(ctx context.Context, due time.Duration) (*conn, error) {
+// connection is the one that all share; while there is none, what comes of it until due, and of the attempt that is under way
+// for so much longer.
+func (c *Client) connection(ctx context.Context, due, longer time.Duration) (*conn, error) {
 	for {
 		if made := c.shared.Load(); made != nil {
 			return made, nil
@@ -239,7 +242,7 @@ func (c *Client) connection(ctx context.Context, due time.Duration) (*conn, erro
 				return nil, last
 			}
 		}
-		if left <= 0 {
+		if left += longer; left <= 0 {
 			return nil, &Unavailable{Reason: "no connection in time", cause: os.ErrDeadlineExceeded}
 		}
 		timer := time.NewTimer(left)
@@ -266,10 +269,11 @@ func (c *Client) call(ctx context.Context, p *pending) error {
 		c.counted.Add(-1)
 		return c.without(&Unavailable{Reason: fmt.Sprintf("%d calls are unanswered", c.set.inFlight)})
 	}
+	p.counted = &c.counted
 	p.asked = clock()
 	p.deadline = p.asked + c.set.timeout
 	for {
-		made, err := c.connection(ctx, p.deadline)
+		made, err := c.connection(ctx, p.deadline, 0)
 		if err != nil {
 			c.counted.Add(-1)
 			return c.without(err)
@@ -340,7 +344,7 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	for end := clock() + c.set.timeout; c.counted.Load()+c.lanes.counted.Load() > 0 && clock() < end; {
+	for end := clock() + c.set.timeout; c.counted.Load()+c.waits.Load() > 0 && clock() < end; {
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}

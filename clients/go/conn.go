@@ -31,6 +31,9 @@ type pending struct {
 	done     chan struct{}
 	asked    time.Duration // since epoch, as the deadline is
 	deadline time.Duration
+	counted  *atomic.Int64 // those that have no answer, of which it is one
+	tag      int64         // of an ACQUIRE that may be QUEUED: its word; else 0
+	patience time.Duration // with its answer, once it is QUEUED
 }
 
 var (
@@ -42,7 +45,7 @@ func clock() time.Duration { return time.Since(epoch) }
 
 func newPending(verb string) *pending {
 	p := pendings.Get().(*pending)
-	p.err = nil
+	p.err, p.tag = nil, 0
 	p.state.Store(waiting)
 	p.begin(verb)
 	return p
@@ -92,7 +95,7 @@ type conn struct {
 	patience time.Duration // with a write
 	silence  time.Duration // it is given up so long after a call's deadline, if that has no answer still
 	lost     func(*conn)   // called once, when it has failed
-	counted  *atomic.Int64 // calls that are unanswered
+	waits    *atomic.Int64 // those that stand in line or leave it
 
 	mu      sync.Mutex
 	out     []byte
@@ -100,6 +103,8 @@ type conn struct {
 	spare   []byte
 	spares  []placed
 	queue   queue
+	lined   map[int64]*pending // by their tags, those that are QUEUED
+	due     time.Duration      // none of them is, before
 	writing bool
 	since   time.Duration // when the write began
 	timer   *time.Timer
@@ -122,6 +127,9 @@ const lookTime = 20 * time.Millisecond
 // that is written to it then would be lost, and could not be sent again.
 const idleTime = time.Millisecond
 
+// never is when nothing is due.
+const never = time.Duration(1<<63 - 1)
+
 type placed struct {
 	call  *pending
 	start int
@@ -140,7 +148,7 @@ func (c *conn) send(p *pending) bool {
 		c.mu.Unlock()
 		return false
 	}
-	if c.queue.peek() == nil && p.asked-c.used > idleTime && (!c.reading && c.reader.Buffered() > 0 || endOf(c.net)) {
+	if c.queue.peek() == nil && p.asked-c.used > idleTime && (!c.reading && c.reader.Buffered() > 0 || endOf(c.net, len(c.lined) == 0)) {
 		c.breakOff(io.EOF)
 		if !c.writing {
 			c.endAll()
@@ -152,20 +160,25 @@ func (c *conn) send(p *pending) bool {
 	c.batch = append(c.batch, placed{p, len(c.out)})
 	c.out = append(c.out, p.encoded()...)
 	c.queue.push(p)
-	if c.wake == 0 || p.deadline < c.wake {
-		c.wake = p.deadline
-		c.timer.Reset(p.deadline - clock())
-	}
+	c.wakeBy(p.deadline)
 	mine := !c.writing
 	c.writing = true
 	c.mu.Unlock()
 	if mine {
-		if c.counted.Load() > 1 {
+		if p.counted.Load() > 1 {
 			runtime.Gosched() // others are at it: what they ask goes into the same write
 		}
 		c.flush(true)
 	}
 	return true
+}
+
+// wakeBy has watch look when it is due. Called with mu held.
+func (c *conn) wakeBy(due time.Duration) {
+	if c.wake == 0 || due < c.wake {
+		c.wake = due
+		c.timer.Reset(due - clock())
+	}
 }
 
 // flush writes what is there. A caller writes once; what has come meanwhile is written by a goroutine of its own, for
@@ -234,14 +247,18 @@ func (c *conn) endAll() {
 	for p := c.queue.pop(); p != nil; p = c.queue.pop() {
 		if c.queue.length() < fresh {
 			if !p.finish(unsent, nil) {
-				c.counted.Add(-1)
+				p.counted.Add(-1)
 			}
 			continue
 		}
-		c.counted.Add(-1)
+		p.counted.Add(-1)
 		p.finish(failed, lost)
 	}
-	c.batch = nil
+	for _, p := range c.lined {
+		p.counted.Add(-1)
+		p.finish(failed, lost)
+	}
+	c.batch, c.lined = nil, nil
 	c.timer.Stop()
 	if c.lost != nil {
 		go c.lost(c)
@@ -281,7 +298,7 @@ func (c *conn) await(ctx context.Context, p *pending) error {
 	stop()
 	c.mu.Lock()
 	c.forWhom = nil
-	if c.err == nil && c.queue.peek() != nil {
+	if c.err == nil && c.owes() {
 		go c.read()
 	} else {
 		c.rest()
@@ -290,12 +307,14 @@ func (c *conn) await(ctx context.Context, p *pending) error {
 	return p.wait(ctx)
 }
 
+// owes says whether somebody has to read. Called with mu held.
+func (c *conn) owes() bool { return c.queue.peek() != nil || len(c.lined) > 0 }
+
 // rest is for when nobody has to read: soon the connection's end is waited for. Called with mu held.
 func (c *conn) rest() {
 	c.reading = false
-	if now := clock(); c.err == nil && (c.wake == 0 || c.wake > now+lookTime) {
-		c.wake = now + lookTime
-		c.timer.Reset(lookTime)
+	if c.err == nil {
+		c.wakeBy(clock() + lookTime)
 	}
 }
 
@@ -311,7 +330,7 @@ func (c *conn) interrupt(p *pending) {
 func (c *conn) read() {
 	for c.readOne() {
 		c.mu.Lock()
-		if c.queue.peek() == nil {
+		if !c.owes() {
 			c.rest()
 			c.mu.Unlock()
 			return
@@ -330,7 +349,7 @@ func (c *conn) readOne() bool {
 	}
 	c.peeking = true
 	c.mu.Unlock()
-	_, err := c.reader.Peek(1)
+	kind, err := c.reader.Peek(1)
 	c.mu.Lock()
 	c.peeking, c.begun = false, clock()
 	interrupted := c.interrupted
@@ -343,6 +362,10 @@ func (c *conn) readOne() bool {
 	switch {
 	case err != nil && interrupted && isTimeout(err):
 		return true
+	case err == nil && kind[0] == '>':
+		if err = c.readPush(); err == nil {
+			return true
+		}
 	case err == nil && head == nil:
 		err = c.unasked()
 	case err == nil:
@@ -358,10 +381,20 @@ func (c *conn) readOne() bool {
 		return false
 	}
 	c.queue.pop()
+	queued := head.isQueued() && c.line(head)
 	c.mu.Unlock()
-	c.counted.Add(-1)
-	head.finish(answered, nil)
+	if !queued {
+		c.answer(head)
+	}
 	return true
+}
+
+// answer ends a call that its connection has no more. What an ACQUIRE got whose caller has gone is given back.
+func (c *conn) answer(p *pending) {
+	p.counted.Add(-1)
+	if !p.finish(answered, nil) && p.tag != 0 {
+		c.giveBack(&p.reply)
+	}
 }
 
 // unasked is what comes where nobody has asked: the server's reason for closing, or no RESP.
@@ -386,26 +419,28 @@ func (c *conn) watch() {
 		return
 	}
 	now := clock()
-	next := time.Duration(1<<63 - 1)
+	next := never
 	var late error
 	stuck := false
+	end := func(p *pending) {
+		if late == nil {
+			late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: os.ErrDeadlineExceeded}
+		}
+		p.finish(failed, late)
+		if c.interrupt(p); c.forWhom == p && !c.peeking { // in the middle of a reply
+			stuck = now > c.begun+lookTime
+			next = min(next, now+lookTime)
+		}
+	}
 	c.queue.each(func(p *pending) {
 		due := p.deadline
 		if due <= now {
-			if late == nil {
-				late = &Unavailable{Server: c.server, Reason: "no answer in time", cause: os.ErrDeadlineExceeded}
-			}
-			p.finish(failed, late)
-			if c.interrupt(p); c.forWhom == p && !c.peeking { // in the middle of a reply
-				stuck = now > c.begun+lookTime
-				next = min(next, now+lookTime)
-			}
+			end(p)
 			due += c.silence
 		}
-		if due < next {
-			next = due
-		}
+		next = min(next, due)
 	})
+	next = min(next, c.endLine(now, end))
 	if c.writing && late != nil {
 		next = min(next, c.since+c.patience) // by then the writer is late itself
 	}
@@ -416,9 +451,8 @@ func (c *conn) watch() {
 		}
 		return
 	}
-	if c.queue.peek() != nil {
-		c.wake = next
-		c.timer.Reset(next - now)
+	if c.owes() {
+		c.wakeBy(next)
 	} else if !c.reading {
 		c.reading = true
 		go c.read()

@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,12 +23,11 @@ const (
 // A dialer makes connections, one at a time for each client: at once, then after 10 ms doubling to 1 s, each with full
 // jitter, so that a fleet comes back spread.
 type dialer struct {
-	set     *settings
-	place   place
-	outage  *outage
-	counted *atomic.Int64
-	turn    chan struct{} // of one: the goroutine that has it dials
-	local   address       // of the weir of this machine, once it is known
+	set    *settings
+	place  place
+	outage *outage
+	turn   chan struct{} // of one: the goroutine that has it dials
+	local  address       // of the weir of this machine, once it is known
 
 	mu    sync.Mutex
 	index int // of the address that is tried next
@@ -38,8 +36,8 @@ type dialer struct {
 	err   error     // of the last attempt
 }
 
-func newDialer(set *settings, where place, out *outage, counted *atomic.Int64) *dialer {
-	d := &dialer{set: set, place: where, outage: out, counted: counted, turn: make(chan struct{}, 1)}
+func newDialer(set *settings, where place, out *outage) *dialer {
+	d := &dialer{set: set, place: where, outage: out, turn: make(chan struct{}, 1)}
 	if n := len(where.addresses); n > 1 {
 		d.index = rand.Intn(n)
 	}
@@ -175,7 +173,7 @@ func (d *dialer) open(ctx context.Context, where address) (*conn, error) {
 	network.SetDeadline(end)
 	stop := context.AfterFunc(bounded, func() { network.SetDeadline(time.Unix(1, 0)) })
 	c := &conn{net: network, server: where.name(), reader: bufio.NewReaderSize(network, 16<<10), patience: d.set.timeout,
-		silence: d.set.silence, counted: d.counted}
+		silence: d.set.silence}
 	err = d.secure(bounded, c, where.host)
 	if err == nil {
 		err = d.greet(c)
@@ -238,11 +236,12 @@ type greeting struct {
 	version       string // weir's
 	storeDeadline time.Duration
 	maxWait       time.Duration // 0: an older one does not say it
+	tags          bool          // many may stand in line on one connection
 }
 
 // greet says HELLO, with the password if there is one, and finds out whether this is a weir.
 func (d *dialer) greet(c *conn) error {
-	words := []string{"HELLO", "2"}
+	words := []string{"HELLO", "3"}
 	if d.set.password != "" || d.set.user != "" {
 		user := d.set.user
 		if user == "" {
@@ -251,6 +250,10 @@ func (d *dialer) greet(c *conn) error {
 		words = append(words, "AUTH", user, d.set.password)
 	}
 	told, err := ask(c, words...)
+	if err == nil && strings.HasPrefix(told.text, "NOPROTO") {
+		words[1] = "2"
+		told, err = ask(c, words...)
+	}
 	if err != nil {
 		return err
 	}
@@ -271,6 +274,8 @@ func (d *dialer) greet(c *conn) error {
 			c.greeting.storeDeadline = fromMilliseconds(value.number)
 		case "max_wait_ms":
 			c.greeting.maxWait = fromMilliseconds(value.number)
+		case "max_waiters":
+			c.greeting.tags = words[1] == "3"
 		}
 	}
 	if c.greeting.version == "" {

@@ -16,6 +16,7 @@ import (
 
 const (
 	greetingText = "*4\r\n$12\r\nweir_version\r\n$5\r\n" + Version + "\r\n$17\r\nstore_deadline_ms\r\n:0\r\n"
+	tagGreeting  = "%3\r\n$12\r\nweir_version\r\n$5\r\n" + Version + "\r\n$17\r\nstore_deadline_ms\r\n:0\r\n$11\r\nmax_waiters\r\n:10000\r\n"
 	yes          = "*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n$1\r\nk\r\n"
 	no           = "*6\r\n:1\r\n:5\r\n:0\r\n:60000\r\n:300000\r\n$1\r\nk\r\n"
 	granted      = "*7\r\n:0\r\n:5\r\n:4\r\n:0\r\n:1000\r\n$2\r\nid\r\n$1\r\nk\r\n"
@@ -29,6 +30,7 @@ type fake struct {
 	listener net.Listener
 	answer   func(words []string) string
 	greeting string // of HELLO
+	older    string // of HELLO 2, where that is another
 
 	mu     sync.Mutex
 	asked  []string
@@ -108,6 +110,9 @@ func (f *fake) serve(client net.Conn) {
 			words[i] = each.text
 		}
 		answer := f.greeting
+		if words[0] == "HELLO" && words[1] == "2" && f.older != "" {
+			answer = f.older
+		}
 		if words[0] != "HELLO" {
 			f.mu.Lock()
 			f.asked = append(f.asked, strings.Join(words, " "))
@@ -118,6 +123,15 @@ func (f *fake) serve(client net.Conn) {
 			return
 		}
 		client.Write([]byte(answer))
+	}
+}
+
+// say writes to all that are connected what nobody has asked for.
+func (f *fake) say(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for each := range f.open {
+		each.Write([]byte(text))
 	}
 }
 

@@ -75,11 +75,12 @@ func WithOnCall(watch func(context.Context, Call)) Option {
 	return func(s *settings) { s.onCall = watch }
 }
 
-// WithMaxConnections bounds the connections: one that all calls share, and one for each Acquire that waits. 16 unless
-// given, and at least 2.
+// WithMaxConnections bounds the connections: one that all calls share, and with a server of before HELLO's max_waiters one
+// for each Acquire that waits. 16 unless given, and at least 2.
 func WithMaxConnections(n int) Option { return func(s *settings) { s.maxConnections = n } }
 
-// WithMaxInFlight bounds the calls that are unanswered at once: 1024 unless given. One more is Unavailable.
+// WithMaxInFlight bounds the calls that are unanswered at once, without those of Acquire: 1024 unless given. One more is
+// Unavailable.
 func WithMaxInFlight(n int) Option { return func(s *settings) { s.inFlight = n } }
 
 // WithLogger is where the client says that its server has gone or is back; slog.Default() unless given.

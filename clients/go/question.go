@@ -28,7 +28,7 @@ type KeyRule struct{ Key, Rule string }
 type Waiting struct {
 	MaxWait time.Duration // 0: 60 s in Acquire and Slot, which wait, and none in Reserve; below 0: none
 	Hold    time.Duration // 0: without one, or by the limits file what it says
-	Bound   bool          // the hold ends with the client, which keeps a connection for each that it has acquired
+	Bound   bool          // the hold ends with the client's connection
 }
 
 // Outside is what happened elsewhere, where that is not a number of units (which is Question.Cost).

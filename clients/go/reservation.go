@@ -15,7 +15,7 @@ type Reservation struct {
 	wait   time.Duration
 	client *Client
 	over   atomic.Bool // it was cancelled or settled
-	lane   *conn       // of a Bound hold that was acquired
+	lane   *conn       // of a Bound hold that was acquired by one
 }
 
 // Wait is how long it was, when it was answered, until the moment at which to act. It is false where the request was
@@ -62,18 +62,23 @@ func (r *Reservation) end(ctx context.Context) {
 	}
 }
 
-func reservePending(verb string, q *Question, w Waiting, needsWait bool) *pending {
+// reservePending is a RESERVE or an ACQUIRE, which has a tag unless that is 0.
+func reservePending(verb string, q *Question, w Waiting, tag int64) *pending {
 	p := newPending(verb)
-	q.waitingTo(&p.command, w, needsWait)
+	if w.MaxWait > 0 || verb == "WEIR.ACQUIRE" {
+		p.word("MAXWAIT")
+		p.number(milliseconds(w.MaxWait))
+	}
+	if p.tag = tag; tag != 0 {
+		p.word("TAG")
+		p.number(tag)
+	}
+	q.waitingTo(&p.command, w)
 	return p
 }
 
 // waitingTo adds the words of RESERVE and ACQUIRE.
-func (q *Question) waitingTo(p *command, w Waiting, needsWait bool) {
-	if w.MaxWait > 0 || needsWait {
-		p.word("MAXWAIT")
-		p.number(milliseconds(w.MaxWait))
-	}
+func (q *Question) waitingTo(p *command, w Waiting) {
 	q.costTo(p)
 	if w.Hold > 0 {
 		p.word("HOLD")
@@ -99,7 +104,7 @@ func (c *Client) TryReserve(ctx context.Context, q Question, w Waiting) (*Reserv
 		return nil, err
 	}
 	began := time.Now()
-	p := reservePending("WEIR.RESERVE", &q, w, false)
+	p := reservePending("WEIR.RESERVE", &q, w, 0)
 	err := c.call(ctx, p)
 	r, err := c.granted(p, &q, err)
 	p.recycle()

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// RESP2, as far as weir speaks it. It is our own, and not go-redis, for three reasons that were measured or met
+// RESP, as far as weir speaks it. It is our own, and not go-redis, for three reasons that were measured or met
 // (README.md has the figures): all goroutines share one connection, and what they ask at one moment is one write,
 // which go-redis does not do by itself; nothing that was written is ever sent again, while a Redis client retries;
 // and a program that takes the client along takes no dependency.
@@ -78,7 +78,7 @@ func (c *command) encoded() []byte {
 }
 
 // A reply is one value: its kind is the byte that RESP gives it, '-' an error, ':' an integer, '+' and '$' text, '*'
-// an array, and 0 a null.
+// an array, '>' one that nobody has asked for, and 0 a null. What RESP3 has besides is read as RESP2 has it.
 type reply struct {
 	kind   byte
 	number int64
@@ -109,10 +109,21 @@ func (r *reply) readNested(from *bufio.Reader, depth int) error {
 	case ':':
 		r.number, err = parseNumber(line[1:])
 		return err
+	case '_':
+		r.kind = 0
+		return nil
 	case '$':
 		return r.readBulk(from, line[1:])
-	case '*':
-		return r.readArray(from, line[1:], depth)
+	case '=': // text for people; what it begins with is its format
+		r.kind = '$'
+		err := r.readBulk(from, line[1:])
+		r.text = r.text[min(len("txt:"), len(r.text)):]
+		return err
+	case '*', '>':
+		return r.readArray(from, line[1:], 1, depth)
+	case '%':
+		r.kind = '*'
+		return r.readArray(from, line[1:], 2, depth)
 	}
 	return fmt.Errorf("%w: it begins with %q", errProtocol, line[0])
 }
@@ -156,7 +167,8 @@ func (r *reply) readBulk(from *bufio.Reader, digits []byte) error {
 	return nil
 }
 
-func (r *reply) readArray(from *bufio.Reader, digits []byte, depth int) error {
+// readArray reads so many members of so many values each.
+func (r *reply) readArray(from *bufio.Reader, digits []byte, each, depth int) error {
 	length, err := parseNumber(digits)
 	if err != nil {
 		return err
@@ -168,7 +180,7 @@ func (r *reply) readArray(from *bufio.Reader, digits []byte, depth int) error {
 	if length < 0 || length > maxArray || depth == 0 {
 		return fmt.Errorf("%w: an array of %d values at depth %d", errProtocol, length, maxDepth-depth)
 	}
-	for i := 0; i < int(length); i++ {
+	for i := 0; i < int(length)*each; i++ {
 		if i < cap(r.array) {
 			r.array = r.array[:i+1]
 		} else {

@@ -46,6 +46,18 @@ func TestRepliesAreRead(t *testing.T) {
 	}
 }
 
+func TestWhatRESP3HasBesidesIsReadAsRESP2HasIt(t *testing.T) {
+	r, err := readText(">3\r\n%2\r\n+a\r\n:1\r\n+b\r\n_\r\n=7\r\ntxt:abc\r\n_\r\n", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := r.array
+	if r.kind != '>' || len(a) != 3 || a[0].kind != '*' || len(a[0].array) != 4 || a[0].array[1].number != 1 || a[0].array[3].kind != 0 ||
+		!a[1].isText() || a[1].text != "abc" || a[2].kind != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestWhatIsNoRESPEndsTheConnection(t *testing.T) {
 	for _, each := range []struct{ sent, wrong string }{
 		{"HTTP/1.1 400 Bad Request\r\n", `its answer is not RESP: it begins with 'H'`},

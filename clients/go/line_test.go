@@ -1,0 +1,183 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// far is a way to the weir at a URL on which each word takes so long, there and back.
+func far(t *testing.T, url string, each time.Duration) string {
+	folder := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			weir, err := net.Dial("unix", strings.TrimPrefix(url, "unix:"))
+			if err != nil {
+				near.Close()
+				return
+			}
+			go carry(near, weir, each)
+			go carry(weir, near, each)
+		}
+	}()
+	return "unix:" + listener.Addr().String()
+}
+
+func carry(from, to net.Conn, each time.Duration) {
+	type word struct {
+		text []byte
+		due  time.Time
+	}
+	way := make(chan word, 10_000)
+	go func() {
+		for one := range way {
+			time.Sleep(time.Until(one.due))
+			to.Write(one.text)
+		}
+		to.Close()
+		from.Close()
+	}()
+	defer close(way)
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		way <- word{buffer[:n], time.Now().Add(each)}
+	}
+}
+
+// tagged is a run at a weir that knows tags.
+func tagged(t *testing.T) *run {
+	r := &run{T: t, proxy: &proxy{}}
+	r.startWeir(weirProgram(t))
+	if told, err := ask(r.side, "HELLO", "2"); err != nil || !strings.Contains(fmt.Sprint(told), "max_waiters") {
+		t.Skip("this weir has no tags")
+	}
+	return r
+}
+
+// connections are those that the weir has, without ours.
+func (r *run) connections() int {
+	told, err := ask(r.side, "CLIENT", "LIST")
+	if err != nil {
+		r.Error(err)
+	}
+	return strings.Count(told.text, "\n") - 1
+}
+
+// advance has a time pass at the weir.
+func (r *run) advance(d time.Duration) {
+	r.Helper()
+	if told, err := ask(r.side, "WEIR.TIME", "ADVANCE", fmt.Sprint(d.Milliseconds())); err != nil || told.kind != '*' {
+		r.Fatalf("%+v, %v", told, err)
+	}
+}
+
+// However far weir is: of those who ask at once each acts in its turn, and nobody for want of a connection.
+func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
+	for _, delay := range []time.Duration{0, 25 * time.Millisecond, 100 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			r := tagged(t)
+			c := connected(t, far(t, r.url, delay), WithOnError(Fail))
+			const all, burst = 15, 5
+			done := make(chan outcome, all)
+			for i := 0; i < all; i++ {
+				go func() { done <- <-acquiring(background, c, "a") }()
+			}
+			act := func() {
+				t.Helper()
+				if one := <-done; one.err != nil || !one.r.Decision.Decided {
+					t.Errorf("%+v, %v", one.r, one.err)
+				}
+			}
+			for i := 0; i < burst; i++ {
+				act()
+			}
+			until(t, "the others are in line", func() bool { return r.waiting() == all-burst })
+			for left := all - burst - 1; left >= 0; left-- {
+				r.advance(12 * time.Second)
+				if n := r.waiting(); n != left {
+					t.Errorf("%d wait, expected %d", n, left)
+				}
+				act()
+			}
+			if n := r.connections(); n != 1 {
+				t.Errorf("%d connections", n)
+			}
+		})
+	}
+}
+
+func TestTwoThousandAcquiresAtOnceAreOneConnection(t *testing.T) {
+	r := tagged(t)
+	c := connected(t, far(t, r.url, 25*time.Millisecond), WithOnError(Fail))
+	const all = 2000
+	done := make(chan error, all)
+	acquire := func(ctx context.Context) {
+		_, err := c.Acquire(ctx, Question{Key: "a", Rule: "10/s burst 1"}, Waiting{MaxWait: time.Hour})
+		done <- err
+	}
+	for i := 0; i < all; i++ {
+		go acquire(background)
+	}
+	until(t, "all but one are in line", func() bool { return r.waiting() == all-1 })
+	if d, err := c.Check(background, rule("b")); err != nil || !d.Decided {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if n := r.connections(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	r.advance(time.Duration(all-1) * 100 * time.Millisecond)
+	for i := 0; i < all; i++ {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	quiet(t, c)
+}
+
+// Those who give up are out of line at the server too, and a slot that one of them is granted meanwhile is free.
+func TestThoseWhoGiveUpHoldNothing(t *testing.T) {
+	r := tagged(t)
+	c := connected(t, far(t, r.url, 5*time.Millisecond), WithOnError(Fail))
+	slot := Question{Key: "s", Rule: "in_flight=1"}
+	held, err := c.Acquire(background, slot, Waiting{Hold: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 0; round < 20; round++ {
+		ctx, cancel := context.WithCancel(background)
+		done := make(chan *Reservation, 1)
+		go func() {
+			r, _ := c.Acquire(ctx, slot, Waiting{MaxWait: time.Hour, Hold: time.Hour})
+			done <- r
+		}()
+		until(t, "it is in line", func() bool { return r.waiting() == 1 })
+		go cancel()
+		if _, err := held.Settle(background); err != nil { // so it is granted as it gives up
+			t.Fatal(err)
+		}
+		if won := <-done; won != nil { // its grant came first
+			won.Settle(background)
+		}
+		quiet(t, c)
+		if held, err = c.Acquire(background, slot, Waiting{MaxWait: -1, Hold: time.Hour}); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}
