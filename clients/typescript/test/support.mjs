@@ -109,6 +109,21 @@ export class Proxy {
   }
 }
 
+/** A server that says what `answer(text, socket)` says. */
+export async function pretender(answer) {
+  const sockets = new Set();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('data', (chunk) => answer(String(chunk), socket)).on('error', () => {});
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    for (const each of sockets) each.destroy();
+    server.close();
+  };
+  return { url: `weir://127.0.0.1:${server.address().port}`, close, sockets };
+}
+
 /** A port where nobody listens. */
 export async function deadPort() {
   const server = net.createServer().listen(0, '127.0.0.1');
