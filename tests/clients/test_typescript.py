@@ -25,9 +25,12 @@ class TestTypeScript(unittest.TestCase):
 
     def test_its_own_tests(self):
         folder = typescript.built()
-        done = subprocess.run(["node", "--test", *sorted(f"test/{each.name}" for each in (folder / "test").glob("*.test.mjs"))],
-                              cwd=folder, timeout=280, capture_output=True, text=True,
-                              env=environment(WEIR_PROGRAM=os.path.abspath(WEIR), WEIR_SOURCE=str(typescript.ROOT)))
+        words = ["node", "--test", *sorted(f"test/{each.name}" for each in (folder / "test").glob("*.test.mjs"))]
+        try:
+            done = subprocess.run(words, cwd=folder, timeout=250, capture_output=True, text=True,
+                                  env=environment(WEIR_PROGRAM=os.path.abspath(WEIR), WEIR_SOURCE=str(typescript.ROOT)))
+        except subprocess.TimeoutExpired as late:
+            self.fail(f"not within {late.timeout} s; until then:\n{(late.stdout or b'').decode()}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 

@@ -1,5 +1,5 @@
-import { booked, charged, checked, integer, looked, NotAnAnswer, ofReservation, type Booked, type Charged, type Decision } from './answer.js';
-import { Call as Sent } from './call.js';
+import { booked, charged, checked, integer, looked, NotAnAnswer, ofReservation, type Charged, type Decision } from './answer.js';
+import { Call as Sent, Wait } from './call.js';
 import { now } from './clock.js';
 import { charging, checking, extending, refunding, resetting, settling, waiting } from './command.js';
 import type { Connection } from './connection.js';
@@ -9,7 +9,7 @@ import { Denied, errorOfReply, Refused, Unavailable, WeirError } from './error.j
 import type { Settings } from './options.js';
 import { Outage } from './outage.js';
 import { allows, unbooked, uncharged, undecided } from './policy.js';
-import { Crowded, type Own } from './pool.js';
+import { Crowded } from './pool.js';
 import type { Asked, Forgotten, Outside, Value, Waits, Words } from './question.js';
 import { Reservation, type Granted } from './reservation.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
@@ -69,7 +69,6 @@ const MAX_WAIT_MS = 60_000;
 /** One command, and what its caller gets. */
 interface Command<T> {
   verb: string;
-  text: string;
   question: Words;
   read: (reply: Reply, question: Words) => T;
   /** Where weir does not answer; throws, where `onError` says so. */
@@ -81,6 +80,7 @@ export class WeirClient implements Client {
   readonly #denials: Denials | undefined;
   readonly #slots = new Set<Reservation>();
   #underWay = 0;
+  #words = 0; // of those that waited by TAG
   #idle: (() => void) | undefined; // who waits for no call to be under way
   #closing: Promise<void> | undefined;
 
@@ -98,8 +98,8 @@ export class WeirClient implements Client {
     return this.#source.app;
   }
 
-  ready(): Promise<void> {
-    return this.#ask({ verb: 'ready', text: encode(['PING']), question: {}, read: () => undefined, without: raise });
+  async ready(): Promise<void> {
+    return this.#ask(encode(['PING']), { verb: 'ready', question: {}, read: () => undefined, without: raise });
   }
 
   check(asked: string | Asked, rule?: string): Promise<Decision> {
@@ -119,12 +119,12 @@ export class WeirClient implements Client {
       return Promise.resolve(denied);
     }
     const read = !denials ? checked : (reply: Reply, asked: Words): Decision => denials.keep(text, checked(reply, asked));
-    return this.#ask({ verb: 'check', text, question, read, without: this.#undecided(undecided, question) });
+    return this.#ask(text, { verb: 'check', question, read, without: this.#undecided(undecided, question) });
   }
 
   async look(question: Asked): Promise<Decision> {
     const read = 'attributes' in question ? checked : looked;
-    return this.#ask({ verb: 'look', text: encode(checking('look', question)), question, read, without: this.#undecided(undecided, question) });
+    return this.#ask(encode(checking('look', question)), { verb: 'look', question, read, without: this.#undecided(undecided, question) });
   }
 
   async reserve(question: Waits): Promise<Granted> {
@@ -138,9 +138,12 @@ export class WeirClient implements Client {
   async #reserved(verb: 'reserve' | 'tryReserve', question: Waits): Promise<Reservation> {
     // Else the limits file would say how long it may wait.
     const text = encode(waiting(verb, { ...question, maxWaitMs: question?.maxWaitMs ?? 0 }));
-    const told = await this.#ask({ verb: 'reserve', text, question, read: booked,
-      without: this.#undecided(unbooked, question) });
-    return new Reservation(told, this);
+    return this.#ask(text, this.#booking('reserve', question));
+  }
+
+  #booking(verb: 'reserve' | 'acquire', question: Waits): Command<Reservation> {
+    return { verb, question, read: (reply) => new Reservation(booked(reply, question), this),
+      without: this.#undecided((...words) => new Reservation(unbooked(...words), this), question) };
   }
 
   async acquire(question: Waits): Promise<Granted> {
@@ -154,39 +157,44 @@ export class WeirClient implements Client {
     }
   }
 
-  /** On a connection of its own, since those that are asked after it on one would be answered after it. */
   async #acquired(question: Waits, maxWaitMs: number): Promise<Reservation> {
-    const { signal } = question;
+    if (maxWaitMs === 0) return this.#standing(question, 0);
     const began = now();
-    const without = this.#undecided(unbooked, question);
-    if (maxWaitMs === 0) return this.#atOnce(question, without);
-    const { pool } = this.#source;
-    let own: Own;
+    let asked: { answer: Promise<Reservation> };
     try {
-      own = await pool.own(began + Math.max(maxWaitMs, this.#settings.timeoutMs), maxWaitMs, signal);
+      asked = await this.#source.pool.place(this.#settings.timeoutMs, maxWaitMs, question.signal, (connection, waitedMs) => {
+        const { maxWaiters, maxWaitMs: mostMs } = connection.server;
+        const leftMs = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, mostMs)) - waitedMs);
+        const answer = maxWaiters > 0 ? this.#standing(question, leftMs, connection, (++this.#words).toString(36))
+          : this.#alone(question, leftMs, connection);
+        return { answer };
+      });
     } catch (error) {
-      if (error instanceof Crowded) return this.#atOnce(question, without);
+      if (error instanceof Crowded) return this.#standing(question, 0);
       if (!(error instanceof WeirError)) throw error;
-      return new Reservation(this.#failed(error, { verb: 'acquire', question, without }, began), this);
+      return this.#failed(error, this.#booking('acquire', question), began);
     }
-    const { connection, waitedMs } = own;
-    const left = Math.max(0, (question.maxWaitMs ?? Math.min(maxWaitMs, this.#source.server!.maxWaitMs)) - waitedMs);
-    let keeps = false;
-    try {
-      const text = encode(waiting('acquire', { ...question, maxWaitMs: left }));
-      const told = await this.#ask({ verb: 'acquire', text, question, read: booked, without }, connection, left);
-      keeps = question.bound === true && told.id !== null;
-      return new Reservation(told, this, keeps ? () => pool.giveBack(connection) : undefined);
-    } finally {
-      if (signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
-      else if (!keeps) pool.giveBack(connection);
-    }
+    return asked.answer;
   }
 
-  /** No time is left to wait, so the reply comes at once. */
-  async #atOnce(question: Waits, without: (error: WeirError) => Booked): Promise<Reservation> {
-    const text = encode(waiting('acquire', { ...question, maxWaitMs: 0 }));
-    return new Reservation(await this.#ask({ verb: 'acquire', text, question, read: booked, without }), this);
+  /** By a word, or where it waits for nothing, it does not hold up a connection that others share. */
+  async #standing(question: Waits, leftMs: number, connection?: Connection, word?: string): Promise<Reservation> {
+    const text = encode(waiting('acquire', { ...question, maxWaitMs: leftMs }, word));
+    return this.#ask(text, this.#booking('acquire', question), connection, leftMs, word);
+  }
+
+  /** On a connection of its own, since those that are asked after it on one would be answered after it. */
+  async #alone(question: Waits, leftMs: number, connection: Connection): Promise<Reservation> {
+    const { pool } = this.#source;
+    let keeps = false;
+    try {
+      const told = await this.#standing(question, leftMs, connection);
+      keeps = question.bound === true && told.id !== null;
+      return keeps ? new Reservation(told, this, () => pool.giveBack(connection)) : told;
+    } finally {
+      if (question.signal?.aborted) connection.end('it has been given up'); // so that its moment is another's
+      else if (!keeps) pool.giveBack(connection);
+    }
   }
 
   slot<T>(api: string, question: InSlot, body: (reservation: Granted) => Promise<T>): Promise<T> {
@@ -245,38 +253,53 @@ export class WeirClient implements Client {
   /** What charges or gives back: nothing is allowed or denied, so without weir nothing has happened. */
   #effect<T>(verb: string, words: string[], read: (reply: Reply) => T, nothing: (error: WeirError) => T, question: Words = {}): Promise<T> {
     const without = (error: WeirError): T => (this.#settings.onError === 'throw' ? raise(error) : nothing(error));
-    return this.#ask({ verb, text: encode(words), question, read, without });
+    return this.#ask(encode(words), { verb, question, read, without });
   }
 
   #undecided<T>(answer: (error: WeirError, allowed: boolean, question: Words) => T, question: Words): (error: WeirError) => T {
     return (error) => answer(error, allows(this.#settings.onError, error, question), question);
   }
 
-  #ask<T>(command: Command<T>, connection?: Connection, waitMs = 0): Promise<T> {
+  /** What may wait `waitMs` takes so much longer; what has a word from when it is told that it stands in line. */
+  #ask<T>(text: string, command: Command<T>, connection?: Connection, waitMs = 0, word?: string): Promise<T> {
     const { signal } = command.question;
-    return new Promise<T>((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const way = connection ?? this.#source.pool;
-      const began = now();
-      const patience = this.#settings.timeoutMs + waitMs;
-      const ends = (how: () => T): void => {
-        if (signal) signal.removeEventListener('abort', leave);
-        this.#ends();
-        try {
-          resolve(how());
-        } catch (error) {
-          reject(error);
-        }
-      };
-      const sent = new Sent(command.text, began + patience, patience, (reply) => ends(() => this.#answered(reply, command, began)),
-        (error) => ends(() => this.#failed(error, command, began)));
-      const leave = (): void => {
-        if (sent.end()) ends(() => raise(signal!.reason));
-      };
-      if (signal) signal.addEventListener('abort', leave);
-      this.#begins();
-      way.ask(sent);
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const way = connection ?? this.#source.pool;
+    const began = now();
+    const patience = this.#settings.timeoutMs + (word === undefined ? waitMs : 0);
+    let resolve!: (value: T) => void;
+    let reject!: (error: unknown) => void;
+    const answer = new Promise<T>((yes, no) => {
+      resolve = yes;
+      reject = no;
     });
+    // What these know is kept for as long as it waits: not the text, nor the way.
+    const ends = (how: () => T): void => {
+      if (signal) signal.removeEventListener('abort', leave);
+      this.#ends();
+      try {
+        resolve(how());
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const call: ConstructorParameters<typeof Sent> = [text, began + patience, patience,
+      (reply) => ends(() => this.#answered(reply, command, began)), (error) => ends(() => this.#failed(error, command, began))];
+    const sent = word === undefined ? new Sent(...call) : new Wait(word, waitMs, ...call);
+    const leave = (): void => {
+      if (word !== undefined) sent.late = (reply) => void this.#undo(reply, command.question).catch(() => {});
+      if (sent.end()) ends(() => raise(signal!.reason));
+    };
+    if (signal) signal.addEventListener('abort', leave);
+    this.#begins();
+    way.ask(sent);
+    return answer;
+  }
+
+  /** Of a grant that came as its caller gave it up: what can be given back. */
+  async #undo(reply: Reply, question: Words): Promise<void> {
+    const { id } = booked(reply, question);
+    if (id !== null) await this.settle(id, 0);
   }
 
   #begins(): void {

@@ -44,13 +44,13 @@ export function checking(verb: 'check' | 'look', question: Words): string[] {
   return ['WEIR.THROTTLE', ...amount, ...flag('FIELDS', question.fields), 'KEYS', ...rulesOf(question, verb)];
 }
 
-/** WEIR.ACQUIRE, or WEIR.RESERVE. */
-export function waiting(verb: 'reserve' | 'tryReserve' | 'acquire', question: Words): string[] {
+/** WEIR.ACQUIRE, by `word` on a connection that others share, or WEIR.RESERVE. */
+export function waiting(verb: 'reserve' | 'tryReserve' | 'acquire', question: Words, word?: string): string[] {
   const by = isByAttributes(question, verb, WAITS);
   const { maxWaitMs, holdMs } = question;
   return [verb === 'acquire' ? 'WEIR.ACQUIRE' : 'WEIR.RESERVE', ...(maxWaitMs === undefined ? [] : ['MAXWAIT', whole(maxWaitMs, verb)]),
     ...cost(question, verb), ...(holdMs === undefined ? [] : ['HOLD', whole(holdMs, verb)]), ...flag('BOUND', question.bound),
-    ...optional('CLASS', question.class), ...flag('FIELDS', question.fields), ...target(question, by, verb)];
+    ...optional('CLASS', question.class), ...flag('FIELDS', question.fields), ...optional('TAG', word), ...target(question, by, verb)];
 }
 
 const target = (question: Words, by: boolean, verb: string): string[] =>

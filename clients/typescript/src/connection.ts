@@ -1,23 +1,29 @@
 import type { Socket } from 'node:net';
-import type { Call } from './call.js';
+import { Call, Wait } from './call.js';
 import { clearTimeout, now, setImmediate, setTimeout } from './clock.js';
 import { Unavailable } from './error.js';
-import { NotResp, Parser, type Reply } from './resp.js';
+import type { Server } from './hello.js';
+import { encode, NotResp, Parser, type Reply } from './resp.js';
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * A socket on which calls are answered in their order. What is asked in one turn of the event loop is one write. What
- * has been written is never sent again; what has not is handed back when the connection ends. A program may end while a
- * connection is open on which nobody waits.
+ * A socket on which calls are answered in their order, but for those that stand in line. What is asked in one turn of the
+ * event loop is one write. What has been written is never sent again; what has not is handed back when the connection
+ * ends. A program may end while a connection is open on which nobody waits.
  */
 export class Connection {
   closed = false;
+  server!: Server; // once it has greeted
+  /** Fewer may be unanswered now, or wait. */
+  onRoom?: () => void;
   readonly #parser = new Parser();
   #waiting: Call[] = []; // to be written
   #sent: Call[] = [];
   #head = 0; // of #sent: the first without a reply
-  #awaited = 0; // calls of both whose callers still wait
+  readonly #waits = new Map<string, Wait>(); // those that stand in line, or may when they are answered
+  #pushesDue = Infinity; // none of those in line ends before
+  #awaited = 0; // calls whose callers still wait
   #flushing = false;
   #blocked = false;
   #readAt = now();
@@ -47,11 +53,18 @@ export class Connection {
     return this.#sent.length - this.#head + this.#waiting.length;
   }
 
+  /** How many stand in line, or may when they are answered. */
+  get waits(): number {
+    return this.#waits.size;
+  }
+
   ask(call: Call): void {
     if (++this.#awaited === 1) this.socket.ref();
     call.onEnd = () => {
       if (--this.#awaited === 0) this.socket.unref();
+      if (call instanceof Wait && call.queued && this.#waits.has(call.word)) this.#leave(call);
     };
+    if (call instanceof Wait) this.#waits.set(call.word, call);
     this.#waiting.push(call);
     this.#wake(call.deadline);
     if (this.#flushing) return;
@@ -69,8 +82,9 @@ export class Connection {
     this.socket.destroy();
     const error = new Unavailable(`${this.name}: ${reason}`);
     const unwritten = this.#waiting.filter((call) => !call.over);
-    const lost = this.#sent.slice(this.#head);
+    const lost = [...this.#sent.slice(this.#head), ...[...this.#waits.values()].filter(({ queued }) => queued)];
     this.#waiting = this.#sent = [];
+    this.#waits.clear();
     this.#head = 0;
     this.ended(unwritten, error);
     for (const call of lost) call.fail(error);
@@ -83,18 +97,23 @@ export class Connection {
     let text = '';
     const at = now();
     for (const call of calls) {
-      if (call.over) continue; // given up before it was written
+      if (call.over) {
+        this.#forget(call); // given up before it was written
+        continue;
+      }
       call.writtenAt = at;
       text += call.text;
       this.#sent.push(call);
     }
     if (text) this.#blocked = !this.socket.write(text);
+    this.onRoom?.();
   }
 
   #read(chunk: Buffer): void {
     this.#readAt = now();
     try {
-      this.#parser.feed(chunk, (reply) => this.#take(reply));
+      this.#parser.feed(chunk, (reply, pushed) => (pushed ? this.#push(reply) : this.#take(reply)));
+      this.onRoom?.();
     } catch (error) {
       if (!(error instanceof NotResp)) throw error;
       this.end(`it answers what is not RESP: ${error.message}`);
@@ -114,7 +133,35 @@ export class Connection {
       this.#sent = this.#sent.slice(this.#head);
       this.#head = 0;
     }
+    if (call instanceof Wait && reply === 'QUEUED') return this.#stand(call);
+    this.#forget(call);
     call.answer(reply);
+  }
+
+  #forget(call: Call): void {
+    if (call instanceof Wait) this.#waits.delete(call.word);
+  }
+
+  #stand(wait: Wait): void {
+    wait.stands();
+    if (wait.over) return this.#leave(wait);
+    this.#pushesDue = Math.min(this.#pushesDue, wait.deadline);
+    this.#wake(wait.deadline);
+  }
+
+  /** Of another kind, or of a word that nobody has, it says nothing to us. */
+  #push(said: Reply): void {
+    const [kind, word, reply] = Array.isArray(said) ? said : [];
+    const wait = kind === 'weir.acquire' ? this.#waits.get(String(word)) : undefined;
+    if (!wait?.queued || reply === undefined) return;
+    this.#forget(wait);
+    wait.answer(reply);
+  }
+
+  /** For one that is over; a grant that comes first is told before this is answered. */
+  #leave(wait: Wait): void {
+    const gone = (): void => this.#forget(wait);
+    this.ask(new Call(encode(['WEIR.LEAVE', wait.word]), now() + this.silenceMs, this.silenceMs, gone, gone));
   }
 
   #wake(at: number): void {
@@ -137,7 +184,22 @@ export class Connection {
         if (!call.over && call.deadline <= at) call.expire(this.name);
         next = Math.min(next, call.over ? Infinity : call.deadline);
       }
+    this.#expirePushes(at);
+    next = Math.min(next, this.#pushesDue);
+    for (const call of this.#waiting) if (call.over) this.#forget(call);
     this.#waiting = this.#waiting.filter((call) => !call.over);
-    if (this.#sent.length > this.#head || this.#waiting.length) this.#wake(Math.max(next === Infinity ? at + this.silenceMs : next, at + 1));
+    this.onRoom?.();
+    if (this.#sent.length > this.#head || this.#waiting.length || next < Infinity) this.#wake(Math.max(next === Infinity ? at + this.silenceMs : next, at + 1));
+  }
+
+  /** Those in line are many, and are looked at only when one of them may be due. */
+  #expirePushes(at: number): void {
+    if (this.#pushesDue > at) return;
+    this.#pushesDue = Infinity;
+    for (const wait of this.#waits.values()) {
+      if (!wait.queued || wait.over) continue;
+      if (wait.deadline <= at) wait.expire(this.name);
+      else this.#pushesDue = Math.min(this.#pushesDue, wait.deadline);
+    }
   }
 }

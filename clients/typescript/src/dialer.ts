@@ -4,7 +4,7 @@ import { Call } from './call.js';
 import { clearTimeout, now, setTimeout } from './clock.js';
 import { Connection } from './connection.js';
 import { Unauthorized, Unavailable, WeirError } from './error.js';
-import { greet, type Credentials, type Server } from './hello.js';
+import { greet, type Credentials } from './hello.js';
 import { NotAnAnswer } from './answer.js';
 import { encode, type Reply } from './resp.js';
 import type { Host } from './url.js';
@@ -25,7 +25,7 @@ export const nameOf = (address: Address): string => ('path' in address ? `unix:$
 type Ended = ConstructorParameters<typeof Connection>[3];
 
 /** A connection whose server is a weir and takes the password; throws a WeirError. */
-export async function dial(address: Address, access: Access, timeoutMs: number, silenceMs: number, ended: Ended): Promise<{ connection: Connection; server: Server }> {
+export async function dial(address: Address, access: Access, timeoutMs: number, silenceMs: number, ended: Ended): Promise<Connection> {
   const name = nameOf(address);
   const socket = await opened(address, name, access.tls, timeoutMs);
   let greeted = false;
@@ -39,9 +39,9 @@ export async function dial(address: Address, access: Access, timeoutMs: number, 
     for (const call of unwritten) call.fail(error);
   });
   try {
-    const server = await greet((words) => asked(connection, words, timeoutMs + (access.password === undefined ? 0 : WRONG_PASSWORD_MS)), name, access);
+    connection.server = await greet((words) => asked(connection, words, timeoutMs + (access.password === undefined ? 0 : WRONG_PASSWORD_MS)), name, access);
     greeted = true;
-    return { connection, server };
+    return connection;
   } catch (error) {
     const reason = lost ?? error;
     connection.end('it is not asked');

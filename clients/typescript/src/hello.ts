@@ -10,6 +10,8 @@ export interface Server {
   storeDeadlineMs: number;
   /** The longest that it lets anybody ask to wait; Infinity where it does not say it. */
   maxWaitMs: number;
+  /** How many may stand in line on one connection, by TAG; 0 where it knows no TAG. */
+  maxWaiters: number;
 }
 
 export interface Credentials {
@@ -19,7 +21,9 @@ export interface Credentials {
 
 /** Who answers there: HELLO, and INFO where that does not tell; throws what is wrong with it. */
 export async function greet(ask: (words: string[]) => Promise<Reply>, name: string, { user, password }: Credentials): Promise<Server> {
-  const hello = await ask(password === undefined ? ['HELLO', '2'] : ['HELLO', '2', 'AUTH', user ?? 'default', password]);
+  const credentials = password === undefined ? [] : ['AUTH', user ?? 'default', password];
+  let hello = await ask(['HELLO', '3', ...credentials]);
+  if (hello instanceof ErrorReply && hello.text.startsWith('NOPROTO')) hello = await ask(['HELLO', '2', ...credentials]);
   if (hello instanceof ErrorReply) throw errorOfHello(hello.text, name, user ?? 'default');
   if (!Array.isArray(hello)) throw new NotAnAnswer();
   const said = new Map<unknown, Reply>();
@@ -29,7 +33,8 @@ export async function greet(ask: (words: string[]) => Promise<Reply>, name: stri
     throw new Refused(`${name} is a ${another(said)}, not a weir; start \`weir serve --store\` and connect to that`);
   if (!speaksWith(version))
     throw new Refused(`${name} is weir ${version}; this client, ${VERSION}, speaks with one minor version older or newer`);
-  return { name, version, storeDeadlineMs: Number(said.get('store_deadline_ms') ?? 0), maxWaitMs: Number(said.get('max_wait_ms') ?? Infinity) };
+  return { name, version, storeDeadlineMs: Number(said.get('store_deadline_ms') ?? 0), maxWaitMs: Number(said.get('max_wait_ms') ?? Infinity),
+    maxWaiters: said.get('proto') === 3 ? Number(said.get('max_waiters') ?? 0) : 0 };
 }
 
 /** A weir from before HELLO said it. */

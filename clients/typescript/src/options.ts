@@ -41,7 +41,7 @@ const KNOWN: Record<keyof Options, [check: (value: unknown) => boolean, form: st
   connectTimeoutMs: [number(1), 'milliseconds, from 1'],
   onError: [(value) => value === 'allow' || value === 'deny' || value === 'throw' || callable(value), "'allow', 'deny', 'throw' or a function"],
   rememberDenials: [(value) => typeof value === 'boolean', 'true or false'],
-  maxConnections: [(value) => Number.isInteger(value) && number(2)(value), 'an integer from 2: one for all calls, and one for each acquire'],
+  maxConnections: [(value) => Number.isInteger(value) && number(2)(value), 'an integer from 2: one for all calls, and with an older weir one for each acquire'],
   maxInFlight: [(value) => Number.isInteger(value) && number(1)(value), 'an integer from 1'],
   onCall: [callable, 'a function'],
   log: [callable, 'a function'],

@@ -1,5 +1,5 @@
 import { Backoff } from './backoff.js';
-import type { Call } from './call.js';
+import { Wait, type Call } from './call.js';
 import { clearTimeout, now, setImmediate, setTimeout } from './clock.js';
 import type { Connection } from './connection.js';
 import { dial, type Access, type Address } from './dialer.js';
@@ -19,27 +19,24 @@ export interface PoolOptions extends Access {
   connected: (server: Server) => void;
 }
 
-/** A connection of one's own, and how long others had all of them. */
-export interface Own {
-  connection: Connection;
-  waitedMs: number;
-}
-
-/** Somebody who wants a connection of its own. */
+/** Somebody who will wait at the server. */
 interface Waiter {
+  readonly timeoutMs: number;
+  readonly maxWaitMs: number;
   deadline: number;
-  /** When it found all of them taken; connecting is not a wait of that kind. */
+  /** When it found that others left it no room; connecting is not a wait of that kind. */
   since: number | undefined;
   take: (connection: Connection) => void;
   fail: (error: WeirError) => void;
 }
 
-/** All connections are somebody's who waits at the server. */
+/** As many wait at the server as may. */
 export class Crowded extends Unavailable {}
 
-/** One connection that all calls share but those that wait at the server, each of which has one of its own meanwhile. */
+/** One connection that all calls share. Where the server knows no TAG, each that waits at it has one of its own meanwhile. */
 export class Pool {
   #shared: Connection | undefined;
+  #tags: boolean | undefined; // whether the server of the shared connection knows TAG; undefined before there was one
   #waiting: Call[] = [];
   #line: Waiter[] = [];
   readonly #own = new Set<Connection>();
@@ -70,26 +67,31 @@ export class Pool {
     else this.#pump();
   }
 
-  /** A connection of one's own, until it is given back. */
-  own(deadline: number, maxWaitMs: number, signal?: AbortSignal): Promise<Own> {
+  /**
+   * What `use` makes of a connection to wait at the server on, and of how long others left it none: of the shared one, or
+   * where the server knows no TAG, of one of its own until it is given back.
+   */
+  place<T>(timeoutMs: number, maxWaitMs: number, signal: AbortSignal | undefined, use: (connection: Connection, waitedMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.closed) return reject(new Unavailable('the client is closed'));
-      if (this.#line.length >= this.#options.maxInFlight) return reject(new Unavailable(`${this.#options.maxInFlight} calls are unanswered`));
+      const { maxInFlight } = this.#options;
+      if (this.#tags === false && this.#line.length >= maxInFlight) return reject(new Unavailable(`${maxInFlight} calls are unanswered`));
       const leave = (): void => {
         this.#line = this.#line.filter((each) => each !== waiter);
         reject(signal!.reason);
       };
       const over = (): void => signal?.removeEventListener('abort', leave);
-      const crowded = this.#full && !this.#idle.length;
       const waiter: Waiter = {
-        deadline: crowded ? now() + maxWaitMs : this.#tried ? deadline : deadline + this.#options.firstMs,
-        since: crowded ? now() : undefined,
-        take: (connection) => (over(), resolve({ connection, waitedMs: waiter.since === undefined ? 0 : now() - waiter.since })),
+        timeoutMs, maxWaitMs, deadline: Infinity, since: undefined,
+        take: (connection) => (over(), resolve(use(connection, waiter.since === undefined ? 0 : now() - waiter.since))),
         fail: (error) => (over(), reject(error)),
       };
+      if (this.#room && !this.#line.length) return waiter.take(this.#shared!);
       signal?.addEventListener('abort', leave, { once: true });
+      this.#reckon(waiter);
       this.#line.push(waiter);
-      this.#pump();
+      if (this.#tags !== false && (this.#dialing || this.#crowded)) this.#wakeBy(waiter.deadline);
+      else this.#pump();
     });
   }
 
@@ -113,15 +115,30 @@ export class Pool {
     return this.#own.size >= this.#options.maxConnections - 1;
   }
 
+  /** Whether one more may wait on the shared connection. Half of what may be unanswered is left to calls. */
+  get #room(): boolean {
+    const shared = this.#tags ? this.#shared : undefined;
+    return shared !== undefined && shared.unanswered < this.#options.maxInFlight / 2 && shared.waits < shared.server.maxWaiters;
+  }
+
+  /** Whether it is for others that somebody stands here, and not for a connection. */
+  get #crowded(): boolean {
+    return this.#tags ? this.#shared !== undefined : this.#full;
+  }
+
+  /** Until when somebody stands here, by what that is for. */
+  #reckon(each: Waiter): void {
+    const { timeoutMs, maxWaitMs } = each;
+    if (this.#crowded) each.deadline = (each.since ??= now()) + maxWaitMs;
+    else each.deadline = now() + (this.#tags === false ? Math.max(maxWaitMs, timeoutMs) : timeoutMs + (this.#tried ? 0 : this.#options.firstMs));
+  }
+
   /** Gives what is wanted what there is, and connects once more if that is not enough. */
   #pump(): void {
     this.#expire();
-    while (this.#line.length && this.#idle.length) {
-      const connection = this.#idle.pop()!;
-      if (!connection.closed) this.#line.shift()!.take(connection);
-    }
-    const owning = this.#line.length > 0 && !this.#full;
-    const sharing = !this.#shared && this.#waiting.length > 0;
+    this.#give();
+    const owning = this.#tags === false && this.#line.length > 0 && !this.#full;
+    const sharing = !this.#shared && (this.#waiting.length > 0 || (this.#tags !== false && this.#line.length > 0));
     if (!this.closed && !this.#dialing && (owning || sharing)) {
       if (now() >= this.#backoff.at) void this.#dial(sharing);
       else this.#failThoseThatCannotWait();
@@ -129,14 +146,22 @@ export class Pool {
     this.#wake();
   }
 
+  #give(): void {
+    while (this.#line.length && this.#room) this.#line.shift()!.take(this.#shared!);
+    while (this.#tags === false && this.#line.length && this.#idle.length) {
+      const connection = this.#idle.pop()!;
+      if (!connection.closed) this.#line.shift()!.take(connection);
+    }
+  }
+
   async #dial(sharing: boolean): Promise<void> {
     this.#dialing = true;
     try {
-      const { connection, server } = await this.#first(await this.#options.find(), sharing);
+      const connection = await this.#first(await this.#options.find(), sharing);
       this.#backoff.succeeded();
       this.#failure = undefined;
       if (this.closed) return connection.end('the client is closed');
-      this.#options.connected(server);
+      this.#options.connected(connection.server);
       if (sharing) this.#share(connection);
       else {
         this.#own.add(connection);
@@ -160,11 +185,11 @@ export class Pool {
     for (const each of [...this.#waiting, ...this.#line]) each.deadline = deadline(each);
   }
 
-  async #first(addresses: Address[], sharing: boolean): Promise<{ connection: Connection; server: Server }> {
+  async #first(addresses: Address[], sharing: boolean): Promise<Connection> {
     let failure: unknown = new Unavailable('there is no host');
     for (const address of addresses)
       try {
-        const made = await dial(address, this.#options, this.#options.connectTimeoutMs, this.#options.silenceMs, (unwritten) => this.#ended(made.connection, sharing, unwritten));
+        const made: Connection = await dial(address, this.#options, this.#options.connectTimeoutMs, this.#options.silenceMs, (unwritten) => this.#ended(made, sharing, unwritten));
         return made;
       } catch (error) {
         failure = error;
@@ -174,7 +199,16 @@ export class Pool {
 
   #share(connection: Connection): void {
     this.#shared = connection;
-    for (const call of this.#waiting.splice(0)) if (!call.over) connection.ask(call);
+    this.#tags = connection.server.maxWaiters > 0;
+    connection.onRoom = () => {
+      if (this.#line.length && this.#room) this.#pump();
+    };
+    for (const call of this.#waiting.splice(0)) {
+      if (call instanceof Wait && !this.#tags) call.fail(new Unavailable(`${connection.name} does not know TAG`));
+      else if (!call.over) connection.ask(call);
+    }
+    this.#give();
+    this.#line.forEach((each) => this.#reckon(each)); // what the others stand for now
   }
 
   /** What was not written goes to the next connection. */
@@ -186,6 +220,7 @@ export class Pool {
     } else if (this.#shared === connection) {
       this.#shared = undefined;
       this.#waiting.push(...unwritten);
+      if (this.#tags) this.#line.forEach((each) => this.#reckon(each));
     }
     if (!this.closed) this.#pump();
   }
@@ -198,9 +233,9 @@ export class Pool {
 
   #expire(): void {
     this.#waiting = this.#waiting.filter((call) => !call.over);
-    const full = this.#full;
+    const crowded = this.#crowded;
     const at = now(); // one time for all, else who is due meanwhile is dropped and told nothing
-    this.#end((each) => each.deadline <= at, (each) => (full && 'take' in each ? new Crowded(`all ${this.#own.size} connections for acquires are waiting`)
+    this.#end((each) => each.deadline <= at, (each) => (crowded && 'take' in each ? new Crowded('as many wait as may')
       : (this.#failure ?? new Unavailable('there is no connection in time'))));
   }
 

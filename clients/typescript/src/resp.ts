@@ -15,19 +15,20 @@ export function encode(words: readonly string[]): string {
 const MOST_BYTES = 1 << 20; // of one reply; the longest that a client asks for has some hundred
 const DEEPEST = 4;
 const INCOMPLETE = Symbol('incomplete');
-const CR = 13, LF = 10, MINUS = 45, COLON = 58, PLUS = 43, DOLLAR = 36, STAR = 42;
+const CR = 13, LF = 10, MINUS = 45, COLON = 58, PLUS = 43, DOLLAR = 36, STAR = 42, PERCENT = 37, GREATER = 62, UNDERSCORE = 95, EQUALS = 61;
+const FORMAT = 'txt:'.length; // of a verbatim text
 
-/** What came is not RESP2. */
+/** What came is neither RESP2 nor what weir says by RESP3. */
 export class NotResp extends Error {}
 
-/** Bytes to replies, however they are cut. */
+/** Bytes to replies, however they are cut. A map is an array of names and values. */
 export class Parser {
   #rest: Buffer | null = null;
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  /** Calls `take` with each reply that is whole; throws NotResp. */
-  feed(chunk: Buffer, take: (reply: Reply) => void): void {
+  /** Calls `take` with each reply that is whole, and with what the server says unasked: that is `pushed`. Throws NotResp. */
+  feed(chunk: Buffer, take: (reply: Reply, pushed: boolean) => void): void {
     this.#bytes = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk;
     this.#rest = null;
     this.#at = 0;
@@ -39,7 +40,7 @@ export class Parser {
         this.#rest = this.#bytes.subarray(begin);
         return;
       }
-      take(reply);
+      take(reply, this.#bytes[begin] === GREATER);
     }
   }
 
@@ -52,7 +53,20 @@ export class Parser {
       case DOLLAR:
         return this.#bulk();
       case STAR:
-        return this.#array(depth);
+        return this.#array(depth, 1);
+      case PERCENT:
+        return this.#array(depth, 2);
+      case GREATER:
+        if (depth > 0) throw new NotResp('a push within a reply');
+        return this.#array(depth, 1);
+      case UNDERSCORE: {
+        const text = this.#line();
+        return text === INCOMPLETE ? text : null;
+      }
+      case EQUALS: {
+        const text = this.#bulk();
+        return typeof text === 'string' ? text.slice(FORMAT) : text;
+      }
       case PLUS:
         return this.#line();
       case MINUS: {
@@ -106,13 +120,13 @@ export class Parser {
     return text;
   }
 
-  #array(depth: number): Reply[] | null | typeof INCOMPLETE {
+  #array(depth: number, each: number): Reply[] | null | typeof INCOMPLETE {
     const length = this.#integer();
     if (length === INCOMPLETE) return length;
     if (length === -1) return null;
     if (length < 0 || length > MOST_BYTES || depth === DEEPEST) throw new NotResp(`an array of ${length}, ${depth} deep`);
     const values: Reply[] = [];
-    while (values.length < length) {
+    while (values.length < length * each) {
       const value = this.#value(depth + 1);
       if (value === INCOMPLETE) return value;
       values.push(value);

@@ -55,7 +55,7 @@ async function started(wall: Date | string | undefined): Promise<Started> {
   if (wall !== undefined) words.push('--now', wall instanceof Date ? wall.toISOString() : wall);
   const child = spawn(findProgram(), words, { stdio: ['ignore', 'pipe', 'pipe'] });
   const path = await socketOf(child);
-  const { connection } = await dial({ path }, {}, PATIENCE_MS, PATIENCE_MS, () => {});
+  const connection = await dial({ path }, {}, PATIENCE_MS, PATIENCE_MS, () => {});
   return new Started(connection, `unix:${path}`, child);
 }
 
@@ -65,7 +65,7 @@ async function begunAnew(url: string): Promise<Started> {
   if (place.kind === 'local') throw new TypeError('startWeir: WEIR_TEST_URL names a weir that runs, as in weir://127.0.0.1');
   const { find, ...access } = wayTo(place, settingsOf({}));
   const [address] = await find();
-  const { connection } = await dial(address!, access, PATIENCE_MS, PATIENCE_MS, () => {});
+  const connection = await dial(address!, access, PATIENCE_MS, PATIENCE_MS, () => {});
   try {
     await asked(connection, 'WEIR.TIME', 'RESET');
     return new Started(connection, url);

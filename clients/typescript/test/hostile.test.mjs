@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -12,8 +11,9 @@ import { promisify } from 'node:util';
 import { Backoff } from '../dist/esm/backoff.js';
 import { greet } from '../dist/esm/hello.js';
 import { connect } from '../dist/esm/index.js';
+import { ErrorReply } from '../dist/esm/resp.js';
 import { VERSION } from '../dist/esm/version.js';
-import { PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
+import { pretender, PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
 
 const PATIENT = { timeoutMs: 10_000, connectTimeoutMs: 10_000, log: () => {} };
 const INDEX = fileURLToPath(new URL('../dist/esm/index.js', import.meta.url));
@@ -21,20 +21,6 @@ let weir;
 before(async () => (weir = await Weir.start()));
 after(() => weir.stop());
 
-/** A server that says what `answer(text, socket)` says. */
-async function pretender(answer) {
-  const sockets = new Set();
-  const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on('data', (chunk) => answer(String(chunk), socket)).on('error', () => {});
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = () => {
-    for (const each of sockets) each.destroy();
-    server.close();
-  };
-  return { url: `weir://127.0.0.1:${server.address().port}`, close, sockets };
-}
 const HELLO = '*4\r\n$12\r\nweir_version\r\n$5\r\n0.1.0\r\n$17\r\nstore_deadline_ms\r\n:50\r\n';
 const greets = (answer) => (text, socket) => (text.includes('HELLO') ? socket.write(HELLO) : answer(text, socket));
 
@@ -253,8 +239,18 @@ test('a local weir whose limits file has errors: in the words of lint', async ()
 
 test('what HELLO says of a server', async () => {
   const greeted = (...more) => greet(async () => ['server', 'weir', 'weir_version', VERSION, ...more], 'a', {});
-  assert.deepEqual(await greeted(), { name: 'a', version: VERSION, storeDeadlineMs: 0, maxWaitMs: Infinity });
-  assert.deepEqual(await greeted('store_deadline_ms', 50, 'max_wait_ms', 5000), { name: 'a', version: VERSION, storeDeadlineMs: 50, maxWaitMs: 5000 });
+  const nothing = { name: 'a', version: VERSION, storeDeadlineMs: 0, maxWaitMs: Infinity, maxWaiters: 0 };
+  assert.deepEqual(await greeted(), nothing);
+  const said = ['store_deadline_ms', 50, 'max_wait_ms', 5000, 'max_waiters', 10];
+  assert.deepEqual(await greeted(...said), { ...nothing, storeDeadlineMs: 50, maxWaitMs: 5000 });
+  assert.deepEqual(await greeted('proto', 3, ...said), { ...nothing, storeDeadlineMs: 50, maxWaitMs: 5000, maxWaiters: 10 });
+});
+
+test('a server without RESP3 is spoken to by RESP2', async () => {
+  const asked = [];
+  const ask = async (words) => (asked.push(words), words[1] === '3' ? new ErrorReply('NOPROTO unsupported protocol version') : ['weir_version', VERSION, 'max_waiters', 10]);
+  assert.equal((await greet(ask, 'a', { password: 'secret' })).maxWaiters, 0);
+  assert.deepEqual(asked, ['3', '2'].map((protocol) => ['HELLO', protocol, 'AUTH', 'default', 'secret']));
 });
 
 test('where there is no program one sentence says so, at the first question', async () => {

@@ -18,8 +18,15 @@ test('replies, cut at every byte and byte by byte', () => {
   assert.deepEqual(parsed(...Array.from(bytes, (byte) => [byte])), REPLIES);
 });
 
-test('what is not RESP2', () => {
-  for (const text of ['HTTP/1.1 200 OK\r\n', '%1\r\n', ':x\r\n', ':\r\n', ':1\rx', '$3\r\nabcd\r\n', '$-2\r\n', '$99999999\r\n', '*-2\r\n',
+test('what a server says by RESP3', () => {
+  assert.deepEqual(parsed('%2\r\n$1\r\na\r\n:1\r\n+b\r\n%1\r\n_\r\n*0\r\n', '=7\r\ntxt:a\nb\r\n_\r\n'), [['a', 1, 'b', [null, []]], 'a\nb', null]);
+  const parser = new Parser(), said = [];
+  for (const byte of ':1\r\n>2\r\n+a\r\n-ERR no\r\n:2\r\n') parser.feed(Buffer.from(byte), (...each) => said.push(each));
+  assert.deepEqual(said, [[1, false], [['a', new ErrorReply('ERR no')], true], [2, false]]);
+});
+
+test('what is neither RESP2 nor of that', () => {
+  for (const text of ['HTTP/1.1 200 OK\r\n', '*1\r\n>1\r\n:1\r\n', '~1\r\n', ':x\r\n', ':\r\n', ':1\rx', '$3\r\nabcd\r\n', '$-2\r\n', '$99999999\r\n', '*-2\r\n',
     '*99999999\r\n', '+a\rb', ':1111111111111111111111\r\n', '*1\r\n'.repeat(9)])
     assert.throws(() => parsed(text), NotResp, text);
   assert.throws(() => parsed('+', Buffer.alloc(2 << 20, 65)), NotResp);

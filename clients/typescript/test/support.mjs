@@ -6,6 +6,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import readline from 'node:readline';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { encode, Parser } from '../dist/esm/resp.js';
 
@@ -32,6 +33,18 @@ async function ended(child) {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
+// What a test that failed has started and not ended: it would keep the process, and nobody would see why it failed.
+const left = new Set();
+after(() => left.forEach((end) => end()));
+
+/** Ends the child, unless `stop` does. */
+function runs(child) {
+  const kill = () => child.kill('SIGKILL');
+  left.add(kill);
+  child.once('exit', () => left.delete(kill));
+  return child;
+}
+
 /** `weir local --virtual-time`, or `weir serve` with flags; `url` is its socket. */
 export class Weir {
   static async start({ limits, flags, port, refunds = true } = {}) {
@@ -46,7 +59,7 @@ export class Weir {
       await writeFile(join(weir.folder, 'limits.yaml'), limits);
       words.push('--limits', join(weir.folder, 'limits.yaml'));
     }
-    weir.child = spawn(PROGRAM, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+    weir.child = runs(spawn(PROGRAM, words, { stdio: ['ignore', 'pipe', 'pipe'] }));
     let errors = '';
     weir.child.stderr.on('data', (chunk) => (errors += chunk));
     const [line] = await Promise.race([once(weir.child.stdout, 'data'), once(weir.child, 'close').then(() => [])]);
@@ -87,7 +100,7 @@ export class Proxy {
   static async start() {
     const proxy = new Proxy();
     proxy.folder = await mkdtemp(join(tmpdir(), 'weir-proxy-'));
-    proxy.child = spawn('python3', [join(CASES, 'proxy.py'), proxy.folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+    proxy.child = runs(spawn('python3', [join(CASES, 'proxy.py'), proxy.folder], { stdio: ['pipe', 'pipe', 'inherit'] }));
     proxy.lines = readline.createInterface({ input: proxy.child.stdout })[Symbol.asyncIterator]();
     proxy.at = JSON.parse((await proxy.lines.next()).value);
     return proxy;
@@ -107,6 +120,23 @@ export class Proxy {
     await ended(this.child);
     await rm(this.folder, { recursive: true });
   }
+}
+
+/** A server that says what `answer(text, socket)` says. */
+export async function pretender(answer) {
+  const sockets = new Set();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('data', (chunk) => answer(String(chunk), socket)).on('error', () => {});
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    for (const each of sockets) each.destroy();
+    server.close();
+    left.delete(close);
+  };
+  left.add(close);
+  return { url: `weir://127.0.0.1:${server.address().port}`, close, sockets };
 }
 
 /** A port where nobody listens. */
