@@ -133,7 +133,7 @@ class Connection:
             raise
         finally:
             self._in_line.pop(word, None)
-            self._pass_on()  # whoever has just left may have woken this one
+            self._pass_on()  # one that has just left may have woken this one
 
     def end_line(self, error: Unavailable) -> None:
         """For those that stand in line."""
