@@ -216,8 +216,7 @@ class Backlog(unittest.TestCase):
         fleet = Fleet(server, weir.celery.paced(*words, client=client, **options), takes)
         clock = types.SimpleNamespace(time=lambda: fleet.now, monotonic=lambda: fleet.now, sleep=lambda _: None)
         self.enterContext(mock.patch.object(weir.celery, "time", clock))
-        for name in "ask", "ask_alone":
-            self.enterContext(mock.patch.object(weir.pool.Pool, name, fleet.counting(getattr(weir.pool.Pool, name))))
+        self.enterContext(mock.patch.object(weir.pool.Pool, "ask", fleet.counting(weir.pool.Pool.ask)))
         if at is not None:
             fleet.later(*at)
         fleet.run(calls)

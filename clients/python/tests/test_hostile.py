@@ -13,7 +13,7 @@ import time
 import unittest
 from unittest import mock
 
-from world import PATIENCE, ROOT, WEIR, Folder, Weir, environment, until, weir
+from world import PATIENCE, ROOT, WEIR, Folder, Weir, environment, until, weir, without_tags
 
 from weir import identity
 from weir.aio.connection import Connection as AioConnection
@@ -57,20 +57,24 @@ class TestThreads(unittest.TestCase):
         def ring(*_):
             raise Alarm
 
-        with Weir() as server, connect(server.url) as client:
-            client.check("k", "1/min")
-            waits = threading.Thread(
-                target=lambda: until(lambda: server.waiting() == 1, "it waits") and os.kill(os.getpid(), signal.SIGUSR1)
-            )
-            before = signal.signal(signal.SIGUSR1, ring)
-            try:
-                waits.start()
-                with self.assertRaises(Alarm):
-                    client.acquire("k", "1/min", max_wait=60)
-            finally:
-                signal.signal(signal.SIGUSR1, before)
-                waits.join()
-            until(lambda: client.try_reserve("k", "1/min", max_wait=60).wait == 60.0, "the moment is another's")
+        def waits_and_rings(server):
+            until(lambda: server.waiting() == 1, "it waits")
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        for tags in contextlib.nullcontext, without_tags:
+            with self.subTest(tags), tags(), Weir() as server, connect(server.url) as client:
+                client.check("k", "1/min")
+                rings = threading.Thread(target=waits_and_rings, args=(server,))
+                before = signal.signal(signal.SIGUSR1, ring)
+                try:
+                    rings.start()
+                    with self.assertRaises(Alarm):
+                        client.acquire("k", "1/min", max_wait=60)
+                finally:
+                    signal.signal(signal.SIGUSR1, before)
+                    rings.join()
+                reserve = functools.partial(client.try_reserve, "k", "1/min", max_wait=60)
+                until(lambda reserve=reserve: reserve().wait == 60.0, "the moment is another's")
 
     def test_a_slot_is_extended_by_a_thread_that_ends(self):
         with Weir() as server, connect(server.url) as client:
@@ -174,7 +178,7 @@ class TestClosed(unittest.IsolatedAsyncioTestCase):
         ours, theirs = socket.socketpair()
         theirs.close()
         ours.setblocking(False)
-        connection = Connection(ours, Parser())
+        connection = Connection(ours, Parser(), PATIENCE)
         with self.assertRaises(NotWritten):
             connection.ask(b"x", time.monotonic() + PATIENCE)
         connection.close()
@@ -188,7 +192,7 @@ class TestClosed(unittest.IsolatedAsyncioTestCase):
             ours.setblocking(False)
             theirs.sendall(b":1\r\n")
             with theirs, mock.patch.object(Connection, interrupted, side_effect=Alarm):
-                connection = Connection(ours, Parser())
+                connection = Connection(ours, Parser(), PATIENCE)
                 self.assertRaises(Alarm, connection.ask, b"x", time.monotonic() + PATIENCE)
                 self.assertTrue(connection.closed)
                 connection.close()
@@ -196,7 +200,7 @@ class TestClosed(unittest.IsolatedAsyncioTestCase):
     async def test_by_a_loop(self):
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        _, connection = await asyncio.get_running_loop().create_unix_connection(AioConnection, sock=ours)
+        _, connection = await asyncio.get_running_loop().create_unix_connection(lambda: AioConnection(PATIENCE), sock=ours)
         theirs.close()
         with self.assertRaises(NotWritten):
             await connection.ask(b"x", time.monotonic() + PATIENCE)
@@ -262,9 +266,9 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
                 time.sleep(1.2)
                 self.assertTrue((await asked).decided)
 
-    async def test_those_that_wait_for_a_moment_have_connections_of_their_own(self):
+    async def test_without_tag_those_that_wait_for_a_moment_have_connections_of_their_own(self):
         """Also where all of them connect at the same time."""
-        with Weir() as server:
+        with Weir() as server, without_tags():
             async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
                 waiting = [asyncio.ensure_future(client.acquire(f"k{n % 3}", "1/min", max_wait=60)) for n in range(6)]
                 waiting += [asyncio.ensure_future(client.check("k", RULE))]
@@ -286,9 +290,9 @@ class TestLoop(unittest.IsolatedAsyncioTestCase):
             await client.check("k", RULE)
             await client.close()
 
-    async def test_cancelled_after_its_moment_has_come(self):
+    async def test_without_tag_cancelled_after_its_moment_has_come(self):
         """The reply is there, and the task is cancelled before it has run: its slot is free again."""
-        with Weir() as server:
+        with Weir() as server, without_tags():
             async with weir.aio.connect(server.url, timeout=PATIENCE) as client:
                 first = await client.acquire("k", "in_flight=1", max_wait=0, hold=60)
                 task = asyncio.ensure_future(client.acquire("k", "in_flight=1", max_wait=60, hold=60))

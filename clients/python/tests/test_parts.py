@@ -60,14 +60,26 @@ class TestUrl(unittest.TestCase):
 
 
 class TestResp(unittest.TestCase):
-    BYTES = b"*5\r\n:1\r\n$-1\r\n$4\r\na\r\nb\r\n*1\r\n:-7\r\n+OK\r\n-ERR no\r\n:9223372036854775807\r\n"
-    REPLIES = ([1, None, b"a\r\nb", [-7], b"OK"], "ERR no", 9223372036854775807)
+    BYTES = (
+        b"*5\r\n:1\r\n$-1\r\n$4\r\na\r\nb\r\n*1\r\n:-7\r\n+OK\r\n-ERR no\r\n:9223372036854775807\r\n"
+        b"%2\r\n+a\r\n:1\r\n+b\r\n_\r\n=7\r\ntxt:a\r\n\r\n>2\r\n+a\r\n-ERR no\r\n"
+    )
+    REPLIES = (
+        [1, None, b"a\r\nb", [-7], b"OK"],
+        "ERR no",
+        9223372036854775807,
+        [b"a", 1, b"b", None],
+        b"a\r\n",
+        resp.Push([b"a", "ERR no"]),
+    )
 
     def test_bytes_may_come_in_any_pieces(self):
         for size in range(1, len(self.BYTES)):
             parser = resp.Parser()
             pieces = [self.BYTES[at : at + size] for at in range(0, len(self.BYTES), size)]
-            self.assertEqual(tuple(each for piece in pieces for each in parser.feed(piece)), self.REPLIES)
+            replies = tuple(each for piece in pieces for each in parser.feed(piece))
+            self.assertEqual(replies, self.REPLIES)
+            self.assertEqual([type(each) is resp.Push for each in replies], [False] * 5 + [True])
 
     def test_other_bytes(self):
         for wrong in (b"HTTP/1.1 400 Bad Request\r\n", b"H", b":x\r\n", b"*x\r\n", b"$4\r\nab\r\n\r\n?\r\n"):
@@ -104,6 +116,20 @@ class TestWords(unittest.TestCase):
         ):
             self.assertEqual(self.words(ask), expected)
 
+    def test_one_that_waits_by_tag_has_a_word_of_its_own(self):
+        ask = words.acquire(subject("k", "1/s", cost=2), 1, 2, True)
+        tagged = [ask.tagged(0.5) for _ in range(1000)]
+        self.assertEqual(len({word for word, _ in tagged}), 1000)
+        for word, data in tagged:
+            said = next(iter(resp.Parser().feed(data)))
+            self.assertEqual(b" ".join(said), b"WEIR.ACQUIRE COST 2 MAXWAIT 500 TAG %b HOLD 2000 BOUND KEYS k 1/s" % word)
+
+    def test_a_grant_that_nobody_wants_any_more_is_settled_at_nothing(self):
+        grant = [0, 1, 0, 0, 60000, b"an-id", b"k"]
+        self.assertEqual(words.giving_back(grant), resp.encode([b"WEIR.SETTLE", b"an-id", b"0"]))
+        for reply in ([0, 1, 0, 0, 60000, b"", b"k"], words.QUEUED, resp.Failure("ERR no")):
+            self.assertIsNone(words.giving_back(reply))
+
     def test_what_cannot_be_meant(self):
         for function, kind, text in (
             (lambda: subject("k", "1/s", cost=1.5), TypeError, "cost is a whole number"),
@@ -123,23 +149,33 @@ class TestWords(unittest.TestCase):
 
 class TestGreeting(unittest.TestCase):
     def greet(self, *replies, timeout=0.2, password=None):
+        """(what it sends, whether an acquire may wait by TAG)"""
         steps = greeting.greeting(url.parse("weir://h", password=password), "h:6390", timeout)
         sent = [next(steps)]
         for reply in replies:
             try:
                 sent.append(steps.send(reply))
-            except StopIteration:
-                return sent
+            except StopIteration as greeted:
+                return sent, greeted.value
         raise AssertionError("it asks for more")
 
     def test_a_weir(self):
-        self.assertEqual(self.greet([b"server", b"redis", b"weir_version", b"0.1.9"]), [resp.encode([b"HELLO", b"2"])])
-        self.assertEqual(len(self.greet([b"server", b"redis"], b"# Server\r\nweir_version:0.2.0\r\n")), 2)
+        hello = resp.encode([b"HELLO", b"3"])
+        self.assertEqual(self.greet([b"server", b"redis", b"weir_version", b"0.1.9"]), ([hello], False))
+        sent, has_tags = self.greet([b"server", b"redis"], b"# Server\r\nweir_version:0.2.0\r\n")
+        self.assertEqual((len(sent), has_tags), (2, False))
+
+    def test_whether_an_acquire_may_wait_by_tag(self):
+        said = [b"weir_version", b"0.1.0", b"max_waiters", 10_000]
+        self.assertTrue(self.greet([*said, b"proto", 3])[1])
+        self.assertFalse(self.greet([*said, b"proto", 2])[1])
+        self.assertFalse(self.greet([*said[:2], b"proto", 3])[1])
+        sent, has_tags = self.greet(resp.Failure("NOPROTO unsupported protocol version"), [*said, b"proto", 2])
+        self.assertEqual((sent, has_tags), ([resp.encode([b"HELLO", version]) for version in (b"3", b"2")], False))
 
     def test_a_password(self):
-        self.assertEqual(
-            self.greet([b"weir_version", b"0.1.0"], password="x"), [resp.encode([b"HELLO", b"2", b"AUTH", b"default", b"x"])]
-        )
+        sent, _ = self.greet([b"weir_version", b"0.1.0"], password="x")
+        self.assertEqual(sent, [resp.encode([b"HELLO", b"3", b"AUTH", b"default", b"x"])])
 
     def test_another_age(self):
         for version in (b"0.3.0", b"1.0.0", b"x"):

@@ -2,11 +2,13 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import json
 import pathlib
 import subprocess
 import sys
 import threading
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "clients/python/src"), str(ROOT / "tests/end_to_end")]
@@ -15,6 +17,7 @@ from server import PATIENCE, WEIR, Client, Folder, environment, until
 
 import weir
 import weir.aio
+from weir.greeting import greeting
 
 CASES = ROOT / "clients/cases"
 
@@ -111,6 +114,49 @@ class Proxy:
         self.stop()
 
 
+@contextlib.contextmanager
+def without_tags():
+    """Clients take every weir for one where an acquire cannot wait by TAG."""
+
+    def greets(*args):
+        yield from greeting(*args)
+        return False
+
+    with mock.patch("weir.opening.greeting", greets), mock.patch("weir.aio.pool.greeting", greets):
+        yield
+
+
+class Delay:
+    """Stands between a client and a weir, whose words and answers take that many seconds."""
+
+    def __init__(self, path, seconds):
+        self.folder, self.path, self.seconds = Folder(), path, seconds
+        self.url = f"unix:{self.folder.file('far.sock')}"
+        self.drives = Loop()
+        self.loop = self.drives.loop
+        self.server = self.drives.start(asyncio.start_unix_server, self.serve, self.folder.file("far.sock")).result(PATIENCE)
+
+    async def serve(self, reader, writer):
+        there, back = await asyncio.open_unix_connection(self.path)
+        await asyncio.gather(self.carry(reader, back), self.carry(there, writer))
+
+    async def carry(self, reader, writer):
+        due = self.loop.time()
+        while data := await reader.read(1 << 16):
+            due = max(due + 1e-6, self.loop.time() + self.seconds)  # in order
+            self.loop.call_at(due, writer.write, data)
+        self.loop.call_at(due + 1e-6, writer.close)
+        await writer.wait_closed()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.loop.call_soon_threadsafe(self.server.close)
+        self.drives.close()
+        self.folder.__exit__()
+
+
 class Threads:
     """Drives the client that blocks: each call in a thread."""
 
@@ -118,7 +164,7 @@ class Threads:
     connect = staticmethod(weir.connect)
 
     def __init__(self):
-        self.pool = concurrent.futures.ThreadPoolExecutor(256)
+        self.pool = concurrent.futures.ThreadPoolExecutor(2048)
 
     def start(self, function, *args, **options):
         return self.pool.submit(function, *args, **options)
@@ -162,4 +208,20 @@ class Loop:
         self.loop.close()
 
 
-__all__ = ["CASES", "PATIENCE", "ROOT", "WEIR", "Folder", "Loop", "Proxy", "Threads", "Weir", "environment", "until", "weir"]
+__all__ = [
+    "CASES",
+    "PATIENCE",
+    "ROOT",
+    "WEIR",
+    "Client",
+    "Delay",
+    "Folder",
+    "Loop",
+    "Proxy",
+    "Threads",
+    "Weir",
+    "environment",
+    "until",
+    "weir",
+    "without_tags",
+]

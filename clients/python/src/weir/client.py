@@ -172,19 +172,11 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
     def _acquire(self, ask: Acquires) -> Booking:
         pool = self._pool or self._looked_up()
         began = time.monotonic()
-        waits = ask.max_wait > 0 and pool.can_wait(ask.max_wait)
         try:
-            left = ask.max_wait - (time.monotonic() - began)
-            if waits:
-                reply = pool.ask_alone(ask.within(left), left)
-                most = ask.most_wait(reply)
-                if most is not None:
-                    reply = pool.ask_alone(ask.within(most), most)
-            else:  # no time is left to wait, so the reply comes at once
-                reply = pool.ask(ask.within(0), time.monotonic() + self._timeout)
+            reply = pool.acquire(ask, ask.max_wait)
+            most = ask.most_wait(reply)
+            if most is not None:
+                reply = pool.acquire(ask, most)
         except Unavailable as error:
             return self._core.without(ask, error, began)  # type: ignore[no-any-return]
-        finally:
-            if waits:
-                pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]

@@ -1,5 +1,5 @@
 """One connection that threads share: what they ask at once leaves in one write, and one of those that wait reads the
-replies for all. No thread of its own."""
+replies for all, and the pushes of those that stand in line. No thread of its own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import ssl
 import threading
 import time
 from collections import deque
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Callable
 
-from weir import errors
+from weir import errors, words
 from weir.errors import NotWritten, Unavailable
-from weir.resp import Failure, NotResp, Parser
+from weir.resp import Failure, NotResp, Parser, Push
 
 _READ_BYTES = 1 << 16
 FRESH_SECONDS = 0.001  # since the last answer: the connection is not looked at
@@ -32,11 +33,12 @@ def ready(descriptor: int, write: bool, seconds: float) -> bool:
 
 
 class Question:
-    __slots__ = ("data", "done", "error", "gone", "reply", "until", "woken")
+    __slots__ = ("data", "done", "error", "gone", "late", "reply", "until", "woken")
 
-    def __init__(self, data: bytes, until: float) -> None:
+    def __init__(self, data: bytes, until: float, late: Callable[[Any], None] | None = None) -> None:
         self.data = data
         self.until = until
+        self.late = late  # is told a reply that comes when the question is gone
         self.reply: Any = None
         self.error: Exception | None = None
         self.done = False
@@ -52,11 +54,15 @@ class Question:
 
     def finish(self, reply: Any, error: Exception | None = None) -> None:
         self.reply, self.error, self.done = reply, error, True
+        if self.gone and self.late is not None and error is None:
+            self.late(reply)
         self.wake()
 
 
 class Connection:
-    def __init__(self, sock: socket.socket, parser: Parser) -> None:
+    def __init__(self, sock: socket.socket, parser: Parser, timeout: float, has_tags: bool = False) -> None:
+        self.has_tags = has_tags  # an acquire may wait by TAG
+        self._timeout = timeout
         self._socket = sock
         self._descriptor = sock.fileno()
         self._parser = parser
@@ -64,6 +70,7 @@ class Connection:
         self._heard = 0.0
         self._outbox: deque[Question] = deque()  # not written
         self._pending: deque[Question] = deque()  # written, and not answered
+        self._in_line: dict[bytes, Question] = {}  # by TAG: those that wait for a push
         self._rest = b""  # of a write that did not get through
         self._writing = threading.Lock()
         self._reading = threading.Lock()
@@ -72,15 +79,18 @@ class Connection:
     def unanswered(self) -> int:
         return len(self._pending) + len(self._outbox)
 
+    def awaited(self) -> bool:
+        """Whether somebody waits for a reply."""
+        return not all(each.gone for each in (*self._pending, *self._outbox))
+
     def usable(self, now: float) -> bool:
         """Whether to ask here. One that the other side has closed while nobody asked is noticed now, before a word is
         written to it."""
         if self.closed:
             return False
         try:
-            if self._pending[0].until + STUCK_SECONDS < now:
-                self._broken(Unavailable(f"no answer for {STUCK_SECONDS:g} s"))
-            return not self.closed
+            if self._pending[0].until + STUCK_SECONDS >= now:
+                return True
         except IndexError:
             pass
         if now - self._heard > FRESH_SECONDS and self._reading.acquire(False):
@@ -89,25 +99,47 @@ class Connection:
             finally:
                 self._reading.release()
                 self._pass_on()
+        with contextlib.suppress(IndexError):
+            if self._pending[0].until + STUCK_SECONDS < now:
+                self._broken(Unavailable(f"no answer for {STUCK_SECONDS:g} s"))
         return not self.closed
 
     def ask(self, data: bytes, until: float, first: Question | None = None) -> Any:
         """The reply; NotWritten, where it may be asked elsewhere, or Unavailable. `first` goes before it, in one write, and has
         its reply then; it may be asked twice."""
-        question = Question(data, until)
         if first is not None:
             first.gone = True  # what waits is the other
             self._outbox.append(first)
-        self._outbox.append(question)
+        return self._ask(Question(data, until))
+
+    def acquire(self, word: bytes, data: bytes, max_wait: float, asked: Callable[[], None]) -> Any:
+        """As ask(), of an ACQUIRE by TAG: its first reply is there within the timeout, when `asked` is called, and where that
+        is QUEUED the other one after `max_wait`, and as much. Given up, for whatever reason, it leaves the line."""
+        question = Question(data, time.monotonic() + self._timeout, self._give_back)
+        pushed = self._in_line[word] = Question(b"", 0.0, self._give_back)
         try:
-            self._flush(until)
-            self._wait(question)
+            try:
+                reply = self._ask(question)
+            finally:
+                asked()
+            if reply == words.QUEUED:
+                pushed.until = time.monotonic() + max_wait + self._timeout
+                reply = self._reply(pushed)
+            return reply
+        except NotWritten:
+            raise
+        except BaseException as error:
+            self._leave(word, (question, pushed), waits=not isinstance(error, Unavailable))  # of a silent server, no more
+            raise
         finally:
-            question.gone = not question.done
-            self._pass_on()
-        if question.error is not None:
-            raise question.error
-        return question.reply
+            self._in_line.pop(word, None)
+            self._pass_on()  # one that has just left may have woken this one
+
+    def end_line(self, error: Unavailable) -> None:
+        """For those that stand in line."""
+        with contextlib.suppress(KeyError):
+            while True:
+                self._in_line.popitem()[1].finish(None, Unavailable(*error.args))
 
     def close(self) -> None:
         self._broken(Unavailable("the client was closed"))
@@ -117,6 +149,49 @@ class Connection:
     def abandon(self) -> None:
         """Closes this process' descriptor alone: the connection stays its parent's."""
         self._socket.close()
+
+    def _ask(self, question: Question) -> Any:
+        self._outbox.append(question)
+        return self._reply(question)
+
+    def _reply(self, question: Question) -> Any:
+        try:
+            self._flush(question.until)
+            self._wait(question)
+        finally:
+            question.gone = not question.done
+            self._pass_on()
+        if question.error is not None:
+            raise question.error
+        return question.reply
+
+    def _say(self, data: bytes) -> None:
+        """What nobody waits for an answer to."""
+        now = time.monotonic()
+        question = Question(data, now + self._timeout)
+        question.gone = True
+        self._outbox.append(question)
+        self._flush(now)
+
+    def _leave(self, word: bytes, questions: Iterable[Question], waits: bool) -> None:
+        """A grant comes before the answer, if it comes at all. Who reads it gives it back, and that is this thread where no
+        other reads."""
+        self._in_line.pop(word, None)
+        for each in questions:
+            each.gone = True
+            if each.done and each.error is None:
+                self._give_back(each.reply)
+        if self.closed:
+            return
+        if not waits:
+            return self._say(words.leave(word))
+        with contextlib.suppress(NotWritten, Unavailable):
+            self.ask(words.leave(word), time.monotonic() + self._timeout)
+
+    def _give_back(self, reply: Any) -> None:
+        data = words.giving_back(reply)
+        if data is not None and not self.closed:
+            self._say(data)
 
     # Writing: one writes for all that have put something into the outbox.
 
@@ -197,9 +272,9 @@ class Connection:
     def _pass_on(self) -> None:
         """Where nobody reads and somebody waits, that one reads now. Called by all that leave: one that read, and one that
         wrote for others while its own reply came."""
-        if not self._pending or self._reading.locked():
+        if not (self._pending or self._in_line) or self._reading.locked():
             return
-        for each in list(self._pending):
+        for each in (*self._pending, *self._in_line.values()):
             if not each.gone and not each.done:
                 return each.wake()
 
@@ -219,15 +294,26 @@ class Connection:
             if not data:
                 raise ConnectionError("the connection was closed")
             for reply in self._parser.feed(data):
-                if not self._pending:
+                if reply.__class__ is Push:
+                    self._pushed(reply)
+                elif self._pending:
+                    self._pending.popleft().finish(reply)
+                else:
                     raise unasked(reply)
-                self._pending.popleft().finish(reply)
         except (OSError, NotResp, errors.Error) as error:
             self._broken(unavailable(error))
         except BaseException:  # a signal's: what had been read is lost
             self._broken(Unavailable("interrupted by a signal"))
             raise
         return True
+
+    def _pushed(self, push: Push) -> None:
+        if push[0] == words.PUSHED:
+            waits = self._in_line.pop(push[1], None)
+            if waits is not None:
+                waits.finish(push[2])
+            else:
+                self._give_back(push[2])
 
     def _recv(self) -> bytes | None:
         try:
@@ -248,6 +334,7 @@ class Connection:
                     question = questions.popleft()
                     written = questions is self._pending
                     question.finish(None, question.error or (Unavailable(*error.args) if written else NotWritten()))
+        self.end_line(error)
 
 
 def unavailable(error: Exception) -> Unavailable:

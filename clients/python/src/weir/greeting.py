@@ -11,15 +11,15 @@ from weir.core import log
 from weir.resp import Failure, encode
 from weir.url import Target
 
-Greeting = Generator[bytes, Any, None]  # yields what to send, is sent the reply
+Greeting = Generator[bytes, Any, bool]  # yields what to send, is sent the reply; whether an acquire may wait by TAG
 
 
 def greeting(target: Target, name: object, timeout: float) -> Greeting:
     """Refused, Unauthorized or Unavailable where this server cannot be asked."""
-    words = [b"HELLO", b"2"]
-    if target.password is not None:
-        words += [b"AUTH", (target.user or "default").encode(), target.password.encode()]
-    reply = yield encode(words)
+    login = [] if target.password is None else [b"AUTH", (target.user or "default").encode(), target.password.encode()]
+    reply = yield encode([b"HELLO", b"3", *login])
+    if isinstance(reply, Failure) and reply.startswith("NOPROTO"):
+        reply = yield encode([b"HELLO", b"2", *login])
     if isinstance(reply, Failure):
         raise _not_let_in(reply, name, target)
     said = _fields(reply)
@@ -40,10 +40,11 @@ def greeting(target: Target, name: object, timeout: float) -> Greeting:
             timeout,
             store_deadline,
         )
+    return said.get("proto") == "3" and "max_waiters" in said
 
 
 def _fields(reply: Any) -> dict[str, str]:
-    """A flat list of names and values."""
+    """Of names and values in turn."""
     words = [each.decode() if isinstance(each, bytes) else str(each) for each in cast(list[object], reply)]
     return dict(zip(words[::2], words[1::2]))
 

@@ -3,7 +3,6 @@ the next one does. So no question waits beyond its own deadline, and no thread i
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -79,10 +78,11 @@ class Opening:
         parser = Parser()
         steps = greeting(target, self.endpoint, self._settings.timeout)
         words = next(steps)
-        with contextlib.suppress(StopIteration):
+        try:
             while True:
                 words = steps.send((yield from self._converse(words, parser)))
-        self.connection = Connection(self._socket, parser)
+        except StopIteration as greeted:
+            self.connection = Connection(self._socket, parser, self._settings.timeout, greeted.value)
 
     def _connect(self) -> Generator[bool, None, None]:
         if self.endpoint.path is not None:

@@ -1,4 +1,4 @@
-"""The connections of a client: one that all share, and one for each that waits for its moment."""
+"""The connections of a client: one that all share, and where the server has no TAG one for each that waits for its moment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from weir.connection import Connection, Question
 from weir.errors import Error, NotWritten, Refused, Unauthorized, Unavailable
 from weir.opening import Opening
 from weir.settings import Settings
+from weir.words import Acquires
+
+
+def places_to_ask(settings: Settings) -> int:
+    """How many of those that wait by TAG may be unanswered at once, so that there is room beside them for ordinary calls."""
+    return (settings.max_in_flight + 1) // 2
 
 
 class Pool:
@@ -25,20 +31,19 @@ class Pool:
         self._shared: Connection | None = None
         self._opening: Opening | None = None
         self._connecting = threading.Lock()
+        self._asking = threading.BoundedSemaphore(places_to_ask(settings))
         self._alone = threading.BoundedSemaphore(settings.max_connections - 1)
         self._idle: list[Connection] = []
-        self._waiting: list[Connection] = []  # for a moment
+        self._waiting: list[Connection] = []  # for a moment, without TAG
         self._closed = False
 
     def ask(self, data: bytes, until: float, first: Question | None = None) -> Any:
         """A reply by the shared connection; `first` is asked before it."""
         while True:
-            connection = self._shared
-            if connection is None or not connection.usable(until - self._settings.timeout):
-                is_first = not self._backoff.tried
-                connection = self._connect(until)
-                if is_first:
-                    until = time.monotonic() + self._settings.timeout
+            is_first = not self._backoff.tried
+            connection = self._ready(until)
+            if is_first:
+                until = time.monotonic() + self._settings.timeout
             if connection.unanswered() >= self._settings.max_in_flight:
                 raise Unavailable(f"{connection.unanswered()} calls are unanswered")
             try:
@@ -46,14 +51,24 @@ class Pool:
             except NotWritten:
                 pass
 
-    def can_wait(self, seconds: float) -> bool:
-        """Takes a place among those that may wait for a moment, within that time; done_waiting() gives it back."""
-        return self._alone.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+    def acquire(self, ask: Acquires, max_wait: float) -> Any:
+        """The reply to one that waits for its moment, and before that, within the same time, for a place: by TAG to ask, and
+        without TAG to wait."""
+        while max_wait > 0:
+            connection = self._ready(time.monotonic() + self._settings.timeout)
+            places = self._asking if connection.has_tags else self._alone
+            max_wait = _take_a_place(places, max_wait)
+            if max_wait > 0 and connection.has_tags:
+                with contextlib.suppress(NotWritten):
+                    return connection.acquire(*ask.tagged(max_wait), max_wait, places.release)
+            elif max_wait > 0:
+                try:
+                    return self._ask_alone(ask.within(max_wait), max_wait)
+                finally:
+                    places.release()
+        return self.ask(ask.within(0), time.monotonic() + self._settings.timeout)  # the reply comes at once
 
-    def done_waiting(self) -> None:
-        self._alone.release()
-
-    def ask_alone(self, data: bytes, max_wait: float) -> Any:
+    def _ask_alone(self, data: bytes, max_wait: float) -> Any:
         """A reply by a connection of its own. Given up, for whatever reason, the connection is closed: then the moment is
         another's."""
         timeout = self._settings.timeout
@@ -81,8 +96,9 @@ class Pool:
         for each in [*self._waiting, *self._idle]:
             each.close()
         if self._shared is not None:
+            self._shared.end_line(Unavailable("the client was closed"))
             deadline = time.monotonic() + self._settings.timeout
-            while self._shared.unanswered() and not self._shared.closed and time.monotonic() < deadline:
+            while self._shared.awaited() and not self._shared.closed and time.monotonic() < deadline:
                 time.sleep(0.001)
             self._shared.close()
         if self._connecting.acquire(timeout=self._settings.timeout):
@@ -110,8 +126,14 @@ class Pool:
                 connection.close()
         return None
 
-    def _connect(self, until: float) -> Connection:
+    def _ready(self, until: float) -> Connection:
         """The shared connection."""
+        connection = self._shared
+        return (
+            connection if connection is not None and connection.usable(until - self._settings.timeout) else self._connect(until)
+        )
+
+    def _connect(self, until: float) -> Connection:
         with self._one_attempt(until):
             if self._shared is not None:
                 if self._shared.usable(time.monotonic()):
@@ -167,3 +189,13 @@ class Pool:
         endpoint = start() if start and self._backoff.tried else self._backoff.endpoint()
         self._opening = Opening(self._settings, endpoint)
         return self._opening
+
+
+def _take_a_place(places: threading.Semaphore, seconds: float) -> float:
+    """What is left of that time when there is one; 0 where there was none within it."""
+    if places.acquire(blocking=False):
+        return seconds
+    ends = time.monotonic() + seconds
+    if places.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+        return max(0.001, ends - time.monotonic())
+    return 0.0

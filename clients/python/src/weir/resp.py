@@ -1,4 +1,4 @@
-"""RESP2: words to bytes, bytes to replies. No sockets."""
+"""RESP3, and RESP2 as far as it is that: words to bytes, bytes to replies. No sockets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ class Failure(str):
     """An error reply."""
 
 
+class Push(list[Any]):
+    """What the server says unasked."""
+
+
 class NotResp(Exception):
     """The other side speaks something else."""
 
@@ -19,7 +23,9 @@ class _Incomplete(Exception):
 
 
 _INCOMPLETE = _Incomplete()
-_SIMPLE, _FAILURE, _INTEGER, _BULK, _ARRAY = b"+-:$*"
+_KINDS = b"+-:$*_=%>"
+_SIMPLE, _FAILURE, _INTEGER, _BULK, _, _NULL, _, _MAP, _PUSH = _KINDS
+_BULKS, _ARRAYS = b"$=", b"*%>"
 
 
 def encode(words: Sequence[bytes]) -> bytes:
@@ -28,7 +34,7 @@ def encode(words: Sequence[bytes]) -> bytes:
 
 
 class Parser:
-    """Replies from bytes as they come: bytes, int, None, Failure, or a list of these."""
+    """Replies from bytes as they come: bytes, int, None, Failure, or a list of these, as a map is too, of names and values."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -52,22 +58,23 @@ class Parser:
 def _value(buffer: bytes, at: int) -> Any:
     end = buffer.find(b"\r\n", at)
     if end < 0:
-        if buffer[at] not in b"+-:$*":
+        if buffer[at] not in _KINDS:
             raise NotResp
         raise _INCOMPLETE
     kind, after = buffer[at], end + 2
     if kind == _INTEGER:
         return int(buffer[at + 1 : end]), after
-    if kind == _BULK:
+    if kind in _BULKS:
         length = int(buffer[at + 1 : end])
         if length < 0:
             return None, after
         if len(buffer) < after + length + 2:
             raise _INCOMPLETE
-        return buffer[after : after + length], after + length + 2
-    if kind == _ARRAY:
-        values: list[Any] = []
-        for _ in range(int(buffer[at + 1 : end])):
+        skipped = 0 if kind == _BULK else len(b"txt:")
+        return buffer[after + skipped : after + length], after + length + 2
+    if kind in _ARRAYS:
+        values: list[Any] = [] if kind != _PUSH else Push()
+        for _ in range(int(buffer[at + 1 : end]) * (2 if kind == _MAP else 1)):
             if after >= len(buffer):
                 raise _INCOMPLETE
             end = buffer.find(b"\r\n", after)
@@ -82,4 +89,6 @@ def _value(buffer: bytes, at: int) -> Any:
         return buffer[at + 1 : end], after
     if kind == _FAILURE:
         return Failure(buffer[at + 1 : end].decode(errors="backslashreplace")), after
+    if kind == _NULL:
+        return None, after
     raise NotResp

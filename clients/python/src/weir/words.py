@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ AskT = TypeVar("AskT", bound="Ask")
 
 _MOST_KEYS = 16
 _USUAL_WAIT = 60.0
+_tags = itertools.count()
+QUEUED, PUSHED = b"QUEUED", b"weir.acquire"  # the first reply to one that waits by TAG, and the kind of the push after it
 _MOST_WAIT = re.compile(r"(?:ERR )?MAXWAIT: '[0-9]+' is not an integer from 0 to ([0-9]+)")
 
 
@@ -101,7 +104,7 @@ class Acquires(Books):
 
     __slots__ = ("_again", "_said", "max_wait")
 
-    def __init__(self, words: Callable[[float], list[bytes]], max_wait: float | None) -> None:
+    def __init__(self, words: Callable[..., list[bytes]], max_wait: float | None) -> None:
         self.max_wait = _USUAL_WAIT if max_wait is None else max_wait
         super().__init__("acquire", words(self.max_wait))
         self._again = words
@@ -114,6 +117,11 @@ class Acquires(Books):
     def within(self, max_wait: float) -> bytes:
         """The command for what is left of max_wait."""
         return encode(self._again(max(0.0, max_wait)))
+
+    def tagged(self, max_wait: float) -> tuple[bytes, bytes]:
+        """(its word, the command) of one that waits by TAG. No two of a process have the same word."""
+        word = b"%d" % next(_tags)
+        return word, encode(self._again(max(0.0, max_wait), b"TAG", word))
 
 
 class Charges(Ask):
@@ -341,8 +349,8 @@ def reserve(subject: Subject, max_wait: float, hold: float | None, bound: bool) 
 def acquire(subject: Subject, max_wait: float | None, hold: float | None, bound: bool) -> Acquires:
     rest = _held(subject, hold, bound)
 
-    def words(wait: float) -> list[bytes]:
-        return [b"WEIR.ACQUIRE", *subject.options, b"MAXWAIT", _milliseconds("max_wait", wait), *rest]
+    def words(wait: float, *tag: bytes) -> list[bytes]:
+        return [b"WEIR.ACQUIRE", *subject.options, b"MAXWAIT", _milliseconds("max_wait", wait), *tag, *rest]
 
     return subject.into(Acquires(words, max_wait))
 
@@ -411,6 +419,17 @@ def settle(id: str, actual: int | None, by_limit: Mapping[str, int]) -> Ask:
     if by_limit:
         words.append(b",".join(_bytes(name) + b"=" + _whole(name, units) for name, units in by_limit.items()))
     return Waits("settle", words)
+
+
+def leave(word: bytes) -> bytes:
+    """Takes the one with this TAG out of line."""
+    return encode([b"WEIR.LEAVE", word])
+
+
+def giving_back(reply: Any) -> bytes | None:
+    """What settles an acquire's reply that came too late for its caller: its hold ends, and costs nothing."""
+    has_id = reply.__class__ is list and reply[5]
+    return encode([b"WEIR.SETTLE", reply[5], b"0"]) if has_id else None
 
 
 def extend(id: str, seconds: float) -> Ask:

@@ -65,7 +65,6 @@ class Client(
         self._found: Settings | None = None
         self._looking: asyncio.Task[Settings] | None = None
         self._slots: set[Slot] = set()
-        self._ending: set[asyncio.Task[Any]] = set()
         self._timeout = settings.timeout
         self.app = settings.app  # the name of the application, where connect() was told it
         fork.watch(self)
@@ -167,31 +166,16 @@ class Client(
             raise Denied(booking.decision)
         return Reservation(self, booking)
 
-    def _unwanted(self, reply: Any) -> None:
-        """A moment that came too late for its task: its hold ends, and costs nothing."""
-        if not isinstance(reply, Failure) and reply[5]:
-            task = asyncio.get_running_loop().create_task(self._ask(words.settle(str(reply[5], "ascii"), 0, {})))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
-
     async def _acquire(self, ask: Acquires) -> Booking:
         pool = self._pool_now() or await self._looked_up()
         began = pool.loop.time()
-        waits = ask.max_wait > 0 and await pool.can_wait(ask.max_wait)
         try:
-            left = ask.max_wait - (pool.loop.time() - began)
-            if waits:
-                reply = await pool.ask_alone(ask.within(left), left, self._unwanted)
-                most = ask.most_wait(reply)
-                if most is not None:
-                    reply = await pool.ask_alone(ask.within(most), most, self._unwanted)
-            else:  # no time is left to wait, so the reply comes at once
-                reply = await pool.ask(ask.within(0), pool.loop.time() + self._timeout)
+            reply = await pool.acquire(ask, ask.max_wait)
+            most = ask.most_wait(reply)
+            if most is not None:
+                reply = await pool.acquire(ask, most)
         except Unavailable as error:
             return self._core.without(ask, error, began)  # type: ignore[no-any-return]
-        finally:
-            if waits:
-                pool.done_waiting()
         return self._core.answer(ask, reply, began)  # type: ignore[no-any-return]
 
 

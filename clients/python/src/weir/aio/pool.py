@@ -1,18 +1,22 @@
-"""The connections of a client on an event loop: one that all share, and one for each that waits for its moment."""
+"""The connections of a client on an event loop: one that all share, and where the server has no TAG one for each that waits
+for its moment."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any, Callable
+import functools
+from typing import Any
 
 from weir.aio.connection import Connection
 from weir.backoff import Backoff
 from weir.errors import Error, NotWritten, Refused, Unauthorized, Unavailable
 from weir.greeting import greeting
 from weir.opening import failure
+from weir.pool import places_to_ask
 from weir.settings import Settings
 from weir.url import Endpoint
+from weir.words import Acquires
 
 
 def running_loop() -> asyncio.AbstractEventLoop:
@@ -36,10 +40,11 @@ class Pool:
         self._shared: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
         self._made: Connection | None = None  # and not taken yet
+        self._asking = asyncio.BoundedSemaphore(places_to_ask(settings))
         self._alone = asyncio.BoundedSemaphore(settings.max_connections - 1)
         self._idle: list[Connection] = []
-        self._waiting: set[Connection] = set()  # for a moment
-        self._unconnected = 0
+        self._waiting: set[Connection] = set()  # for a moment, without TAG
+        self._unconnected = 0  # ordinary calls
         self._closed = False
 
     async def ask(self, data: bytes, until: float) -> Any:
@@ -47,8 +52,14 @@ class Pool:
         while True:
             connection = self._shared
             if connection is None or connection.closed:
+                if self._unconnected >= self._settings.max_in_flight:
+                    raise Unavailable(f"{self._unconnected} calls are unanswered")
                 is_first = not self._backoff.tried
-                connection = await self._connect(until)
+                self._unconnected += 1
+                try:
+                    connection = await self._connect(until)
+                finally:
+                    self._unconnected -= 1
                 if is_first:
                     until = self.loop.time() + self._settings.timeout
             if connection.unanswered() >= self._settings.max_in_flight:
@@ -56,20 +67,37 @@ class Pool:
             with contextlib.suppress(NotWritten):
                 return await connection.ask(data, until)
 
-    async def can_wait(self, seconds: float) -> bool:
-        """Takes a place among those that may wait for a moment, within that time; done_waiting() gives it back."""
-        if not self._alone.locked():
-            return await self._alone.acquire()
+    async def acquire(self, ask: Acquires, max_wait: float) -> Any:
+        """The reply to one that waits for its moment, and before that, within the same time, for a place: by TAG to ask, and
+        without TAG to wait."""
+        while max_wait > 0:
+            connection = await self._connect(self.loop.time() + self._settings.timeout)
+            places = self._asking if connection.has_tags else self._alone
+            max_wait = await self._take_a_place(places, max_wait)
+            if max_wait > 0 and connection.has_tags:
+                with contextlib.suppress(NotWritten):
+                    return await connection.acquire(*ask.tagged(max_wait), max_wait, places.release)
+            elif max_wait > 0:
+                try:
+                    return await self._ask_alone(ask.within(max_wait), max_wait)
+                finally:
+                    places.release()
+        return await self.ask(ask.within(0), self.loop.time() + self._settings.timeout)  # the reply comes at once
+
+    async def _take_a_place(self, places: asyncio.Semaphore, seconds: float) -> float:
+        """What is left of that time when there is one; 0 where there was none within it."""
+        if not places.locked():
+            await places.acquire()
+            return seconds
+        ends = self.loop.time() + seconds
         with contextlib.suppress(asyncio.TimeoutError):
-            return await asyncio.wait_for(self._alone.acquire(), seconds)
-        return False
+            await asyncio.wait_for(places.acquire(), seconds)
+            return max(0.001, ends - self.loop.time())
+        return 0.0
 
-    def done_waiting(self) -> None:
-        self._alone.release()
-
-    async def ask_alone(self, data: bytes, max_wait: float, unwanted: Callable[[Any], None]) -> Any:
+    async def _ask_alone(self, data: bytes, max_wait: float) -> Any:
         """A reply by a connection of its own. Given up, for whatever reason, the connection is closed: then the moment is
-        another's. Where its reply is there already, `unwanted` is told."""
+        another's. Where its reply is there already, it is given back."""
         while True:
             connection = self._idle_connection() or await self._new(self.loop.time() + self._settings.timeout)
             self._waiting.add(connection)
@@ -80,8 +108,9 @@ class Pool:
                 continue
             except BaseException:
                 connection.close()
-                if answer.done() and not answer.cancelled() and answer.exception() is None:
-                    unwanted(answer.result())  # it came, and its task had been cancelled
+                came = answer.done() and not answer.cancelled() and answer.exception() is None
+                if came and self._shared is not None:  # and its task had been cancelled
+                    self._shared.give_back(answer.result())
                 raise
             finally:
                 self._waiting.discard(connection)
@@ -98,6 +127,7 @@ class Pool:
         if self._opening is not None:
             self._opening.cancel()
         if self._shared is not None:
+            self._shared.end_line(Unavailable("the client was closed"))
             answers = self._shared.answers()
             if answers:
                 await asyncio.wait(answers, timeout=self._settings.timeout)
@@ -113,17 +143,11 @@ class Pool:
 
     async def _connect(self, until: float) -> Connection:
         """The shared connection."""
-        if self._unconnected >= self._settings.max_in_flight:
-            raise Unavailable(f"{self._unconnected} calls are unanswered")
-        self._unconnected += 1
-        try:
-            while self._shared is None or self._shared.closed:
-                self._shared = self._made_connection()
-                if self._shared is None:
-                    await self._attempt(until)
-            return self._shared
-        finally:
-            self._unconnected -= 1
+        while self._shared is None or self._shared.closed:
+            self._shared = self._made_connection()
+            if self._shared is None:
+                await self._attempt(until)
+        return self._shared
 
     async def _new(self, until: float) -> Connection:
         while True:
@@ -187,12 +211,11 @@ class Pool:
         return connection
 
     async def _dialled(self, endpoint: Endpoint) -> Connection:
+        made = functools.partial(Connection, self._settings.timeout)
         if endpoint.path is not None:
-            _, connection = await self.loop.create_unix_connection(Connection, endpoint.path)
+            _, connection = await self.loop.create_unix_connection(made, endpoint.path)
         else:
-            _, connection = await self.loop.create_connection(
-                Connection, endpoint.host, endpoint.port, ssl=self._settings.target.tls
-            )
+            _, connection = await self.loop.create_connection(made, endpoint.host, endpoint.port, ssl=self._settings.target.tls)
         return connection
 
     async def _greet(self, connection: Connection, endpoint: Endpoint) -> None:
@@ -202,8 +225,8 @@ class Pool:
         try:
             while True:
                 words = steps.send(await connection.ask(words, until))
-        except StopIteration:
-            return
+        except StopIteration as greeted:
+            connection.has_tags = greeted.value
         except BaseException as error:
             connection.close(error)
             raise
