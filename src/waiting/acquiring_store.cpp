@@ -752,6 +752,7 @@ void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {
 }
 
 void AcquiringStore::remove(Waiting& waiting) {
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
   if (waiting.in_house) house_.leave();
   waiting_.erase(waiting.number);
 }

@@ -414,6 +414,31 @@ TEST(AcquiringStore, one_that_goes_before_the_answer_gives_its_moment_up_when_th
   EXPECT_EQ(world.told, (std::vector{first.get()}));
 }
 
+// Its place in line is nobody's afterwards: the next has it, and what is given back looks for nobody there.
+TEST(AcquiringStore, one_that_goes_as_its_moment_is_asked_for_leaves_the_line) {
+  SlowWorld world;
+  const auto first = world.ask(10s);
+  world.slow.answer(world.now);
+  auto second = world.ask(10s);
+  const auto third = world.ask(10s);
+  world.slow.answer(world.now);
+  world.now += 1s;
+  world.store.advance(world.now);
+  ASSERT_EQ(world.slow.asked.size(), 1U);
+  EXPECT_EQ(world.slow.asked[0]->verb, Verb::moment);
+  world.store.cancel(*second);
+  second.reset();
+  for (int i = 0; i < 6; ++i) {
+    world.slow.answer(world.now);
+    world.now += 1s;
+    world.store.advance(world.now);
+  }
+  EXPECT_EQ(world.told, (std::vector{first.get(), third.get()}));
+  EXPECT_TRUE(third->allowed());
+  EXPECT_TRUE(world.house.queues.empty());
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
 TEST(AcquiringStore, its_end_takes_back_what_it_asked) {
   store::EmbeddedStore embedded{std::size_t{8} << 20};
   Slow slow{embedded};

@@ -200,6 +200,7 @@ nanoseconds Queues::too_late(const Place& place) const {
 
 void Queues::needs(Place& place, std::vector<std::uint64_t> rates) {
   const detail::Held lock(mutex_);
+  for (const std::uint64_t key : place.rates) needing_.erase({key, &place});
   for (const std::uint64_t key : rates) needing_.emplace(key, &place);
   place.rates = std::move(rates);
 }
