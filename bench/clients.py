@@ -112,6 +112,18 @@ def latency(language: Language, ports: dict[str, int], options) -> None:
     print("  p99 of a call at 1000/s: " + ", ".join(f"{name} {statistics.median(times):.0f} us" for name, times in samples.items()))
 
 
+def beside_waits(language: Language, ports: dict[str, int], options) -> None:
+    """10,000 acquires in line on one connection: what each keeps in the program, and a check beside them."""
+    waits = 100 if options.quick else 10_000
+    client = "weir.aio" if "weir.aio" in language.also else "weir"
+    samples = servers.take_turns((str(waits), "0"), options.rounds, lambda count: measure(
+        language, client, ports, ("--rate", "1000", "--waits", count), options.seconds))
+    with_them, alone = samples[str(waits)], samples["0"]
+    ratio = statistics.median(a["p99_us"] / b["p99_us"] for a, b in zip(with_them, alone))
+    print(f"  {waits} waits on one connection: {statistics.median(each['kib'] for each in with_them):.1f} KiB each; p99 of a check "
+          f"beside them {statistics.median(each['p99_us'] for each in with_them):.0f} us, {ratio:.2f} x of alone")
+
+
 def body() -> int:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--rounds", type=int, default=7)
@@ -134,6 +146,7 @@ def body() -> int:
             for row in rows(language):
                 compare(language, row, ports, options)
             latency(language, ports, options)
+            beside_waits(language, ports, options)
     return 0
 
 

@@ -1,6 +1,6 @@
 // One measurement of Node's clients, for bench/clients.py: asks for a while and prints what it took as JSON.
 //
-//   node load.mjs CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N] --packages FOLDER
+//   node load.mjs CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N] [--waits N] --packages FOLDER
 //
 // CLIENT: weir, get (node-redis' GET), limits (rate-limiter-flexible in Redis). FOLDER has them, and @weir/client built.
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const RULE = '1000000/min', POINTS = { points: 1_000_000, duration: 60 };
 const KEYS = Array.from({ length: 1000 }, (_, n) => `user:${n}`);
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { callers: { type: 'string', default: '1' },
-  seconds: { type: 'string', default: '1' }, headers: { type: 'boolean', default: false }, rate: { type: 'string' }, packages: { type: 'string' } } });
+  seconds: { type: 'string', default: '1' }, headers: { type: 'boolean', default: false }, rate: { type: 'string' }, waits: { type: 'string' }, packages: { type: 'string' } } });
 const [client, port] = positionals;
 const require = createRequire(join(values.packages, 'package.json'));
 
@@ -60,6 +60,22 @@ async function paced(ask, rate, seconds) {
   return times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)] * 1000;
 }
 
+/** As many acquires in line on the connection of all calls, and what each keeps here. */
+async function stand(waits) {
+  const { connect } = require('@weir/client');
+  const weir = connect(`weir://127.0.0.1:${port}`, { timeoutMs: 5000, onError: 'throw' });
+  await weir.check(KEYS[0], RULE);
+  const server = await redis(), before = process.memoryUsage().rss;
+  for (let n = 0; n < waits; ++n) weir.acquire({ key: 'line', rule: 'in_flight=1', holdMs: 3_600_000, maxWaitMs: 3_600_000 }).catch(() => {});
+  while (Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))[1]) < waits - 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  return [(key) => weir.check(key, RULE), (process.memoryUsage().rss - before) / 1024 / Math.max(waits, 1)];
+}
+
+if (values.waits) {
+  const [beside, kib] = await stand(Number(values.waits));
+  console.log(JSON.stringify({ p99_us: await paced(beside, Number(values.rate), Number(values.seconds)), kib }));
+  process.exit();
+}
 const ask = await QUESTIONS[client]();
 await ask(KEYS[0]);
 const seconds = Number(values.seconds);

@@ -1,6 +1,6 @@
 """One measurement of Python's clients, for bench/clients.py: asks for a while and prints what it took as JSON.
 
-    load.py CLIENT PORT --callers N --seconds S [--headers] [--rate N] [--path FOLDER]
+    load.py CLIENT PORT --callers N --seconds S [--headers] [--rate N] [--waits N] [--path FOLDER]
 
 CLIENT: weir, weir.aio, get (redis-py's GET), limits (flask-limiter's storage in Redis)."""
 
@@ -94,6 +94,37 @@ def paced(ask, rate, seconds):
     return sorted(times)[len(times) * 99 // 100] * 1e6
 
 
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as pages:
+        return int(pages.read().split()[1]) * 4096
+
+
+async def beside_waits(port, waits, rate, seconds):
+    """What a wait keeps here, and the 99th percentile of a check while as many wait on the same connection."""
+    import redis
+    import weir.aio
+
+    server = redis.Redis(port=port)
+    async with weir.aio.connect(f"weir://127.0.0.1:{port}", timeout=5, on_error="raise") as client:
+        await client.check(KEYS[0], RULE)
+        before = resident()
+        waiting = [asyncio.ensure_future(client.acquire("line", "in_flight=1", hold=3600, max_wait=3600)) for _ in range(waits)]
+        while server.info("clients")["blocked_clients"] < waits - 1:  # the first acts
+            await asyncio.sleep(0.01)
+        kept = resident() - before
+        times = []
+        began = time.perf_counter()
+        for n in range(int(rate * seconds)):
+            await asyncio.sleep(max(0.0, began + n / rate - time.perf_counter()))
+            asked = time.perf_counter()
+            await client.check(KEYS[n % len(KEYS)], RULE)
+            times.append(time.perf_counter() - asked)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return {"p99_us": sorted(times)[len(times) * 99 // 100] * 1e6, "kib": kept / 1024 / max(waits, 1)}
+
+
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("client", choices=("weir", "weir.aio", "get", "limits"))
@@ -102,9 +133,13 @@ def main():
     flags.add_argument("--seconds", type=float, default=1.0)
     flags.add_argument("--headers", action="store_true")
     flags.add_argument("--rate", type=int)
+    flags.add_argument("--waits", type=int, help="acquires in line beside the calls of --rate")
     flags.add_argument("--path", action="append", default=[])
     options = flags.parse_args()
     sys.path[:0] = options.path
+    if options.waits is not None:
+        print(json.dumps(asyncio.run(beside_waits(options.port, options.waits, options.rate, options.seconds))))
+        return
     if options.client == "weir.aio":
         calls, began, cpu = asyncio.run(by_loop(options.port, options.callers, options.seconds, options.headers))
     else:

@@ -39,6 +39,12 @@ struct State {
 
 using Step = StepOf<State>;
 
+// The most of a window that may be left when `of` units of it weigh no more than `units`.
+constexpr std::uint64_t most_left(std::uint64_t units, std::uint64_t of, std::uint64_t period) {
+  using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((Wide{units + 1} * period - 1) / of);
+}
+
 // `phase` is the rule's (core/rule.hpp): how far the clock that windows go by is ahead of now's, in [0, P).
 constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost,
                       nanoseconds phase = nanoseconds{0}) {
@@ -66,10 +72,6 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   const std::uint64_t left = until_end < period ? until_end : period;  // P - e
   // Without a window before, as most keys are, there is nothing to divide.
   const std::uint64_t weighed = prev != 0 ? static_cast<std::uint64_t>(Wide{prev} * left / period) : 0;
-  // With no more than that of a window left, so many units that were admitted in it weigh `units` or less.
-  const auto most_left = [period](std::uint64_t units, std::uint64_t of) {
-    return static_cast<std::uint64_t>((Wide{units + 1} * period - 1) / of);
-  };
 
   Verdict verdict = Verdict::allowed;
   std::uint64_t retry_after = 0;
@@ -85,13 +87,13 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
       verdict = Verdict::denied;
       // It fits when little enough of the previous window is still within P. When `cur` alone is too much,
       // that is in the next window, whose previous window is `cur`.
-      retry_after = spare >= cur ? until_end - most_left(spare - cur, prev)
-                                 : until_end + period - most_left(spare, cur);
+      retry_after = spare >= cur ? until_end - most_left(spare - cur, prev, period)
+                                 : until_end + period - most_left(spare, cur, period);
     }
   }
   const std::uint64_t taken = weighed + cur;
-  const std::uint64_t reset_after = cur != 0       ? until_end + period - most_left(0, cur)
-                                    : weighed != 0 ? until_end - most_left(0, prev)
+  const std::uint64_t reset_after = cur != 0       ? until_end + period - most_left(0, cur, period)
+                                    : weighed != 0 ? until_end - most_left(0, prev, period)
                                                    : 0;
   return {verdict,
           quota.rate().count,

@@ -14,6 +14,9 @@ namespace {
 enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kTag, kNone };
 constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS", "TAG"};
 
+constexpr std::string_view kWrongTag = "ERR TAG must be of 1 to 64 bytes";
+static_assert(kLongestTag == 64);
+
 Option option_of(std::string_view word) {
   if (is_word(word, "MAXWAIT")) return kMaxWait;
   if (is_word(word, "COST")) return kCost;
@@ -55,15 +58,10 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     if (is_known) return fail("ERR " + std::string(kNames[option]) + " is given twice");
     const std::string_view value = words[1];
     words = words.subspan(2);
-    if (option == kClass) {
-      if (value.empty()) return fail("ERR missing the value of CLASS");
-      into.class_name = value;
-      continue;
-    }
-    if (option == kTag) {
-      if (value.empty() || value.size() > kLongestTag)
-        return fail("ERR TAG must be of 1 to " + std::to_string(kLongestTag) + " bytes");
-      into.tag = value;
+    if (option == kClass || option == kTag) {
+      if (value.empty() || (option == kTag && value.size() > kLongestTag))
+        return fail(option == kTag ? std::string(kWrongTag) : "ERR missing the value of CLASS");
+      (option == kTag ? into.tag : into.class_name) = value;
       continue;
     }
     if (option == kCost && value.find('=') != std::string_view::npos) {

@@ -165,13 +165,13 @@ plant("counter_ends_with_its_window", COUNTER, "      next = {end + period, prev
       "      next = {end, prev << 32 | cur};", "counter.leaves", "counter.reset_after")
 plant("counter_charges_a_denial", COUNTER, "      verdict = Verdict::denied;\n",
       "      verdict = Verdict::denied;\n      next.counts = prev << 32 | cur;\n", "counter.refusal_changes_nothing")
-plant("counter_retries_late", COUNTER, "? until_end - most_left(spare - cur, prev)",
-      "? until_end + 1 - most_left(spare - cur, prev)", "counter.retry_after")
-plant("counter_retries_early", COUNTER, ": until_end + period - most_left(spare, cur);",
-      ": until_end + period - most_left(spare, cur) - 1;", "counter.retry_after")
+plant("counter_retries_late", COUNTER, "? until_end - most_left(spare - cur, prev, period)",
+      "? until_end + 1 - most_left(spare - cur, prev, period)", "counter.retry_after")
+plant("counter_retries_early", COUNTER, ": until_end + period - most_left(spare, cur, period);",
+      ": until_end + period - most_left(spare, cur, period) - 1;", "counter.retry_after")
 plant("counter_remaining_of_the_limit", COUNTER, "taken < limit ? limit - taken : 0,", "taken < limit ? limit - cur : 0,",
       "counter.remaining")
-plant("counter_resets_early", COUNTER, "? until_end + period - most_left(0, cur)", "? until_end + period - 1 - most_left(0, cur)",
+plant("counter_resets_early", COUNTER, "? until_end + period - most_left(0, cur, period)", "? until_end + period - 1 - most_left(0, cur, period)",
       "counter.reset_after")
 
 plant("kept_inside_a_guarantee", GCRA,

@@ -1,6 +1,6 @@
 // One measurement of Go's clients, for bench/clients.py: asks for a while and prints what it took as JSON.
 //
-//	load CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N]
+//	load CLIENT PORT [--callers N] [--seconds S] [--headers] [--rate N] [--waits N]
 //
 // CLIENT: weir, get (go-redis' GET), limits (redis_rate), and what the choice of our own RESP rests on: go-redis (its Do
 // of weir's command, a connection for each call), go-redis-batched (what is asked at one moment in one Pipeline).
@@ -14,6 +14,7 @@ import (
 	"os"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -116,12 +117,18 @@ func main() {
 	seconds := flags.Float64("seconds", 1, "how long")
 	headers := flags.Bool("headers", false, "with the fields that a response carries")
 	rate := flags.Int("rate", 0, "calls a second, to measure their times; 0 is as many as there can be")
+	waits := flags.Int("waits", -1, "acquires in line beside the calls of --rate")
 	if len(os.Args) < 3 || clients[os.Args[1]] == nil {
 		fail(fmt.Errorf("the form is load weir|get|limits|go-redis|go-redis-batched PORT [flags]"))
 	}
 	flags.Parse(os.Args[3:])
 	for i := range keys {
 		keys[i] = "user:" + strconv.Itoa(i)
+	}
+	if *waits >= 0 {
+		beside, kib := stand(os.Args[2], *waits)
+		show(map[string]float64{"p99_us": paced(beside, *rate, time.Duration(*seconds*float64(time.Second))), "kib": kib})
+		return
 	}
 	ask := clients[os.Args[1]](os.Args[2], *callers, *headers)
 	if err := ask(keys[0]); err != nil {
@@ -155,6 +162,39 @@ func many(ask question, callers int, end time.Time) int64 {
 	}
 	group.Wait()
 	return all.Load()
+}
+
+// stand has as many acquires in line on the connection of all calls, and tells what each keeps here.
+func stand(port string, waits int) (question, float64) {
+	client, err := weir.Connect(background, "weir://127.0.0.1:"+port, weir.WithTimeout(5*time.Second), weir.WithOnError(weir.Fail))
+	if err != nil {
+		fail(err)
+	}
+	ask := func(key string) error {
+		_, err := client.Check(background, weir.Question{Key: key, Rule: rule})
+		return err
+	}
+	if err := ask(keys[0]); err != nil {
+		fail(err)
+	}
+	server, before := redisClient(port, 1), resident()
+	for n := 0; n < waits; n++ {
+		go client.Acquire(background, weir.Question{Key: "line", Rule: "in_flight=1"}, weir.Waiting{MaxWait: time.Hour, Hold: time.Hour})
+	}
+	for inLine := 0; inLine < waits-1; time.Sleep(10 * time.Millisecond) {
+		told, _ := server.Info(background, "clients").Result()
+		if _, after, found := strings.Cut(told, "blocked_clients:"); found {
+			fmt.Sscanf(after, "%d", &inLine)
+		}
+	}
+	return ask, float64(resident()-before) / 1024 / float64(max(waits, 1))
+}
+
+func resident() int64 {
+	pages, _ := os.ReadFile("/proc/self/statm")
+	var all, here int64
+	fmt.Sscan(string(pages), &all, &here)
+	return here * 4096
 }
 
 // paced is the 99th percentile of a call's time in microseconds.
