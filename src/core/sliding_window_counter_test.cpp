@@ -16,7 +16,7 @@ constexpr Rule kTen{Quota::per(10, 10s), Algorithm::sliding_window_counter};
 
 TEST(SlidingWindowCounter, the_window_before_fades) {
   Key key;
-  play(key.under(kTen), {{9s, 10, allowed, 0, kNone, 10s + 1ns},   // used until the end of the next window
+  play(key.under(kTen), {{9s, 10, allowed, 0, kNone, 10s + 1ns},   // until less than one of ten counts
                          {9s, 1, denied, 0, 1s + 1ns, 10s + 1ns},  // just after 10s nine of ten count
                          {11s - 1ns, 1, allowed, 0, kNone, 9s + 2ns},
                          {11s, 1, denied, 0, 1ns, 9s + 1ns},

@@ -692,7 +692,6 @@ void AcquiringStore::cancel(Request& pending) {
   // What it has charged is given up when that is known.
   if (waiting.is_asked()) return;
   give_up_plan(waiting);
-  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
   remove(waiting);
 }
 
