@@ -248,7 +248,8 @@ def package():
 
 
 SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs clang-format-19 --dry-run --Werror"],
-           ["tools/check_layers.py"], ["tools/check_english.py"], ["tools/check_sizes.py"])
+           ["tools/check_layers.py"], ["tools/check_english.py"], ["tools/check_sizes.py"],
+           ["tests/models/run", "--names"], ["tests/simulation/defects", "--sources"], ["tests/prove/check_pages.py"])
 
 
 def graph(long):

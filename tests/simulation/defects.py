@@ -50,8 +50,7 @@ plant("a_plan_that_is_overdue_acts", WAITING, "if (now < waiting.moment || !wait
       "if (now < waiting.moment) return plan_again(waiting, now);")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
 plant("who_has_gone_keeps_its_plan", WAITING,
-      "  give_up_plan(waiting);\n  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);\n  remove(waiting);",
-      "  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);\n  remove(waiting);")
+      "  if (waiting.is_asked()) return;\n  give_up_plan(waiting);\n", "  if (waiting.is_asked()) return;\n")
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;")
 plant("the_first_in_line_has_no_plan", WAITING, "  house_.queues.plan(waiting, waiting.planned_at());\n", "  give_up_plan(waiting);\n")
