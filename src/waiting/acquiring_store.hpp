@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -110,6 +111,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   bool was_refused(Waiting& waiting);
   void tell_refused(Waiting& waiting);
   Waiting& add(store::Request& request, Renew renew);
+  void begin(Waiting& waiting, store::Arrival when);
+  void begin_postponed();
+  void ask_first(Waiting& waiting, store::Arrival when);
   void line_up(Waiting& waiting, nanoseconds now);
   void on_judged(Waiting& waiting, nanoseconds now);
   void deny_by_longest(Waiting& waiting);
@@ -153,6 +157,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   detail::Mutex mutex_;
   std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
   std::list<std::unique_ptr<Leaving>> leaving_;
+  std::size_t beginning_ = 0;            // asked about for the first time
+  std::deque<std::uint64_t> postponed_;  // their numbers: they begin when fewer do
+  bool begins_postponed_ = false;
 };
 
 }  // namespace weir::waiting

@@ -439,6 +439,50 @@ TEST(AcquiringStore, one_that_goes_as_its_moment_is_asked_for_leaves_the_line) {
   EXPECT_EQ(world.house.waiting(), 0U);
 }
 
+// Asked about all at once, it might answer none within its deadline.
+TEST(AcquiringStore, a_store_is_asked_about_some_at_a_time_first_come_first_served) {
+  SlowWorld world;
+  std::vector<std::unique_ptr<Asker>> askers;
+  for (int i = 0; i < 200; ++i) askers.push_back(world.ask(1h));
+  EXPECT_EQ(world.slow.asked.size(), 64U);
+  EXPECT_FALSE(world.store.end(*askers[100]));  // it does not wait yet
+  for (const std::size_t gone : {5U, 100U}) {   // one that is asked about, and one that is not
+    world.store.cancel(*askers[gone]);
+    askers[gone].reset();
+  }
+  std::erase(askers, nullptr);
+  for (int i = 0; i < 1'000 && world.house.waiting() > 0; ++i) {
+    world.slow.answer(world.now);
+    EXPECT_LE(world.slow.asked.size(), 64U);
+    world.now += 500ms;
+    world.store.advance(world.now);
+  }
+  std::vector<Asker*> expected;
+  for (const auto& each : askers) {
+    EXPECT_TRUE(each->allowed());
+    expected.push_back(each.get());
+  }
+  EXPECT_EQ(world.told, expected);
+  EXPECT_TRUE(world.house.queues.empty());
+}
+
+TEST(AcquiringStore, one_that_is_refused_before_the_store_was_asked_is_told_at_once) {
+  SlowWorld world;
+  std::vector<std::unique_ptr<Asker>> askers;
+  for (int i = 0; i < 70; ++i) askers.push_back(world.ask(1h));
+  world.store.refuse_waiting([](Request& request) {
+    request.checks = {};
+    return true;
+  });
+  world.store.advance(world.now);
+  EXPECT_EQ(world.told.size(), 6U);
+  EXPECT_EQ(world.told.front(), askers[64].get());
+  while (!world.slow.asked.empty()) world.slow.answer(world.now);
+  EXPECT_EQ(world.told.size(), 70U);
+  EXPECT_EQ(world.embedded.reservations().counts().open, 0U);
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
 TEST(AcquiringStore, its_end_takes_back_what_it_asked) {
   store::EmbeddedStore embedded{std::size_t{8} << 20};
   Slow slow{embedded};

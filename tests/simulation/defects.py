@@ -46,19 +46,20 @@ plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"
-plant("a_plan_that_is_overdue_acts", WAITING, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
+IN_LINE = "src/waiting/in_line.cpp"
+plant("a_plan_that_is_overdue_acts", IN_LINE, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
       "if (now < waiting.moment) return plan_again(waiting, now);")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
 plant("who_has_gone_keeps_its_plan", WAITING,
       "  if (waiting.is_asked()) return;\n  give_up_plan(waiting);\n", "  if (waiting.is_asked()) return;\n")
-plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
+plant("nobody_is_told_of_a_turn", IN_LINE, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;")
-plant("the_first_in_line_has_no_plan", WAITING, "  house_.queues.plan(waiting, waiting.planned_at());\n", "  give_up_plan(waiting);\n")
-plant("nobody_minds_those_in_line", WAITING, "if (!house_.queues.empty() && house_.queues.join(waiting)) {",
-      "if (!tells_ && house_.queues.join(waiting)) {")
-plant("an_id_of_its_asker_is_taken_for_a_plan", WAITING,
+plant("the_first_in_line_has_no_plan", IN_LINE, "  house_.queues.plan(waiting, waiting.planned_at());\n", "  give_up_plan(waiting);\n")
+plant("nobody_minds_those_in_line", WAITING, "if (!house_.queues.empty() && house_.queues.join(waiting)) return line_up",
+      "if (!tells_ && house_.queues.join(waiting)) return line_up")
+plant("an_id_of_its_asker_is_taken_for_a_plan", "src/waiting/waiting.hpp",
       "    reservation.id.clear();  // it may be what its asker was answered before\n", "")
-plant("an_acquire_acts_before_its_moment", WAITING, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
+plant("an_acquire_acts_before_its_moment", IN_LINE, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
       "if (now < waiting.moment) return act(waiting);")
 plant("more_wait_than_may", "src/waiting/acquiring_store.hpp",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;",

@@ -1,0 +1,311 @@
+// Those that stand in line: whether one joins it, its plan, its turn.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/rule.hpp"
+#include "store/slots.hpp"
+#include "waiting/acquiring_store.hpp"
+#include "waiting/waiting.hpp"
+
+namespace weir::inline v0_1::waiting {
+
+using std::chrono::nanoseconds;
+using store::Request;
+using store::Verb;
+
+namespace {
+
+// How long the first in line goes by limits that are no longer in force, at the longest.
+constexpr std::chrono::seconds kLookAgain{1};
+// How often the first in line for a slot asks a store that does not tell of one that is free.
+constexpr std::chrono::milliseconds kAskForSlot{50};
+// And one that has a plan for an earlier one.
+constexpr std::chrono::milliseconds kAskForMoment{100};
+
+// The rates alone could not be in time, whatever becomes of the slots.
+bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
+  return std::any_of(checks.begin(), checks.end(), [max_wait](const store::Check& each) {
+    const Decision& told = each.decision;
+    return !each.shadow && !core::counts_slots(each.limit->rule.algorithm) && !told.allowed() &&
+           (!told.retry_after || *told.retry_after > max_wait);
+  });
+}
+
+}  // namespace
+
+// In line for a slot, uncharged: it stays if its rates alone, as of now, can be in time. Its turn may have
+// come while it was asked about.
+void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
+  waiting.asked.verb = Verb::reserve;
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  const bool is_late = now >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - now);
+  if (waiting.asker != nullptr && waiting.asked.fault == Fault::none && !is_late) {
+    waiting.told_at_once = false;
+    waiting.keep();
+    house_.queues.needs(waiting, waiting.planned_at());
+    settle_in(waiting);
+    if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
+    return;
+  }
+  house_.queues.leave(waiting, false);
+  if (waiting.asker == nullptr) return remove(waiting);
+  if (waiting.asked.fault != Fault::none) return finish(waiting);
+  deny_by_longest(waiting);
+}
+
+// Denied, and told no moment: whether it waits in line for what has denied it.
+bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
+  const Request& asked = waiting.asked;
+  nanoseconds& wait = waiting.reservation.wait;
+  if (asked.verb != Verb::reserve || asked.fault != Fault::none || waiting.max_wait.count() == 0 ||
+      wait.count() <= 0)
+    return false;
+  if (waiting.copies[asked.by].decision.verdict == Verdict::busy) return waits_for_slot(waiting, since);
+  if (!Queues::was_not_ahead(waiting.copies)) return false;
+  const store::Check& check = waiting.copies[asked.by];
+  if (core::counts_at_grant(check.limit->rule.algorithm)) return false;  // nobody waits for a window
+  nanoseconds room = wait;
+  if (check.inside != store::Check::kNoGuarantee) {
+    // Its guarantee may have room earlier than what it borrows from.
+    const auto& guaranteed = waiting.copies[check.inside].decision.retry_after;
+    if (guaranteed) room = std::min(room, *guaranteed);
+  }
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  if (room > waiting.deadline - since) {
+    // The same request would wait for as long as it may.
+    wait = std::max(nanoseconds{1}, wait - waiting.max_wait);
+    waiting.copies[asked.by].decision.retry_after = wait;
+    return false;
+  }
+  waiting.told_at_once = false;
+  waiting.keep();
+  waiting.moment = since + room;
+  house_.queues.wait_for(waiting, asked.by, waiting.moment);
+  settle_in(waiting);
+  return true;
+}
+
+// Whatever the holds' times say: one may be settled any moment.
+bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  if (since >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - since)) return false;
+  waiting.told_at_once = false;
+  waiting.keep();
+  const nanoseconds ask = tells_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
+  waiting.moment = since + std::min(waiting.reservation.wait, ask);
+  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
+  house_.queues.needs(waiting, waiting.planned_at());
+  settle_in(waiting);
+  return true;
+}
+
+// It is the first of its line, or becomes it: what it has reserved is its plan.
+void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
+  waiting.told_at_once = false;
+  waiting.keep();
+  waiting.since = since;
+  waiting.moment = since + waiting.reservation.wait;
+  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
+  house_.queues.plan(waiting, waiting.planned_at());
+  if (waiting.moment > last_moment_) return end(waiting);
+  settle_in(waiting);
+}
+
+// Something of its keys was given back, or may have been. Its place in line is its own meanwhile.
+void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
+  store::ReservationTerms& reservation = waiting.reservation;
+  if (waiting.moment > now || reservation.hold.count() == 0) {
+    reservation.instead_of = std::exchange(reservation.id, {});
+  } else {
+    give_up(waiting.at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
+  }
+  reservation.id.clear();
+  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
+}
+
+// What could not be asked has left the plan as it was.
+void AcquiringStore::end_plan_before(Waiting& waiting) {
+  std::string before = std::exchange(waiting.reservation.instead_of, {});
+  if (before.empty() || waiting.asked.fault == Fault::none) return;
+  give_up({.stands_in_line = true, .id = std::move(before)}, Verb::cancel);
+}
+
+// Of one in line, its timer: that of its turn, or of its deadline. The first looks for other limits, by which
+// its turn may come earlier; in a store that does not tell, for whether something was given back.
+void AcquiringStore::settle_in(Waiting& waiting) {
+  waiting.stood = true;
+  const Queues& queues = house_.queues;
+  const bool is_first = queues.is_first(waiting);
+  nanoseconds turn = waiting.has_plan() ? waiting.moment
+                     : is_first         ? queues.first_moment(waiting)
+                                        : waiting.deadline;
+  if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
+  if (queues.too_late(waiting).count() > 0) turn = nanoseconds{0};
+  const nanoseconds soon = clock_() + kLookAgain;
+  if (!tells_ && waiting.has_plan()) turn = std::min<nanoseconds>(turn, clock_() + kAskForMoment);
+  waiting.looks_again = (is_first || waiting.has_plan()) && waiting.renew != nullptr && soon < turn;
+  wait_until(waiting, waiting.looks_again ? soon : turn);
+}
+
+void AcquiringStore::on_first(std::uint64_t number) {
+  {
+    const detail::Held lock(mutex_);
+    turns_.push_back(number);
+  }
+  soon_();
+}
+
+// The first in line asks at once: there may be room for it too. False: none is.
+bool AcquiringStore::take_turns() {
+  std::vector<std::uint64_t> turns;
+  {
+    const detail::Held lock(mutex_);
+    turns.swap(turns_);
+  }
+  for (const std::uint64_t number : turns) {
+    const auto found = waiting_.find(number);
+    if (found == waiting_.end()) continue;
+    Waiting& waiting = *found->second;
+    if (waiting.queue == nullptr || waiting.is_asked() || waiting.ended || waiting.refused) continue;
+    waiting.looks_again = false;
+    waiters_.add(waiting, nanoseconds{0});
+  }
+  return !turns.empty();
+}
+
+// Who acts makes another the first, who may act too. Other work of the loop comes in between.
+void AcquiringStore::advance(nanoseconds now) {
+  constexpr int kRounds = 64;
+  take_turns();
+  for (int round = 0; round < kRounds; ++round) {
+    waiters_.advance(now);
+    if (!take_turns()) return;
+  }
+  soon_();
+}
+
+void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
+  const auto before = next_deadline();
+  waiters_.add(waiting, time);
+  if (!before || time < *before) changed_();
+}
+
+void AcquiringStore::on_due(Waiting& waiting) {
+  if (waiting.queue != nullptr) return on_turn(waiting);
+  if (waiting.is_postponed && waiting.refused) tell_refused(waiting);
+}
+
+// Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may
+// decide.
+void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
+  store::ReservationTerms& reservation = waiting.reservation;
+  const bool is_told = waiting.asked.fault == Fault::none;
+  const nanoseconds left = is_told ? reservation.wait : waiting.moment - now;
+  waiting.asked.verb = Verb::reserve;
+  waiting.asked.fault = Fault::none;
+  waiting.asked.charged = true;
+  std::tie(waiting.asked.by, waiting.asked.source, waiting.asked.charged_at) = waiting.granted;
+  if (waiting.asker == nullptr) {
+    const bool is_over = left <= nanoseconds{0} && reservation.hold.count() > 0;
+    is_over ? give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle)
+            : give_up({.id = std::move(reservation.id)}, Verb::cancel);
+    return remove(waiting);
+  }
+  // A pause lies over its moment, or it is forgotten.
+  if (!is_told || left < nanoseconds{0}) return plan_again(waiting, now);
+  if (left <= nanoseconds{0}) {
+    waiting.moment = std::min(waiting.moment, now);
+    reservation.wait = waiting.moment - waiting.since;
+    return act(waiting);
+  }
+  // The store's clock has not come that far.
+  waiting.moment = now + left;
+  reservation.wait = waiting.moment - waiting.since;
+  if (waiting.moment > last_moment_) return end(waiting);
+  settle_in(waiting);
+}
+
+void AcquiringStore::act(Waiting& waiting) {
+  store::ReservationTerms& reservation = waiting.reservation;
+  for (store::Check& each : waiting.copies)
+    each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
+  reservation.wait = nanoseconds{0};
+  // There is nothing to cancel any more.
+  if (reservation.hold.count() == 0) reservation.id.clear();
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, true);
+  finish(waiting);
+}
+
+// Of one in line.
+void AcquiringStore::on_turn(Waiting& waiting) {
+  const nanoseconds now = clock_();
+  Queues& queues = house_.queues;
+  if (waiting.refused) {
+    give_up_plan(waiting);
+    queues.leave(waiting, false);
+    return tell_refused(waiting);
+  }
+  if (const nanoseconds earliest = queues.too_late(waiting); earliest.count() > 0)
+    return deny_in_line(waiting, earliest - waiting.max_wait - now);
+  const bool is_first = queues.is_first(waiting);
+  if (waiting.ended) {
+    const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
+    return deny_in_line(waiting, moment - now);
+  }
+  if (waiting.has_plan()) return on_plan(waiting, now);
+  if (now >= waiting.deadline && !is_first)
+    return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
+  if (is_first && renewed(waiting, now)) return;
+  if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
+  // One that came earlier may have joined the line since, or another line of its.
+  if (!is_first || queues.join(waiting)) return settle_in(waiting);
+  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
+}
+
+// Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
+void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
+  if (waiting.renew != nullptr && waiting.renew(*waiting.asker)) {
+    give_up_plan(waiting);
+    return go_by_renewed(waiting, now);
+  }
+  if (std::exchange(waiting.looks_again, false) && now < waiting.moment) return settle_in(waiting);
+  if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);
+  waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
+  waiting.asked.verb = Verb::moment;
+  ask(waiting, {now, now});
+}
+
+void AcquiringStore::give_up_plan(Waiting& waiting) {
+  if (!waiting.reservation.id.empty()) give_up_moment(waiting);
+}
+
+// It asks again, or is answered, if other limits are in force than it goes by.
+bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
+  if (waiting.renew == nullptr || !waiting.renew(*waiting.asker)) return false;
+  go_by_renewed(waiting, now);
+  return true;
+}
+
+void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
+  house_.queues.leave(waiting, false);
+  waiting.take_checks();
+  waiting.looks_again = false;
+  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  if (waiting.asker->fault == Fault::none && !waiting.copies.empty()) {
+    waiting.keep();
+    return ask(waiting, {now, now});
+  }
+  waiting.asked.fault = waiting.asker->fault;
+  waiting.asked.why = waiting.asker->why;
+  waiting.asked.by = 0;
+  waiting.asked.charged = false;
+  waiting.reservation.id.clear();
+  waiting.reservation.wait = nanoseconds{0};
+  finish(waiting);
+}
+
+}  // namespace weir::inline v0_1::waiting
