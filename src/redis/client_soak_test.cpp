@@ -231,11 +231,11 @@ class Soak {
 
 TEST(RedisClient, whatever_happens) {
   const std::uint64_t seed = core::Chance::seed();
-  constexpr int kRounds = 27;
+  const unsigned rounds = core::Chance::runs(36);
   constexpr int kSteps = 8'000;
   const std::vector<std::string> urls = {"redis+cluster://:hush@a,b,z", "redis+sentinel://x,y,z/m",
                                          "redis://a"};
-  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+  for (unsigned round = 0; round < rounds && !HasFailure(); ++round) {
     const std::string& url = urls[static_cast<std::size_t>(round) % urls.size()];
     SCOPED_TRACE(url + ", round " + std::to_string(round));
     Soak(url, std::vector{2, 10, 40}[static_cast<std::size_t>(round) / 3 % 3],

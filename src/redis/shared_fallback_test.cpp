@@ -161,7 +161,8 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
                                    says("-BUSY no"), says("-WRONGTYPE no"),
                                    says("$2\r\nno"), says("*0"),
                                    says("no")};
-  for (int trace = 0; trace < 150; ++trace) {
+  const unsigned traces = core::Chance::runs(150);
+  for (unsigned trace = 0; trace < traces; ++trace) {
     const bool cluster = in_a_hundred(40);
     Habits habits;
     habits.merge = in_a_hundred(50);
@@ -264,7 +265,7 @@ TEST(SharedStore, all_shares_together_admit_no_more_than_the_limit) {
     const core::Rule of = rule(row.of);
     const nanoseconds start = world.now;
     std::int64_t admitted = 0;
-    for (world.run(0ns); world.now - start < 2s; world.run(250us)) {
+    for (world.run(0ns); world.now - start < 500ms; world.run(250us)) {
       for (std::size_t process = 0; process < row.processes; ++process) {
         for (bool more = true; more;) {
           const std::size_t id = world.check(of, "k", 1, {}, process);

@@ -27,7 +27,7 @@ std::uint64_t fallbacks(nanoseconds way, nanoseconds every, bool merge, std::uin
 }
 
 TEST(SharedStore, merging_and_leases_make_no_fallback_however_far_the_store_is) {
-  for (const nanoseconds round_trip : {1000us, 24'000us, 26'000us, 30'000us, 45'000us, 49'000us, 60'000us}) {
+  for (const nanoseconds round_trip : {1000us, 24'000us, 26'000us, 49'000us, 60'000us}) {
     for (const nanoseconds every : {50us, 700us, 20'000us}) {
       SCOPED_TRACE(std::to_string(round_trip / 1us) + " us, a check each " + std::to_string(every / 1us) +
                    " us");

@@ -149,7 +149,8 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
       {rule("1/1s")},
   };
   std::uint64_t checks = 0, merged = 0, decided = 0;
-  for (int trace = 0; trace < 150; ++trace) {
+  const unsigned traces = core::Chance::runs(150);
+  for (unsigned trace = 0; trace < traces; ++trace) {
     Habits habits = merging();
     habits.remember_denials = false;
     SharedWorld world(kOne, habits);
