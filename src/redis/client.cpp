@@ -395,9 +395,9 @@ void Client::ask_eviction(nanoseconds now) {
 
 // When something of the node falls due. One that is down is tried again when it has failed, and one that has
 // left the cluster only when there is no other to ask.
-Client::nanoseconds Client::due(const Node& node) const {
-  const bool rests = node.state == State::down &&
-                     (!node.ever_failed || (node.gone && (!topology_->redirects() || nodes_.any_up(false))));
+Client::nanoseconds Client::due(const Node& node, bool any_up) const {
+  const bool rests =
+      node.state == State::down && (!node.ever_failed || (node.gone && (!topology_->redirects() || any_up)));
   return rests ? kNever : node.due(options_.silence);
 }
 
@@ -428,7 +428,7 @@ void Client::tick(nanoseconds now) {
   fall_due(now);
   for (NodeId id = 0; id < nodes_.size(); ++id) {
     const Node& node = nodes_[id];
-    if (node.state == State::down || now < due(node)) continue;
+    if (node.state == State::down || now < node.due(options_.silence)) continue;
     if (!node.up()) {
       go_down(id, Cause::timeout, "no greeting in time", now);
     } else if (node.questions.empty()) {
@@ -438,8 +438,9 @@ void Client::tick(nanoseconds now) {
     }
   }
   // After the others, because whether one is worth it may depend on them.
+  const bool any_up = nodes_.any_up(false);
   for (NodeId id = 0; id < nodes_.size(); ++id) {
-    if (nodes_[id].state == State::down && now >= due(nodes_[id])) connect(id, now);
+    if (nodes_[id].state == State::down && now >= due(nodes_[id], any_up)) connect(id, now);
   }
   ask_topology(now);
   ask_eviction(now);
@@ -448,7 +449,8 @@ void Client::tick(nanoseconds now) {
 Client::nanoseconds Client::next_tick() const {
   nanoseconds next =
       std::min({calls_.next_due().value_or(kNever), topology_->due(), alarm_, setup_.due(nodes_)});
-  for (const Node& node : nodes_) next = std::min(next, due(node));
+  const bool any_up = nodes_.any_up(false);
+  for (const Node& node : nodes_) next = std::min(next, due(node, any_up));
   return next;
 }
 

@@ -156,7 +156,7 @@ class Client {
   void go_up(NodeId id, nanoseconds now);
   void go_down(NodeId id, Cause cause, std::string_view why, nanoseconds now);
   void fall_due(nanoseconds now);
-  nanoseconds due(const Node& node) const;
+  nanoseconds due(const Node& node, bool any_up) const;
   void ask_topology(nanoseconds now);
   void ask_eviction(nanoseconds now);
 
