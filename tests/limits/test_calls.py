@@ -403,9 +403,14 @@ class Alike:
         self.assertEqual((code, errors), (0, ""), out)
 
     def cases(self, answers):
-        """Its steps and what they are told, as far as a test of limits can say them: it does not look, and asks for no moment."""
-        steps, held = [], 0
+        """Its steps and what they are told, as far as a test of limits can say them: it does not look, and asks for no moment.
+        One that was told that its moment lies in a pause is forgotten by that, and not named again."""
+        steps, held, forgotten = [], 0, set()
         for (at, verb, *said), told in zip(self.sequences[0], answers):
+            if verb == "moment" and told == -1:
+                forgotten.add(said[0])
+            if verb in ("settle", "cancel", "extend") and said[0] in forgotten:
+                continue
             step = {"at": f"{at}ms"}
             if verb in ("check", "take"):
                 step |= {"as": said[-1], "cost": said[0], **({"at_least": said[1]} if verb == "take" else {})}
