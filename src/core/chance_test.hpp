@@ -28,12 +28,12 @@ class Chance {
   // Of any magnitude.
   std::int64_t from_one_to(std::int64_t most) { return 1 + (up_to(most - 1) >> up_to(62)); }
 
-  // Of this process: WEIR_SEED, or the kernel's choice. Printed the first time, and at once, since a crash
-  // loses what is buffered.
   // How many of its random runs a test takes: a quarter, and all of them with WEIR_LONG=1. Each check takes
   // others.
   static unsigned runs(unsigned all) { return std::getenv("WEIR_LONG") != nullptr ? all : (all + 3) / 4; }
 
+  // Of this process: WEIR_SEED, or the kernel's choice. Printed the first time, and at once, since a crash
+  // loses what is buffered.
   static std::uint64_t seed() {
     static const std::uint64_t chosen = [] {
       const char* const given = std::getenv("WEIR_SEED");

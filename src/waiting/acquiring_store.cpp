@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/reservation.hpp"
-#include "core/rule.hpp"
 #include "store/check_rules.hpp"
 #include "store/slots.hpp"
 #include "waiting/waiting.hpp"

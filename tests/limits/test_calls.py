@@ -402,6 +402,8 @@ class Alike:
         code, out, errors = weir("test", self.cases(self.answers[0]))
         self.assertEqual((code, errors), (0, ""), out)
 
+    GONE = {"settle": -1, "cancel": 0, "extend": 0}  # what they are told of a reservation that is not there
+
     def cases(self, answers):
         """Its steps and what they are told, as far as a test of limits can say them: it does not look, and asks for no moment.
         One that was told that its moment lies in a pause is forgotten by that, and not named again."""
@@ -409,7 +411,7 @@ class Alike:
         for (at, verb, *said), told in zip(self.sequences[0], answers):
             if verb == "moment" and told == -1:
                 forgotten.add(said[0])
-            if verb in ("settle", "cancel", "extend") and said[0] in forgotten:
+            if verb in self.GONE and said[0] in forgotten:
                 continue
             step = {"at": f"{at}ms"}
             if verb in ("check", "take"):
@@ -436,8 +438,7 @@ class Alike:
 
     def expected(self, verb, said, told):
         """Nothing where no answer is told."""
-        gone = {"settle": -1, "cancel": 0, "extend": 0}
-        if told in ("error", NO_ID) or (verb in gone and told == gone[verb]):
+        if told in ("error", NO_ID) or (verb in self.GONE and told == self.GONE[verb]):
             return {"error": " "}
         if verb in ("check", "take", "reserve"):
             denied, _, remaining, wait, _, by, *granted = told
