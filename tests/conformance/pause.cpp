@@ -309,12 +309,12 @@ void windows_are_not_paused(Trial& trial) {
 class Acts {
  public:
   struct Act {
-    nanoseconds made;
+    int after;  // how many pauses it was granted
     nanoseconds at;
     std::uint64_t units;
   };
 
-  void add(nanoseconds made, nanoseconds at, std::uint64_t units) { acts_.push_back({made, at, units}); }
+  void add(int after, nanoseconds at, std::uint64_t units) { acts_.push_back({after, at, units}); }
   std::size_t size() const { return acts_.size(); }
   // What it cost beyond what it was charged is nobody's to promise.
   void cost(std::size_t which, std::uint64_t units) {
@@ -323,14 +323,14 @@ class Acts {
 
   // In any span W at most burst + W / T; and of what was granted since the last pause began, from its end on
   // at most 1 + W / T.
-  void expect_promise(Trial& trial, nanoseconds interval, std::uint64_t burst, nanoseconds last_pause,
-                      nanoseconds end, const std::string& where) {
+  void expect_promise(Trial& trial, nanoseconds interval, std::uint64_t burst, int pauses, nanoseconds end,
+                      const std::string& where) {
     std::vector<Act> sorted = acts_;
     std::sort(sorted.begin(), sorted.end(), [](const Act& a, const Act& b) { return a.at < b.at; });
-    const auto expect_from = [&](nanoseconds from, std::uint64_t at_once, nanoseconds since) {
+    const auto expect_from = [&](nanoseconds from, std::uint64_t at_once, int after) {
       std::uint64_t sum = 0;
       for (const Act& each : sorted) {
-        if (each.at < from || each.made < since) continue;
+        if (each.at < from || each.after < after) continue;
         sum += each.units;
         const auto most = at_once + static_cast<std::uint64_t>((each.at - from) / interval);
         trial.expect(sum <= most, where + ": " + std::to_string(sum) + " units in " +
@@ -339,8 +339,8 @@ class Acts {
                                       std::to_string(most));
       }
     };
-    for (const Act& each : sorted) expect_from(each.at, burst, 0ns);
-    if (end > 0ns) expect_from(end, 1, last_pause);
+    for (const Act& each : sorted) expect_from(each.at, burst, 0);
+    if (end > 0ns) expect_from(end, 1, pauses);
   }
 
  private:
@@ -359,7 +359,7 @@ class PausedTrace {
       if (random_() % 2 == 0) advance(250ms * (random_() % 8));
     }
     advance(200s);
-    acts_.expect_promise(trial_, 1s, 4, last_pause_, end_, "trace " + key_);
+    acts_.expect_promise(trial_, 1s, 4, pauses_, end_, "trace " + key_);
   }
 
  private:
@@ -367,7 +367,7 @@ class PausedTrace {
     std::string id;
     std::uint64_t units;
     bool held;
-    nanoseconds made;
+    int after;
     nanoseconds at;
   };
 
@@ -375,7 +375,7 @@ class PausedTrace {
     switch (random_() % 10) {
       case 0:
       case 1:
-        if (trial_.ask(limit_, key_).allowed()) act(now(), now(), 1);
+        if (trial_.ask(limit_, key_).allowed()) act(pauses_, now(), 1);
         break;
       case 2:
         return pause_it(250ms * (random_() % 30));
@@ -395,7 +395,7 @@ class PausedTrace {
     if (length == 0ns) return;
     pause(trial_, limit_, key_, length);
     if (now() + length > end_) end_ = now() + length;
-    last_pause_ = now();
+    ++pauses_;
     std::erase_if(waiting_, [&](const Waiting& each) { return random_() % 2 == 0 && is_ended(each); });
   }
   bool is_ended(const Waiting& each) {
@@ -408,9 +408,9 @@ class PausedTrace {
     const Booked booked = reserve(trial_, limit_, key_, units, 60s, hold);
     if (!booked.granted) return;
     if (booked.wait > 0ns)
-      return waiting_.push_back({booked.id, units, hold > 0s, now(), now() + booked.wait});
+      return waiting_.push_back({booked.id, units, hold > 0s, pauses_, now() + booked.wait});
     if (hold > 0s) open_.emplace_back(booked.id, acts_.size());
-    act(now(), now(), units);
+    act(pauses_, now(), units);
   }
   void cancel_one(std::size_t which) {
     trial_.expect(cancel(trial_, waiting_[which].id) == waiting_[which].units,
@@ -432,15 +432,15 @@ class PausedTrace {
         left.push_back(std::move(each));
       } else if (!is_ended(each)) {
         if (each.held) open_.emplace_back(each.id, acts_.size());
-        act(each.made, each.at, each.units);
+        act(each.after, each.at, each.units);
       }
     }
     waiting_ = std::move(left);
     trial_.world.advance(by);
   }
-  void act(nanoseconds made, nanoseconds at, std::uint64_t units) {
+  void act(int after, nanoseconds at, std::uint64_t units) {
     trial_.expect(at >= end_, "nobody acts before the end of a pause");
-    acts_.add(made, at, units);
+    acts_.add(after, at, units);
   }
   nanoseconds now() const { return trial_.world.now(); }
 
@@ -451,8 +451,8 @@ class PausedTrace {
   Acts acts_;
   std::vector<Waiting> waiting_;
   std::vector<std::pair<std::string, std::size_t>>
-      open_;  // holds that have acted, each with its place in acts_
-  nanoseconds last_pause_{0};
+      open_;        // holds that have acted, each with its place in acts_
+  int pauses_ = 0;  // a grant of the same moment may come before one
   nanoseconds end_{0};
 };
 
