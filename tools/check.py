@@ -208,10 +208,17 @@ def users_of(folders):
 
 
 def tidied(files):
-    """The folders of src that changed; all where a header for all did, or where nobody knows."""
-    if files is None or any(each.startswith(("include/", ".clang-tidy")) for each in files):
+    """The folders of src that changed, and one that includes each public header that did (the library includes those
+    that nobody else names); all where what is asked for did, or where nobody knows."""
+    if files is None or ".clang-tidy" in files:
         return folders_of_src()
-    return sorted({each.split("/")[1] for each in files if each.startswith("src/") and each.count("/") > 1})
+    found = {each.split("/")[1] for each in files if each.startswith("src/") and each.count("/") > 1}
+    for header in (each.removeprefix("include/") for each in files if each.startswith("include/")):
+        users = {folder for folder in folders_of_src()
+                 if any(f'#include "{header}"' in path.read_text() for path in ROOT.glob(f"src/{folder}/*.?pp"))}
+        if not found & users:
+            found.add(min(users - {"library"}) if users and "library" not in users else "library")
+    return sorted(found)
 
 
 def tidy(files, nodes):
