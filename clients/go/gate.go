@@ -88,9 +88,10 @@ func (g *Gate) Check(ctx context.Context, who string, cost int64) (context.Conte
 	return g.client.checkOnce(ctx, charged{g.client, q.Rules[0].Key}, q)
 }
 
-// CheckAttributes asks by attributes, and is otherwise as Check is. Where there are none the request passes.
+// CheckAttributes asks by attributes, and is otherwise as Check is. Where they are nil the request
+// passes without being asked about; where they are empty it is asked about, and misses the attributes that a limit requires.
 func (g *Gate) CheckAttributes(ctx context.Context, attributes map[string]string, cost int64) (context.Context, Decision, error) {
-	if len(attributes) == 0 {
+	if attributes == nil {
 		return ctx, Decision{Allowed: true}, nil
 	}
 	return g.client.checkOnce(ctx, g, Question{Attributes: attributes, Cost: cost, Fields: true})

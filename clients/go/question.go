@@ -81,8 +81,6 @@ func (q *Question) check() error {
 		return refuse("the Question's Key has no Rule, as in 100/min")
 	case len(q.Rules) > 16:
 		return refuse("%d Rules; a Question has 1 to 16", len(q.Rules))
-	case !q.byRules() && len(q.Attributes) == 0:
-		return refuse("nothing to ask about: the Question's Attributes are empty")
 	case q.Cost < 0:
 		return refuse("Cost: %d is below 0", q.Cost)
 	case q.Cost > 0 && len(q.Costs) > 0:
@@ -118,9 +116,9 @@ func (q *Question) costTo(c *command) {
 		}
 		c.word("COST")
 		c.word(text.String())
-	} else if q.Cost > 0 {
+	} else if q.Cost > 0 || !q.byRules() && len(q.Attributes) == 0 {
 		c.word("COST")
-		c.number(q.Cost)
+		c.number(max1(q.Cost))
 	}
 	if q.AtLeast > 0 {
 		c.word("ATLEAST")

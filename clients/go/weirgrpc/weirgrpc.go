@@ -61,7 +61,7 @@ func WithKey(said func(ctx context.Context, method string) string) Option {
 // one. Two of one name and the same rules share their counts: the interceptors for one message and for streams, for example.
 func WithName(name string) Option { return func(s *settings) { s.Name = name } }
 
-// WithAttributes says by which attributes a call is asked about; Attributes unless given. A call of which it says none
+// WithAttributes says by which attributes a call is asked about; Attributes unless given. A call of which it says nil
 // passes without being asked about.
 func WithAttributes(said func(ctx context.Context, method string) map[string]string) Option {
 	return func(s *settings) { s.Attributes = of(said) }

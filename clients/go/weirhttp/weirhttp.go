@@ -40,7 +40,7 @@ func WithKey(of func(*http.Request) string) Option { return func(s *settings) { 
 func WithName(name string) Option { return func(s *settings) { s.Name = name } }
 
 // WithAttributes says by which attributes a request is asked about; Attributes unless given. A request of which it
-// says none passes without being asked about.
+// says nil passes without being asked about.
 func WithAttributes(of func(*http.Request) map[string]string) Option {
 	return func(s *settings) { s.Attributes = of }
 }

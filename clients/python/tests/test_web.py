@@ -233,6 +233,12 @@ class Middleware(Weirs):
         ask = self.ask_of(attributes=lambda request: {"tenant": self.id(), "path": "/tenants", "user": None})
         self.assertEqual([ask("/hello")[0] for _ in range(2)], [200, 429])
 
+    def test_where_no_attribute_is_there_it_is_asked_about_all_the_same(self):
+        for none in ({}, {"tenant": None}):
+            with self.subTest(none):
+                ask = self.ask_of(attributes=lambda request, none=none: none)
+                self.assertEqual(ask("/hello")[0], 200, "no limit requires one")
+
     def test_who_may_not_ask_answers_503_and_says_so_once(self):
         for password in self.passwords:
             client = self.connect(f"weir://127.0.0.1:{self.locked.port}", password=password)

@@ -37,9 +37,11 @@ const flag = (name: string, value: boolean | undefined): string[] => (value ? [n
 
 /** WEIR.CHECK and WEIR.LOOK by the limits file, WEIR.THROTTLE by rules, of which a look costs 0. */
 export function checking(verb: 'check' | 'look', question: Words): string[] {
-  if (isByAttributes(question, verb, CHECKED))
-    return [verb === 'check' ? 'WEIR.CHECK' : 'WEIR.LOOK', ...cost(question, verb), ...atLeast(question, verb),
-      ...optional('CLASS', question.class), ...flag('FIELDS', question.fields), ...attributesOf(question.attributes!, verb)];
+  if (isByAttributes(question, verb, CHECKED)) {
+    const words = [...cost(question, verb), ...atLeast(question, verb), ...optional('CLASS', question.class),
+      ...flag('FIELDS', question.fields), ...attributesOf(question.attributes!, verb)];
+    return [verb === 'check' ? 'WEIR.CHECK' : 'WEIR.LOOK', ...(words.length > 0 ? words : ['COST', '1'])];
+  }
   const amount = verb === 'look' ? ['COST', '0'] : [...cost(question, verb), ...atLeast(question, verb)];
   return ['WEIR.THROTTLE', ...amount, ...flag('FIELDS', question.fields), 'KEYS', ...rulesOf(question, verb)];
 }

@@ -20,9 +20,8 @@ from weir.reservation import Reservation, Slot
 from weir.resp import Failure
 from weir.settings import Settings, settings
 from weir.verbs import Verbs
-from weir.words import Acquires, Ask, Value
+from weir.words import NO_ATTRIBUTES, Acquires, Ask, Value
 
-_NONE: Mapping[str, Value] = {}
 _LOOKS_SECONDS = 30.0  # longer than a local weir takes to start
 
 
@@ -73,7 +72,7 @@ class Client(Verbs[Decision, Reservation, Charged, int, float, Optional[float]])
         cost: int = 1,
         costs: Mapping[str, int] | None = None,
         class_: str | None = None,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> AbstractContextManager[Reservation]:
         """`with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait` says

@@ -17,7 +17,7 @@ from weir import aio
 from weir.client import Client
 from weir.decision import Charged
 from weir.errors import Refused
-from weir.words import Rules, Value
+from weir.words import NO_ATTRIBUTES, Rules, Value
 
 
 class Limit(NamedTuple):
@@ -99,7 +99,6 @@ MESSAGES = (
 )
 MOST_PAUSE_MS = 86400000
 
-_NONE: Mapping[str, Value] = {}
 _REQUESTS: Mapping[str, str | None] = {"requests": None}
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _USED = re.compile(r"([0-9]+)/([0-9]+)")
@@ -123,7 +122,7 @@ def told(
     *,
     limits: Mapping[str, str | None] = _REQUESTS,
     body: str | bytes | None = None,
-    attributes: Mapping[str, Value] = _NONE,
+    attributes: Mapping[str, Value] = NO_ATTRIBUTES,
     **more: Value,
 ) -> list[Charged]: ...
 
@@ -138,7 +137,7 @@ def told(
     *,
     limits: Mapping[str, str | None] = _REQUESTS,
     body: str | bytes | None = None,
-    attributes: Mapping[str, Value] = _NONE,
+    attributes: Mapping[str, Value] = NO_ATTRIBUTES,
     **more: Value,
 ) -> Awaitable[list[Charged]]: ...
 
@@ -152,7 +151,7 @@ def told(
     *,
     limits: Mapping[str, str | None] = _REQUESTS,
     body: str | bytes | None = None,
-    attributes: Mapping[str, Value] = _NONE,
+    attributes: Mapping[str, Value] = NO_ATTRIBUTES,
     **more: Value,
 ) -> list[Charged] | Awaitable[list[Charged]]:
     """Charges what a vendor's answer says: what remains there, and how long to stay away. `response` has `headers` and a
@@ -166,7 +165,7 @@ def told(
     asks: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for name, ours in limits.items():
         subject: tuple[Any, ...] = (key, rule)
-        words: dict[str, Any] = {"attributes": {**attributes, **more}}
+        words: dict[str, Any] = {"attributes": {**attributes, **more} or attributes}
         if ours is not None and isinstance(key, Mapping):
             if ours not in key:
                 raise ValueError(f"limits: {ours!r} is not one of the keys, {', '.join(map(repr, key))}")

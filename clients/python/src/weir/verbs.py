@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from weir import rules, words
-from weir.words import Ask, Rules, Subject, Value
+from weir.words import NO_ATTRIBUTES, Ask, Rules, Subject, Value
 
 DecisionT = TypeVar("DecisionT")
 ReservationT = TypeVar("ReservationT")
@@ -16,7 +16,6 @@ IntT = TypeVar("IntT")
 FloatT = TypeVar("FloatT")
 MaybeT = TypeVar("MaybeT")
 
-_NONE: Mapping[str, Value] = {}
 
 
 class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
@@ -37,7 +36,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         at_least: int | None = None,
         class_: str | None = None,
         fields: bool = False,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> DecisionT:
         """May this act now? By rules, `check("user:42", "10/s")`, or by attributes of a limits file, `check(user=42)`."""
@@ -55,7 +54,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         at_least: int | None = None,
         class_: str | None = None,
         fields: bool = False,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> DecisionT:
         """What check would get now; nothing is charged. By rules a denial has no retry_after."""
@@ -75,7 +74,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         costs: Mapping[str, int] | None = None,
         class_: str | None = None,
         fields: bool = False,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> ReservationT:
         """To act after its `wait`, which is 0 unless `max_wait` is given. A denial raises Denied."""
@@ -95,7 +94,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         costs: Mapping[str, int] | None = None,
         class_: str | None = None,
         fields: bool = False,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> ReservationT:
         """As reserve, but a denial is an answer: a reservation that is false, and has no `wait`."""
@@ -115,7 +114,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         costs: Mapping[str, int] | None = None,
         class_: str | None = None,
         fields: bool = False,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> ReservationT:
         """Returns when its moment has come, within 60 s unless `max_wait` is given; what cannot raises Denied at once."""
@@ -134,7 +133,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         pause: float | None = None,
         limit: str | None = None,
         window: str | None = None,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> ChargedT:
         """Records what happened elsewhere: a cost, what is remaining there, or a pause for all."""
@@ -149,7 +148,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         *,
         cost: int = 1,
         costs: Mapping[str, int] | None = None,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> IntT:
         """Takes back the last units that were charged and not used; how many went back."""
@@ -162,7 +161,7 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         /,
         *,
         limit: str | None = None,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> IntT:
         """Forgets a key, with or without its rule, or what the limits of these attributes count; how many there were."""

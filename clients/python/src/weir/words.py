@@ -18,6 +18,7 @@ Rules = Union[str, Mapping[str, str]]
 Costs = Optional[Mapping[str, int]]
 AskT = TypeVar("AskT", bound="Ask")
 
+NO_ATTRIBUTES: Mapping[str, Value] = {}  # where nobody gave any
 _MOST_KEYS = 16
 _USUAL_WAIT = 60.0
 _tags = itertools.count()
@@ -269,7 +270,7 @@ class Subject:
             if cost != 1:
                 raise TypeError("cost is one number, costs has one for each limit: give one of them")
             self.options += [b"COST", b",".join(_bytes(name) + b"=" + _whole("costs", n) for name, n in costs.items())]
-        elif cost != 1 or type(cost) is not int or at_least is not None:
+        elif cost != 1 or type(cost) is not int or at_least is not None or not self.words:
             self.options += [b"COST", _whole("cost", cost)]
         if at_least is not None:
             self.options += [b"ATLEAST", _whole("at_least", at_least)]
@@ -297,6 +298,9 @@ class Subject:
         return words
 
     def _by_attributes(self, attributes: Mapping[str, Value], more: Mapping[str, Value]) -> list[bytes]:
+        """None of them where they are given and none is there: a limit of all counts that too, and one may ask for more."""
+        if attributes is NO_ATTRIBUTES and not more:
+            raise TypeError("nothing to ask about: give a key and its rule, or attributes")
         words: list[bytes] = []
         for name, value in (*attributes.items(), *more.items()):
             if value is None:
@@ -304,8 +308,6 @@ class Subject:
             text = value if isinstance(value, bytes) else _attribute(name, value)
             self.attributes.append((name, _text(text)))
             words.append(_bytes(name) + b"=" + text)
-        if not words:
-            raise TypeError("nothing to ask about: give a key and its rule, or attributes")
         return words
 
     def named(self) -> list[bytes]:

@@ -18,9 +18,8 @@ from weir.errors import Denied, Unavailable, of_reply
 from weir.resp import Failure
 from weir.settings import Settings, settings
 from weir.verbs import Verbs
-from weir.words import Acquires, Ask, Value
+from weir.words import NO_ATTRIBUTES, Acquires, Ask, Value
 
-_NONE: Mapping[str, Value] = {}
 
 
 def connect(
@@ -80,7 +79,7 @@ class Client(
         cost: int = 1,
         costs: Mapping[str, int] | None = None,
         class_: str | None = None,
-        attributes: Mapping[str, Value] = _NONE,
+        attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> AbstractAsyncContextManager[Reservation]:
         """`async with client.slot("openai", tokens=2000) as call:` waits for its moment, for 60 s unless `max_wait`
