@@ -161,7 +161,7 @@ void charges_among_checks_are_what_core_says(Trial& trial) {
   const auto limit_of = [&](std::size_t which) {
     return trial.limit(rules[which], which < 4 ? 1 : which < 6 ? 2 : 3);
   };
-  for (int trace = 0; trace < 25; ++trace) {
+  for (int trace = 0; trace < trial.runs(25); ++trace) {
     ChargeModel model;
     const std::string key = std::to_string(trace);
     for (int step = 0; step < 60; ++step) {

@@ -114,7 +114,7 @@ void the_promise_holds_for_what_was_not_given_back(Trial& trial) {
     nanoseconds at;
     std::unique_ptr<TestRequest> question;
   };
-  for (int trace = 0; trace < 30; ++trace) {
+  for (int trace = 0; trace < trial.runs(30); ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 8);
     const nanoseconds interval = 1ms;
     const Limit limit = trial.limit(core::Rule{Quota::make({1, interval}, burst).value()}, 1);

@@ -215,7 +215,7 @@ void charges_that_leave_others_free_are_what_the_rule_says(Trial& trial) {
   const auto limit_of = [&](std::size_t which) {
     return trial.limit(rules[which], which < 2 ? 1 : which < 4 ? 2 : which < 6 ? 3 : 4);
   };
-  for (int trace = 0; trace < 25; ++trace) {
+  for (int trace = 0; trace < trial.runs(25); ++trace) {
     Ledger ledger;
     const auto part_of = [&](std::size_t which, std::uint64_t cost) -> Part {
       const Limit limit = limit_of(which);

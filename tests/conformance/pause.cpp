@@ -458,7 +458,7 @@ class PausedTrace {
 
 void whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds(Trial& trial) {
   core::Chance random;
-  for (int trace = 0; trace < 15 && trial.violations.empty(); ++trace)
+  for (int trace = 0; trace < trial.runs(15) && trial.violations.empty(); ++trace)
     PausedTrace(trial, random, trace).run();
 }
 

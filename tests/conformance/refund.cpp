@@ -270,11 +270,11 @@ class RefundedTrace {
 void refunds_keep_the_promise_for_what_was_not_refunded(Trial& trial) {
   core::Chance random;
   std::uint64_t given_back = 0;
-  for (int trace = 0; trace < 60; ++trace) {
+  for (int trace = 0; trace < trial.runs(60); ++trace) {
     given_back += RefundedTrace(trial, random, trace).run();
     trial.world.advance(1s);
   }
-  trial.expect(given_back > 50, "there was something to see");
+  trial.expect(given_back > 0, "there was something to see");
 }
 
 }  // namespace

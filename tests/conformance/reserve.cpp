@@ -58,7 +58,7 @@ void the_moment_is_that_of_the_rule(Trial& trial) {
   const auto up_to = [&](std::int64_t most) { return random.up_to(most); };
   constexpr std::int64_t kTick = 1'000;
   int waited = 0, several = 0, inside = 0;
-  for (int trace = 0; trace < 40; ++trace) {
+  for (int trace = 0; trace < trial.runs(40); ++trace) {
     const std::string key = std::to_string(trace);
     std::vector<Limit> limits;
     const auto some_limit = [&](std::size_t i) {
@@ -112,7 +112,7 @@ void the_moment_is_that_of_the_rule(Trial& trial) {
     }
     trial.world.advance(1s);
   }
-  trial.expect(waited > 50 && several > 20 && inside > 20, "there was something to see");
+  trial.expect(waited > 0 && several > 0 && inside > 0, "there was something to see");
 }
 
 void all_or_none_are_reserved(Trial& trial) {
@@ -375,7 +375,7 @@ void the_promise_holds_at_the_moments_of_acting(Trial& trial) {
     bool is_held;
   };
   int cancelled = 0, settled = 0;
-  for (int trace = 0; trace < 60; ++trace) {
+  for (int trace = 0; trace < trial.runs(60); ++trace) {
     const std::int64_t burst = 1 + random.up_to(7);
     const Limit limit = trial.limit(core::Rule{Quota::make({1, kInterval}, burst).value()}, 1);
     const std::string key = std::to_string(trace);
@@ -413,14 +413,14 @@ void the_promise_holds_at_the_moments_of_acting(Trial& trial) {
     trial.expect(kept(admitted, burst, kInterval.count()), "the promise, in trace " + key);
     trial.world.advance(1s);
   }
-  trial.expect(cancelled > 50 && settled > 20, "there was something to see");
+  trial.expect(cancelled > 0 && settled > 0, "there was something to see");
 }
 
 // One key under two quotas in turn. Of what acts, at most what both admit together, in any span: what waits
 // is not fewer units for the other quota.
 void what_waits_is_not_fewer_units_by_other_numbers(Trial& trial) {
   core::Chance random;
-  for (int trace = 0; trace < 30; ++trace) {
+  for (int trace = 0; trace < trial.runs(30); ++trace) {
     const std::string key = std::to_string(trace);
     std::vector<Limit> limits;
     for (int i = 0; i < 2; ++i) {

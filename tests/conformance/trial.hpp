@@ -69,6 +69,9 @@ class Trial {
   World& world;
   std::vector<std::string> violations;
   std::string skipped;  // not empty: why this store has nothing to show here
+  int share = 1;        // of the random traces one in so many is enough here
+
+  int runs(int all) const { return (all + share - 1) / share; }
 
   void expect(bool holds, std::string_view what);
   template <class A, class B>

@@ -135,7 +135,7 @@ void large_numbers_are_exact_or_refused(Trial& trial) {
 // At most burst + W / T in any span: the greatest sum of cost x T - elapsed over all starts (Kadane's walk).
 void in_any_span_at_most_burst_plus_w_over_t(Trial& trial) {
   core::Chance random;
-  for (int trace = 0; trace < 20; ++trace) {
+  for (int trace = 0; trace < trial.runs(20); ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 20);
     const nanoseconds interval = 1us * (1 + random() % 5'000);
     const Limit limit = trial.limit(core::Rule{Quota::make({1, interval}, burst).value()}, 1);
