@@ -173,7 +173,7 @@ class Snippets(unittest.TestCase):
         for name, text in files("go"):
             (folder / "shop" / f"{name}.go").write_text(text)
         self.assertGreaterEqual(len(snippets), 3)
-        for command in (("go", "run", "./cmd"), ("go", "test", "./shop")):
+        for command in (("go", "run", "./cmd"), ("go", "test", "-count=1", "./shop")):
             code, said = self.ran(
                 *command,
                 cwd=folder,
