@@ -69,7 +69,7 @@ class Trial {
   World& world;
   std::vector<std::string> violations;
   std::string skipped;  // not empty: why this store has nothing to show here
-  int share = 1;        // of the random traces one in so many is enough here
+  int share = 1;        // a store that takes long is shown 1/share of the random traces
 
   int runs(int all) const { return (all + share - 1) / share; }
 
