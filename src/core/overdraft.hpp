@@ -27,11 +27,6 @@
 
 namespace weir::inline v0_1::core {
 
-// A state says how much was used, and may say that it was more than the limit.
-constexpr bool can_overdraw(Algorithm algorithm) {
-  return algorithm == Algorithm::gcra || has_whole_windows(algorithm);
-}
-
 // As far as charges let a fixed window's count grow, or to its number where that is more.
 constexpr std::uint32_t kMostUsedOfWindow = std::numeric_limits<std::uint32_t>::max();
 

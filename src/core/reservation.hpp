@@ -13,12 +13,6 @@
 
 namespace weir::inline v0_1::core {
 
-// A state can be charged for a moment that has not come.
-constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
-// A reservation may meet it all the same: it counts at the grant, in the window that runs then, and has no
-// moment. What goes back goes back to that window.
-constexpr bool counts_at_grant(Algorithm algorithm) { return has_whole_windows(algorithm); }
-
 // How long until one more unit is admitted.
 inline std::chrono::nanoseconds until_one_more(const Rule& rule, TwoWords state,
                                                std::chrono::nanoseconds now) {

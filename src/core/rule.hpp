@@ -15,41 +15,11 @@
 #include "core/duration.hpp"
 #include "core/gcra.hpp"
 #include "core/step.hpp"
+#include "core/traits.hpp"
 #include "weir/algorithm.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::inline v0_1::core {
-
-// What an algorithm can do: other code asks this, never which algorithm it is.
-//
-// A key's state is two words: decide() below decides by it, and a store that keeps words can count by it.
-constexpr bool kept_in_two_words(Algorithm algorithm) {
-  return algorithm != Algorithm::sliding_window_log && algorithm != Algorithm::in_flight;
-}
-// It counts open holds: a reservation takes a slot until its end. Its state is the holds
-// themselves, which the store that keeps reservations knows; decide() passes it by.
-constexpr bool counts_slots(Algorithm algorithm) { return algorithm == Algorithm::in_flight; }
-// What was charged can be taken back: for that a state must tell what has drained, as a tat does. Leases, and
-// all-or-none where the checks cannot be decided at one moment in one place, need it.
-constexpr bool can_give_back(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
-// Equal checks of one key can be decided together, at one moment, by the state before them and their number.
-constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
-// It counts in windows that end as a whole, one after the other.
-constexpr bool has_whole_windows(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::fixed_window_clock ||
-         algorithm == Algorithm::calendar;
-}
-// Once it has denied one unit it denies every one until its window ends, whatever is charged meanwhile.
-constexpr bool denies_to_the_end(Algorithm algorithm) { return has_whole_windows(algorithm); }
-// A denial, with its times, still says when the request passes after time has gone by.
-constexpr bool can_remember_denials(Algorithm algorithm) {
-  return algorithm == Algorithm::gcra || denies_to_the_end(algorithm);
-}
-// Windows lie at the multiples of the period on a clock, so it matters which clock: Rule::phase.
-constexpr bool goes_by_the_clock(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::sliding_window_counter ||
-         algorithm == Algorithm::calendar;
-}
 
 struct Rule {
   Quota quota;
@@ -77,6 +47,9 @@ struct Rule {
   // hour, day, week, month or year: "1000000/month align=calendar tz=Europe/Berlin"; or in_flight=N
   // alone.
   static tl::expected<Rule, std::string> parse(std::string_view text);
+
+  // Of a window whose length its state says: one that the first request opens.
+  static constexpr Rule window(const Quota& quota) { return {quota, Algorithm::fixed_window}; }
 
   // N slots, from 1 to kMostSlots; or why not.
   static constexpr std::int64_t kMostSlots = 1'000'000'000;

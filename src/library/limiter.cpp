@@ -222,7 +222,7 @@ store::Limit KeyedLimiter::with(const char* where, const Quota& quota) const {
   store::Limit limit = limit_->first();
   if (quota == limit.rule.quota) return limit;
   limit.rule.quota = quota;
-  if (limit.rule.algorithm == Algorithm::gcra) return limit;
+  if (core::has_burst(limit.rule.algorithm)) return limit;
   if (!core::kept_in_two_words(limit.rule.algorithm))
     refuse(std::string(where) + ": " + core::name_of(limit.rule.algorithm) + " counts by one quota only");
   const auto rule = core::Rule::make(quota, limit.rule.algorithm);

@@ -42,7 +42,7 @@ Quota draining(std::int64_t count, nanoseconds period) {
 
 core::Rule rule_of(Algorithm algorithm, std::uint32_t requests_per_unit, nanoseconds period) {
   const std::int64_t count = std::max<std::int64_t>(requests_per_unit, 1);
-  if (algorithm == Algorithm::gcra) return {draining(count, period), algorithm};
+  if (core::has_burst(algorithm)) return {draining(count, period), algorithm};
   return {core::WindowQuota::of(count, period), algorithm};
 }
 

@@ -39,9 +39,7 @@ void judge_windows(const std::string& path, const std::vector<KeyNumbers>& windo
       const Quota& other = windows[j].rule.quota;
       if (i == j || windows[i].rule.algorithm != windows[j].rule.algorithm) continue;
       // Windows that begin at different times may meet in one of this one's.
-      const bool spans = windows[i].rule.algorithm == Algorithm::gcra ||
-                         windows[i].rule.algorithm == Algorithm::sliding_window_log;
-      if (!spans) continue;
+      if (!core::traits(windows[i].rule.algorithm).holds_in_any_span) continue;
       if (quota.burst() < other.burst() || quota.emission_interval() > other.emission_interval()) continue;
       const bool alike =
           quota.burst() == other.burst() && quota.emission_interval() == other.emission_interval();
@@ -255,7 +253,7 @@ void judge_slots(const NamedLimit& limit, Findings& findings) {
 // 22: a call that is settled when its burst has drained gets nothing back.
 void note_long_hold(const NamedLimit& limit, Findings& findings) {
   const auto time_of = [](const Window& window) {
-    if (window.rule.algorithm != Algorithm::gcra) return ~Wide{0};
+    if (!core::has_burst(window.rule.algorithm)) return ~Wide{0};
     const Quota& quota = window.rule.quota;
     return Wide{static_cast<std::uint64_t>(quota.burst())} *
            static_cast<std::uint64_t>(quota.emission_interval().count());
@@ -398,7 +396,7 @@ void judge_hierarchy(File& file, Findings& findings) {
                         quoted(limit.name));
     }
     for (const Window& window : parent.windows) {
-      if (window.rule.algorithm == Algorithm::gcra || window.is_slots()) continue;
+      if (core::has_burst(window.rule.algorithm) || window.is_slots()) continue;
       findings.error(FileRule::of_gcra, limit.within_place, "limits." + limit.name + ".within",
                      "only gcra can do this; " + quoted(parent.name) + " counts by " +
                          core::name_of(window.rule.algorithm));

@@ -46,7 +46,7 @@ std::string hinders(const File& file, const Route& route) {
     const NamedLimit& limit = file.limits[index];
     for (const Window& window : limit.windows) {
       const Algorithm algorithm = window.rule.algorithm;
-      if (!window.is_slots() && !core::counts_at_grant(algorithm) && algorithm != Algorithm::gcra)
+      if (!window.is_slots() && !core::counts_at_grant(algorithm) && !core::can_reserve(algorithm))
         return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
                core::name_of(algorithm);
     }

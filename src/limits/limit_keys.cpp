@@ -652,8 +652,8 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
 
 // What the other algorithms cannot do.
 void refuse_with_windows(Context& context, const Map& map, const NamedLimit& limit) {
-  const auto other = std::find_if(limit.windows.begin(), limit.windows.end(),
-                                  [](const Window& each) { return each.rule.algorithm != Algorithm::gcra; });
+  const auto other = std::ranges::find_if(
+      limit.windows, [](const Window& each) { return !core::can_give_back(each.rule.algorithm); });
   if (other == limit.windows.end()) return;
   const auto refuse = [&](const FileField& field) {
     context.error_at_key(FileRule::of_gcra, field,

@@ -64,7 +64,7 @@ Change read_change(Context& context, const FileField& item) {
 
 std::string period_text(const core::Rule& rule) {
   if (rule.calendar != nullptr) return core::period_name(rule);
-  const std::string text = core::to_text(core::Rule{rule.quota, Algorithm::gcra});
+  const std::string text = core::to_text(core::Rule{rule.quota});
   const std::string rate = text.substr(text.find('/') + 1);
   return rate.substr(0, rate.find(' '));
 }
@@ -195,7 +195,7 @@ Reserve read_reserve(Context& context, const FileField& reserve) {
 Guarantee read_guarantee(Context& context, const FileField& guarantee) {
   Guarantee read;
   if (!is_text(context, guarantee) || !read_rule(context, guarantee, read.rule)) return read;
-  if (read.rule.algorithm != Algorithm::gcra) {
+  if (!core::has_burst(read.rule.algorithm)) {
     context.error(FileRule::of_gcra, guarantee,
                   "a guarantee counts by gcra, not by " + core::name_of(read.rule.algorithm));
     return {};

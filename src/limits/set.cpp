@@ -122,7 +122,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::FileWhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::FileWhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
-  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.rest;
+  if (state != kGuaranteeState && core::can_reserve(rule.algorithm)) limit.penalty = said.penalty.rest;
   if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;

@@ -67,7 +67,7 @@ struct InForce {
 std::string text_of(const InForce& numbers) {
   if (numbers.lifted) return "unlimited";
   std::string text = core::to_text(numbers.rule);
-  if (numbers.rule.algorithm == Algorithm::gcra && text.find(" burst ") == std::string::npos)
+  if (core::has_burst(numbers.rule.algorithm) && text.find(" burst ") == std::string::npos)
     text += " burst " + std::to_string(numbers.rule.quota.burst());
   return text;
 }

@@ -82,7 +82,7 @@ class ChargeCall final : public StoreCall {
     return told && told->form == Outside::Form::refund;
   }
   bool refunds_gcra() const {
-    return refunds() && charge_->each[of_[0]].check.limit.rule.algorithm == Algorithm::gcra;
+    return refunds() && core::can_reserve(charge_->each[of_[0]].check.limit.rule.algorithm);
   }
   std::vector<ScriptCheck> asks() const {
     std::vector<ScriptCheck> made;
@@ -253,7 +253,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     if (pauses) in.known.forget(hash_of(check.limit->id, check.key));
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
-    const bool by_ledger = check.limit->rule.algorithm == Algorithm::gcra && (refunds || pauses);
+    const bool by_ledger = core::can_reserve(check.limit->rule.algorithm) && (refunds || pauses);
     if (by_ledger) {
       if (auto why = cannot_reserve(check.limit->rule))
         return refuse(request, i, Fault::unsuitable, *std::move(why));

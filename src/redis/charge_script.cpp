@@ -55,9 +55,9 @@ void append_window(resp::Writer& to, const ScriptCharge& charge) {
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool cost = outside.form != Outside::Form::remaining;
   const bool refunds = outside.form == Outside::Form::refund;
-  const std::string word = rule.algorithm == Algorithm::fixed_window ? " fixed_window"
-                           : rule.calendar != nullptr                ? " calendar"
-                                                                     : " fixed_window_clock";
+  const std::string word = rule.calendar != nullptr                  ? " calendar"
+                           : core::goes_by_the_clock(rule.algorithm) ? " fixed_window_clock"
+                                                                     : " fixed_window";
   to.bulk(free_word(charge) + (refunds ? "refund" : cost ? "charge" : "left") + word);
   to.number(cost ? std::min(outside.units, kMostCounted) : limit - std::min(outside.units, limit));
   to.number(limit);
@@ -82,7 +82,7 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   to.number(charges.size());
   for (const ScriptCharge& each : charges) to.bulk(each.ask.key);
   for (const ScriptCharge& each : charges)
-    each.ask.rule->algorithm == Algorithm::gcra ? append_gcra(to, each) : append_window(to, each);
+    core::has_burst(each.ask.rule->algorithm) ? append_gcra(to, each) : append_window(to, each);
   if (now) to.bulk(time_word(*now));
 }
 

@@ -280,7 +280,7 @@ nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
   const std::int64_t left = std::clamp<std::int64_t>(answer.remaining, 0, quota.burst());
   // Beyond the burst there is what was booked ahead. What a class keeps free may be owed by others: nothing
   // left then says little.
-  if (rule.algorithm == Algorithm::gcra && left == 0 && answer.reset_after > full) return answer.reset_after;
+  if (core::has_burst(rule.algorithm) && left == 0 && answer.reset_after > full) return answer.reset_after;
   const nanoseconds most = left > 0 ? full - rule.kept - interval * left : full;
   const nanoseconds above = full - rule.kept - interval * (left + 1);
   // As GCRA has it in the present T, all but a part of a unit is the same.

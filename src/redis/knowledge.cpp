@@ -45,7 +45,7 @@ nanoseconds Knowledge::most_owed(const core::Rule& rule, nanoseconds now) const 
 std::optional<nanoseconds> Knowledge::cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
                                           std::span<Decision> told, nanoseconds now) {
   const nanoseconds most = most_owed(rule, now);
-  if (rule.algorithm != Algorithm::gcra || told.empty() || told.back().reset_after <= most)
+  if (!core::has_burst(rule.algorithm) || told.empty() || told.back().reset_after <= most)
     return std::nullopt;
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto ahead = static_cast<std::uint64_t>(most.count());

@@ -104,9 +104,9 @@ void append_window(resp::Writer& to, const ReserveAsk& each) {
   const core::Rule& rule = *each.ask.rule;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool is_dated = rule.calendar != nullptr;
-  to.bulk(marks_of(each.ask, false) + (is_dated                                          ? "calendar "
-                                       : rule.algorithm == Algorithm::fixed_window_clock ? "clock "
-                                                                                         : "window "));
+  to.bulk(marks_of(each.ask, false) + (is_dated                                  ? "calendar "
+                                       : core::goes_by_the_clock(rule.algorithm) ? "clock "
+                                                                                 : "window "));
   to.bulk(is_dated ? window_word(rule, each.ask.utc) : std::to_string(rule.quota.rate().period.count()));
   to.number(limit);
   to.number(std::min(each.ask.cost.units, limit + 1));
@@ -548,7 +548,7 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
       // Of whatever length: its end is in its state, which is told as one of a fixed window.
       const auto quota = Quota::make({*burst, std::chrono::days{365}}, *burst);
       if (!quota) return not_ours(reply);
-      const core::Rule window{*quota, Algorithm::fixed_window};
+      const core::Rule window = core::Rule::window(*quota);
       const auto state = read_state(rest[i + 2], {.rule = &window, .key = {}, .cost = {}}, *now);
       if (!state) return not_ours(reply);
       answer.wait = std::max(answer.wait, until_one_more(window, *state, *now));

@@ -332,7 +332,7 @@ void Batch::gather_tree(const TreeLimit& limit, const Status& status, const stor
   // A limit of 0 counts as one of 1, and a window that nobody has used ends too.
   numbers.quota = limit.requests_per_unit;
   numbers.remaining = status.remaining;
-  if (check.limit->rule.algorithm != Algorithm::gcra) {
+  if (!core::has_burst(check.limit->rule.algorithm)) {
     numbers.reset = status.until_reset.value_or(std::chrono::seconds{0});
     numbers.time = static_cast<std::uint64_t>(status.until_reset.value_or(std::chrono::seconds{0}).count());
   }

@@ -55,7 +55,7 @@ std::optional<std::size_t> read_attributes(RlsLoop& loop, const AskedDescriptor&
 // denies; gcra what is reported alone.
 bool is_charged(const Asked& asked, const limits::Matched& matched, std::size_t i) {
   return asked.limit_of(matched, i).charged_after &&
-         (asked.reports || matched.checks[i].limit->rule.algorithm != Algorithm::gcra);
+         (asked.reports || !core::can_give_back(matched.checks[i].limit->rule.algorithm));
 }
 
 void charge(const Asked& asked, Question& question) {

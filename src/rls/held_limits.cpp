@@ -10,7 +10,7 @@ namespace {
 // Wrong where it cannot be held.
 Wrong add(const store::Limit& limit, std::string_view key, std::string_view colocate, std::uint64_t amount,
           HeldLimits& into) {
-  if (limit.rule.algorithm != Algorithm::gcra) return Wrong::windows;
+  if (!core::can_give_back(limit.rule.algorithm)) return Wrong::windows;
   const auto half = static_cast<std::uint64_t>(limit.rule.quota.burst()) / 2;
   const auto same = std::find_if(into.all.begin(), into.all.end(), [&](const HeldLimit& each) {
     return each.limit.id == limit.id && each.key == key;
@@ -52,7 +52,7 @@ Wrong add_by_tree(RlsLoop& loop, const AskedDescriptor& descriptor, const limits
   if (match.outcome == Outcome::bad_override) return Wrong::unit;
   if (match.outcome != Outcome::limited && match.outcome != Outcome::zero) return Wrong::nothing;
   into.denied = into.denied || (match.outcome == Outcome::zero && !match.shadow_mode);
-  if (match.shadow_mode && match.limit->rule.algorithm == Algorithm::gcra) return Wrong::nothing;
+  if (match.shadow_mode && core::can_give_back(match.limit->rule.algorithm)) return Wrong::nothing;
   return add(*match.limit, match.key, {}, amount, into);
 }
 

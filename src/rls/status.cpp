@@ -35,14 +35,14 @@ bool is_worse(const Status& a, const Status& b) {
 
 nanoseconds until_more(const core::Rule& rule, const Decision& decision) {
   const Quota& quota = rule.quota;
-  const bool gcra = rule.algorithm == Algorithm::gcra;
+  const bool has_burst = core::has_burst(rule.algorithm);
   if (decision.verdict == Verdict::never) {
     // A window of the clock's has its end whatever is asked.
-    if (rule.algorithm == Algorithm::fixed_window_clock && decision.reset_after.count() != 0)
+    if (core::goes_by_the_clock(rule.algorithm) && decision.reset_after.count() != 0)
       return decision.reset_after;
-    return gcra ? quota.burst() * quota.emission_interval() : quota.rate().period;
+    return has_burst ? quota.burst() * quota.emission_interval() : quota.rate().period;
   }
-  if (!gcra) return decision.retry_after.value_or(decision.reset_after);
+  if (!has_burst) return decision.retry_after.value_or(decision.reset_after);
   return decision.reset_after - (quota.burst() - 1) * quota.emission_interval();
 }
 

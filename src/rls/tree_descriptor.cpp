@@ -83,7 +83,7 @@ bool may_recall(RlsLoop& loop, const Hits& hits) {
 // A fixed window counts what it denies; gcra what is reported alone.
 void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, const Hits& hits,
          nanoseconds patience) {
-  const bool gcra = match.limit->rule.algorithm == Algorithm::gcra;
+  const bool gcra = core::can_give_back(match.limit->rule.algorithm);
   const Outside outside{hits.given_back ? Outside::Form::refund : Outside::Form::cost, hits.units,
                         loop.asker.service().options().max_overdraft};
   Question& question = asking.add_charge(outside, denies_nobody(loop.asks), byte_of(Form::by_tree));
@@ -130,7 +130,7 @@ void add_part(RlsLoop& loop, service::Asking& asking, Question& joint, const Des
   check.cost = part.checks[0].cost;
   const auto bit = static_cast<std::uint16_t>(1U << i);
   store::OthersFree how = joint.charge->others_free.value_or(store::OthersFree{});
-  if (match.limit->rule.algorithm == Algorithm::gcra && !hits.own) how.if_it_fits |= bit;
+  if (core::can_give_back(match.limit->rule.algorithm) && !hits.own) how.if_it_fits |= bit;
   // A limit of 0 counts as one of 1.
   if (match.outcome == Outcome::zero) how.leaves_one |= bit;
   joint.charge->others_free = how;
@@ -197,7 +197,7 @@ StatusOf tree_status_of(const Question& question, const TreeLimit& limit, nanose
                   limit.unit_text.empty() ? limit.name : limit.unit_text};
   nanoseconds until = status.over ? until_more(check.limit->rule, decision) : decision.reset_after;
   // A window that nobody has used ends, too.
-  if (until.count() == 0 && check.limit->rule.algorithm != Algorithm::gcra)
+  if (until.count() == 0 && !core::has_burst(check.limit->rule.algorithm))
     until = core::decide(check.limit->rule, {}, now, Cost{1}, now).decision().reset_after;
   status.until_reset = std::chrono::ceil<seconds>(until);
   made.helps = status.over && decision.verdict != Verdict::never && limit.requests_per_unit != 0;

@@ -73,7 +73,7 @@ void append_name_string(const ShownLimit& shown, std::string& out) {
 
 const Quota& quota_of(const ShownCheck& shown) { return shown.check.limit->rule.quota; }
 bool is_slots(const ShownCheck& shown) { return core::counts_slots(shown.check.limit->rule.algorithm); }
-bool is_gcra(const ShownCheck& shown) { return shown.check.limit->rule.algorithm == Algorithm::gcra; }
+bool has_burst(const ShownCheck& shown) { return core::has_burst(shown.check.limit->rule.algorithm); }
 
 std::uint64_t in_seconds(nanoseconds time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(core::ceil_to_seconds(time), 0));
@@ -94,7 +94,7 @@ std::uint64_t units_of(std::int64_t units) {
 std::uint64_t window_of(const ShownCheck& shown) {
   const Quota& quota = quota_of(shown);
   if (is_slots(shown)) return in_seconds(shown.check.decision.reset_after);
-  return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(shown.length);
+  return has_burst(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(shown.length);
 }
 
 // How long it takes until one unit is there, of a window that has none.
@@ -111,7 +111,7 @@ nanoseconds wait_for_one(const ShownCheck& shown) {
 
 std::uint64_t time_of(const ShownCheck& shown) {
   const Decision& decision = shown.check.decision;
-  if (!is_gcra(shown)) return in_seconds(decision.reset_after);
+  if (!has_burst(shown)) return in_seconds(decision.reset_after);
   if (decision.remaining > 0) return seconds_for(quota_of(shown), units_of(decision.remaining));
   return in_seconds(wait_for_one(shown));
 }

@@ -141,7 +141,7 @@ Replay::Answer Replay::decide_slots(std::size_t limit, std::size_t place, const 
 
 Replay::Answer Replay::decide(std::size_t limit, Client& client, const logs::Event& event) {
   const core::Rule& rule = rules_[limit];
-  if (rule.algorithm == Algorithm::gcra) {
+  if (core::has_burst(rule.algorithm)) {
     Parts tat = from_words(client.state);
     const ExactGcra::Answer answer = exact_[limit].decide(tat, event.ns, event.cost);
     client.state = in_words(tat);

@@ -53,7 +53,7 @@ Figures figures_of(const core::Rule& rule) {
           .count = rate.count,
           .burst = rule.quota.burst(),
           .per_second = per_second(rate.count, rate.period.count()),
-          .on_the_curve = rule.algorithm == Algorithm::gcra};
+          .on_the_curve = core::has_burst(rule.algorithm)};
 }
 
 }  // namespace

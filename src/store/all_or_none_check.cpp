@@ -141,7 +141,7 @@ void AllOrNoneCheck::find_keys() {
   in_ledgers_ = 0;
   for (Key& key : keys()) {
     const core::Rule& rule = checks_[key.first_check].limit->rule;
-    key.find(rule.algorithm == Algorithm::gcra, now_);
+    key.find(core::can_reserve(rule.algorithm), now_);
     key.ledger = ledgers_ != nullptr ? (*ledgers_)[key.first_check] : nullptr;
     key.charges = 0;
     if (key.ledger == nullptr || key.in_ledger) continue;

@@ -1,6 +1,5 @@
 #include "store/embedded_store.hpp"
 
-#include <array>
 #include <new>
 #include <string>
 
@@ -13,11 +12,6 @@ namespace {
 
 // As many keys as a first-level cache keeps until they are decided.
 constexpr std::size_t kAhead = 64;
-
-// Beside gcra.
-constexpr std::array kOthersOfAKey{Algorithm::fixed_window, Algorithm::fixed_window_clock,
-                                   Algorithm::sliding_window_counter, Algorithm::calendar,
-                                   Algorithm::in_flight};
 
 // Why the table does not decide such checks.
 std::string why_not(std::span<const Check> checks) {
@@ -146,9 +140,11 @@ void EmbeddedStore::reset(Request& request, Arrival when) {
   for (const Check& check : request.checks) {
     bool any = reservations_.reset(check.hash, when.now);
     // A key alone does not say what it is counted by.
-    for (const Algorithm other : kOthersOfAKey)
-      if (check.limit->id == 0 && check.limit->rule.algorithm == Algorithm::gcra)
-        any = reservations_.reset(table_.hash(check.key, other, 0), when.now) || any;
+    if (check.limit->id == 0 && core::has_burst(check.limit->rule.algorithm)) {
+      for (const core::Traits& other : core::kTraits)
+        if (!other.drains)
+          any = reservations_.reset(table_.hash(check.key, other.algorithm, 0), when.now) || any;
+    }
     request.forgotten += any ? 1 : 0;
   }
 }

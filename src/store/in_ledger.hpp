@@ -24,7 +24,7 @@ constexpr core::TwoWords without_ledger_bit(core::TwoWords state) {
 }
 // Of a rule of any algorithm: those of others have no ledger.
 constexpr core::TwoWords without_ledger_bit(const core::Rule& rule, core::TwoWords state) {
-  return rule.algorithm == Algorithm::gcra ? without_ledger_bit(state) : state;
+  return core::can_reserve(rule.algorithm) ? without_ledger_bit(state) : state;
 }
 
 // Of a key whose ledger that is: of one that is idle what it owes, and it is in none any more.

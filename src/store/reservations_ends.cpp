@@ -339,7 +339,7 @@ void Reservations::settle_window(const Part& part, std::uint64_t actual, Reserva
   if (part.is_dated) return settle_dated(part, actual, asked, now);
   if (core::ahead_of(part.window_end, now) == 0) return;  // another window runs
   const std::uint64_t count = part.own.units;
-  const core::Rule rule{part.quota, Algorithm::fixed_window};
+  const core::Rule rule = core::Rule::window(part.quota);
   auto state = give_back(part, part.settles && actual < count ? count - actual : 0, now);
   if (part.settles && actual > count) {
     if (const auto told = table_.charge_in_place(Table::place_of(part.hash), rule, Cost{actual - count}, now))

@@ -12,7 +12,7 @@ namespace weir::inline v0_1::limits {
 namespace {
 
 bool is_log(const store::Check& check) {
-  return check.limit->rule.algorithm == Algorithm::sliding_window_log;
+  return core::traits(check.limit->rule.algorithm).state == core::Traits::State::log;
 }
 
 // Inside its guarantee it keeps nothing free.
