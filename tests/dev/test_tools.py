@@ -27,9 +27,13 @@ class Changed(unittest.TestCase):
         self.assertIn("faults", check.selected(["src/logs/json_lines.cpp"])[1])
         self.assertEqual(check.selected(["src/redis/script.cpp"])[1], "timing|sources|long")
 
-    def test_a_public_header_has_all_folders_tidied(self):
-        self.assertEqual(check.tidied(["include/weir/limiter.hpp"]), check.folders_of_src())
+    def test_a_public_header_is_tidied_by_one_folder_and_what_is_asked_for_by_all(self):
+        self.assertEqual(check.tidied(["include/weir/limiter.hpp"]), ["library"])
+        self.assertEqual(check.tidied(["include/weir/asio.hpp"]), ["library"])
+        self.assertEqual(check.tidied(["include/weir/version.hpp", "src/cli/main.cpp"]), ["cli"])
         self.assertEqual(check.tidied(["src/store/table.cpp", "docs/wire.md"]), ["store"])
+        for files in (None, [".clang-tidy", "src/store/table.cpp"]):
+            self.assertEqual(check.tidied(files), check.folders_of_src())
 
 
 class Excuses(unittest.TestCase):
