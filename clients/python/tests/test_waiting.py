@@ -107,10 +107,12 @@ class InLine:
     def check(self):
         return self.drives.start(self.client.check, "k", RULE)
 
+    def pool(self):
+        return self.client._pool if self.driver is Threads else self.client._of_loop
+
     def assert_nothing_is_kept(self):
-        pool = self.client._pool if self.driver is Threads else self.client._of_loop
-        until(lambda: not pool._shared._in_line, "no word is kept")
-        until(lambda: pool._asking._value == 512, "no place is kept")
+        until(lambda: not self.pool()._shared._in_line, "no word is kept")
+        until(lambda: self.pool()._asking._value == 512, "no place is kept")
 
     def test_a_push_answers_it(self):
         self.told()
@@ -172,6 +174,7 @@ class InLine:
             words += [self.server.next_tag(), self.server.next_tag()]
             self.assertTrue(self.server.asked.empty())
             self.server.say(2 * QUEUED)
+        until(lambda: self.pool()._asking._value == 2, "all know that they are in line")
         checks = [self.check() for _ in range(4)]
         for _ in checks:
             self.server.next()

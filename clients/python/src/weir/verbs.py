@@ -17,7 +17,6 @@ FloatT = TypeVar("FloatT")
 MaybeT = TypeVar("MaybeT")
 
 
-
 class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
     def _ask(self, ask: Ask) -> Any:
         raise NotImplementedError

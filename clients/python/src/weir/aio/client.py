@@ -21,7 +21,6 @@ from weir.verbs import Verbs
 from weir.words import NO_ATTRIBUTES, Acquires, Ask, Value
 
 
-
 def connect(
     url: str | None = None,
     *,
