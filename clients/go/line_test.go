@@ -90,7 +90,7 @@ func (r *run) advance(d time.Duration) {
 
 // However far weir is: of those who ask at once each acts in its turn, and nobody for want of a connection.
 func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
-	for _, delay := range []time.Duration{0, 25 * time.Millisecond, 100 * time.Millisecond} {
+	for _, delay := range []time.Duration{0, 3 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			r := tagged(t)
 			c := connected(t, far(t, r.url, delay), WithOnError(Fail))

@@ -381,7 +381,7 @@ class TestPaced(unittest.TestCase):
 
     def test_fifteen_at_once_far_away(self):
         """Fifteen connections one after the other would take longer than the timeout."""
-        for milliseconds in 0, 25, 100:
+        for milliseconds in 0, 3, 10, 25, 100:
             with self.subTest(milliseconds), Weir() as server, Delay(server.path, milliseconds / 1000) as far:
                 self.all_are_paced(server, far.url, 15, timeout=2.0)
 
