@@ -10,6 +10,7 @@ a crash, a sanitizer's report or a referee's finding is never tried again. Last 
 time; ctest's closing line is then the last.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -197,9 +198,15 @@ def folders_of_src():
     return sorted(path.parent.name for path in ROOT.glob("src/*/CMakeLists.txt"))
 
 
+@functools.cache
+def code_of(folder):
+    """Of a folder of src, all in one."""
+    return "".join(path.read_text() for path in ROOT.glob(f"src/{folder}/*.?pp"))
+
+
 def users_of(folders):
     """The folders of src whose code includes, through others too, a header of one of these."""
-    uses = {each: set(re.findall(r'#include "(\w+)/', "".join(p.read_text() for p in ROOT.glob(f"src/{each}/*.?pp"))))
+    uses = {each: set(re.findall(r'#include "(\w+)/', code_of(each)))
             for each in folders_of_src()}
     found = set(folders)
     while more := {each for each, used in uses.items() if each not in found and used & found}:
@@ -214,8 +221,7 @@ def tidied(files):
         return folders_of_src()
     found = {each.split("/")[1] for each in files if each.startswith("src/") and each.count("/") > 1}
     for header in (each.removeprefix("include/") for each in files if each.startswith("include/")):
-        users = {folder for folder in folders_of_src()
-                 if any(f'#include "{header}"' in path.read_text() for path in ROOT.glob(f"src/{folder}/*.?pp"))}
+        users = {folder for folder in folders_of_src() if f'#include "{header}"' in code_of(folder)}
         if not found & users:
             found.add(min(users - {"library"}) if users and "library" not in users else "library")
     return sorted(found)
