@@ -1,7 +1,6 @@
 // Every store, every property of the contract. A new store is one more line of stores().
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -72,9 +71,9 @@ std::vector<NamedStore> stores() {
 }
 
 std::vector<std::string> violations_of(World& world, const Property& property, std::string& skipped,
-                                       int share = 1) {
+                                       bool is_slow = false) {
   Trial trial(world);
-  trial.share = share;
+  trial.is_slow = is_slow;
   try {
     property.try_on(trial);
   } catch (const NotHere& why) {
@@ -85,9 +84,7 @@ std::vector<std::string> violations_of(World& world, const Property& property, s
 }
 
 // A Redis takes most of the time, and each check draws other traces.
-int share_of(std::string_view store) {
-  return store.find("redis") == std::string_view::npos || std::getenv("WEIR_LONG") != nullptr ? 1 : 4;
-}
+bool is_slow(std::string_view store) { return store.find("redis") != std::string_view::npos; }
 
 class Conformance : public testing::TestWithParam<std::tuple<NamedStore, Property>> {};
 
@@ -96,7 +93,7 @@ TEST_P(Conformance, holds) {
   const std::unique_ptr<World> world = store.make();
   if (!world) GTEST_SKIP() << "there is no redis-server";
   std::string skipped;
-  for (const std::string& violation : violations_of(*world, property, skipped, share_of(store.name)))
+  for (const std::string& violation : violations_of(*world, property, skipped, is_slow(store.name)))
     ADD_FAILURE() << violation;
   if (!skipped.empty()) GTEST_SKIP() << skipped;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "conformance/world.hpp"
+#include "core/chance_test.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store::conformance {
@@ -68,10 +69,16 @@ class Trial {
 
   World& world;
   std::vector<std::string> violations;
-  std::string skipped;  // not empty: why this store has nothing to show here
-  int share = 1;        // a store that takes long is shown 1/share of the random traces
+  std::string skipped;   // not empty: why this store has nothing to show here
+  bool is_slow = false;  // a store that is shown fewer of the random traces, unless WEIR_LONG=1
 
-  int runs(int all) const { return (all + share - 1) / share; }
+  int runs(int all) const {
+    return is_slow ? static_cast<int>(core::Chance::runs(static_cast<unsigned>(all))) : all;
+  }
+  // That random traces had something to see. In fewer of them chance may leave next to nothing.
+  void expect_seen(std::uint64_t count, std::uint64_t least) {
+    expect(count > (is_slow ? 0 : least), "there was something to see");
+  }
 
   void expect(bool holds, std::string_view what);
   template <class A, class B>
