@@ -60,6 +60,12 @@ void compare_answer(Failure& failure, const Expected& expected, std::uint64_t al
   compare(failure, "remaining", expected.remaining, seen.remaining, signed_text);
 }
 
+void compare_wait(Failure& failure, const std::optional<nanoseconds>& expected,
+                  const std::optional<nanoseconds>& seen) {
+  if (expected && !same_retry(*expected, seen))
+    failure.mismatches.push_back({"wait", core::to_text(*expected), seen ? core::to_text(*seen) : "none"});
+}
+
 std::string title_of(const CaseStep& step, std::size_t number) {
   return "step " + std::to_string(number) + ", at " + core::to_text(step.at) +
          (step.times == 1 ? "" : ", " + std::to_string(step.times) + " times");
@@ -87,6 +93,7 @@ class Run {
   void act(const CaseStep& step, Time now, Failure& failure);
   void settle(const CaseStep& step, Time now, Failure& failure);
   void charge(const CaseStep& step, Time now, Failure& failure);
+  bool await(const CaseStep& step, Time now, Failure& failure);
   void compare_slots(const Expected& expected, Time now, Failure& failure);
   bool ask(const CaseStep& step, Time now, StepOutcome& asked);
   void ask_times(const CaseStep& step, Time now, Failure& failure);
@@ -171,9 +178,7 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   compare_answer(failure, step.expected, allowed, step.times - allowed, compared);
   compare(failure, "busy", step.expected.busy, busy, number_text);
   compare(failure, "granted", step.expected.granted, granted, number_text);
-  if (const auto& wait = step.expected.wait; wait && !same_retry(*wait, last.wait))
-    failure.mismatches.push_back(
-        {"wait", core::to_text(*wait), last.wait ? core::to_text(*last.wait) : "none"});
+  compare_wait(failure, step.expected.wait, last.wait);
   if (!failure.mismatches.empty()) failure.explanation = explanation(kept);
 }
 
@@ -186,6 +191,13 @@ void Run::settle(const CaseStep& step, Time now, Failure& failure) {
   failure.error = trial_.error();
   if (failure.error == Trial::kNoHold && !step.hold_name.empty())
     failure.error = "hold " + quoted(step.hold_name) + " is not open: it was not granted, or it is over";
+}
+
+// False: it has no moment any more.
+bool Run::await(const CaseStep& step, Time now, Failure& failure) {
+  const std::optional<nanoseconds> wait = trial_.moment(now, ids_[step.hold_name]);
+  if (wait) compare_wait(failure, step.expected.wait, wait);
+  return wait.has_value();
 }
 
 void Run::charge(const CaseStep& step, Time now, Failure& failure) {
@@ -216,6 +228,10 @@ void Run::act(const CaseStep& step, Time now, Failure& failure) {
     case CaseStep::What::extends:
       if (!trial_.extend(now, ids_[step.hold_name], step.hold.value_or(std::chrono::nanoseconds{0})))
         say(" is not open: it was not granted, or it is over");
+      return;
+    case CaseStep::What::awaits:
+      if (!await(step, now, failure))
+        say(" has no moment: it was not granted, it is over, or a pause lies over it");
       return;
   }
 }

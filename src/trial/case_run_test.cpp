@@ -243,6 +243,15 @@ TEST(CaseRun, holds_have_names) {
               "{ extend: { two: 50s } }, "
               "{ at: 59s, settle: two, expect: { in_flight: { calls: 0 } } }]"),
       "");
+  // Its moment, until a pause lies over it.
+  EXPECT_EQ(said_of("version: 1\nlimits:\n  calls: { by: [api], rate: 1/s burst 1, max_wait: 1m }\n",
+                    "steps: [{ as: { api: a } }, "
+                    "{ as: { api: a }, hold: one, max_wait: 9s, expect: { wait: 1s } }, "
+                    "{ at: 400ms, moment: one, expect: { wait: 600ms } }, "
+                    "{ as: { api: a }, charge: { pause: 3s } }, "
+                    "{ moment: one, expect: { error: hold 'one' has no moment } }, "
+                    "{ cancel: one, expect: { error: hold 'one' cannot be cancelled } }]"),
+            "");
   // By limit, and in which order does not matter.
   EXPECT_EQ(said_of(kSlots,
                     "steps: [{ as: { api: a }, hold: one }, { as: { api: a }, hold: two }, "

@@ -41,8 +41,8 @@ struct Expected {
   std::optional<std::string> by;
   std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help
   std::optional<std::int64_t> remaining;
-  std::optional<std::chrono::nanoseconds> wait;            // of the last reservation that was granted
-  std::optional<std::string> error;                        // a part of what is wrong with the request
+  std::optional<std::chrono::nanoseconds> wait;  // of the last that was granted, or of one that awaits
+  std::optional<std::string> error;              // a part of what is wrong with the request
   std::vector<std::pair<Index, std::uint64_t>> in_flight;  // by limit: open holds after the step
   Position place{};
 
@@ -57,8 +57,9 @@ struct CaseStep {
   std::optional<std::chrono::nanoseconds> max_wait;  // of one that reserves; unsaid: as the limits say
   std::optional<std::chrono::nanoseconds> hold;      // of one that extends too
 
-  // One that asks for nothing: it settles at the cost that it says, or charges that.
-  enum class What : std::uint8_t { asks, settles, cancels, extends, charges };
+  // One that asks for nothing: it settles at the cost that it says, or charges that; one that awaits asks for
+  // its moment.
+  enum class What : std::uint8_t { asks, settles, cancels, extends, awaits, charges };
   What what = What::asks;
   // Of one that reserves: the hold is kept by it; of the others: whose hold. Empty: what was reserved last.
   std::string hold_name;

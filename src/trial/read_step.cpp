@@ -19,7 +19,7 @@ using What = CaseStep::What;
 constexpr std::array kStep = {FileKey{"at"},       FileKey{"times"},  FileKey{"as"},      FileKey{"cost"},
                               FileKey{"at_least"}, FileKey{"class"},  FileKey{"reserve"}, FileKey{"max_wait"},
                               FileKey{"hold"},     FileKey{"settle"}, FileKey{"cancel"},  FileKey{"extend"},
-                              FileKey{"charge"},   FileKey{"expect"}};
+                              FileKey{"moment"},   FileKey{"charge"}, FileKey{"expect"}};
 constexpr std::array kExpect = {
     FileKey{"allowed"},     FileKey{"denied"},    FileKey{"busy"},      FileKey{"granted"}, FileKey{"by"},
     FileKey{"retry_after"}, FileKey{"remaining"}, FileKey{"in_flight"}, FileKey{"wait"},    FileKey{"error"}};
@@ -309,11 +309,16 @@ void read_expect(Context& context, const FileField& field, CaseStep& step) {
     step.expected.error = error.text();
   if (const FileField slots = map["in_flight"]) read_slots_expected(context, slots, step.expected);
   if (step.what == What::asks) return read_answer_expected(context, field, map, step);
+  const bool waits = step.what == What::awaits;
+  if (waits) read_if(context, map["wait"], step.expected.wait, read_time_span);
   for (const FileKey& key : kExpect) {
     const FileField other = map[key.name];
-    if (other && std::string_view(key.name) != "error" && std::string_view(key.name) != "in_flight")
-      context.error_at_key(kNoRule, other,
-                           "a step that asks for nothing has no answer; it expects error and in_flight");
+    const std::string_view name = key.name;
+    if (other && name != "error" && name != "in_flight" && !(waits && name == "wait"))
+      context.error_at_key(
+          kNoRule, other,
+          waits ? "a step with moment expects wait, error and in_flight"
+                : "a step that asks for nothing has no answer; it expects error and in_flight");
   }
 }
 
@@ -323,11 +328,12 @@ struct StepVerb {
   What what;
 };
 constexpr std::array kVerbs = {StepVerb{"settle", What::settles}, StepVerb{"cancel", What::cancels},
-                               StepVerb{"extend", What::extends}, StepVerb{"charge", What::charges}};
+                               StepVerb{"extend", What::extends}, StepVerb{"moment", What::awaits},
+                               StepVerb{"charge", What::charges}};
 
 void refuse_others(Context& context, const Map& map, const StepVerb& verb) {
   for (const char* key : {"times", "cost", "at_least", "reserve", "max_wait", "hold", "settle", "cancel",
-                          "extend", "charge", "as", "class"}) {
+                          "extend", "moment", "charge", "as", "class"}) {
     const bool of_charge =
         verb.what == What::charges && (std::string_view(key) == "as" || std::string_view(key) == "class");
     if (const FileField other = map[key]; other && std::string_view(key) != verb.name && !of_charge)

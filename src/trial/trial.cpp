@@ -62,7 +62,7 @@ service::Told Trial::take(Time now, service::Ask::Units units) {
 
 void Trial::submit(Time now) {
   const bool is_of_id = question_.verb == store::Verb::settle || question_.verb == store::Verb::cancel ||
-                        question_.verb == store::Verb::extend;
+                        question_.verb == store::Verb::extend || question_.verb == store::Verb::moment;
   if (question_.checks.empty() && !is_of_id) return;
   question_.fault = Fault::none;
   store::Request* const batch[] = {&question_};
@@ -109,6 +109,12 @@ bool Trial::cancel(Time now, const std::string& id) {
 
 bool Trial::extend(Time now, const std::string& id, nanoseconds hold) {
   return ask_of_id(store::Verb::extend, now, id, hold) && question_.reservation->wait.count() > 0;
+}
+
+std::optional<nanoseconds> Trial::moment(Time now, const std::string& id) {
+  if (!ask_of_id(store::Verb::moment, now, id, std::nullopt)) return std::nullopt;
+  const nanoseconds wait = question_.reservation->wait;
+  return wait < nanoseconds{0} ? std::nullopt : std::optional(wait);
 }
 
 bool Trial::charge(Time now, service::Ask what) {

@@ -64,6 +64,8 @@ class Trial {
   // True when it still had its moment, or its hold, ahead; false, too, when there is no such reservation.
   bool cancel(Time now, const std::string& id);
   bool extend(Time now, const std::string& id, std::chrono::nanoseconds hold);
+  // How long until its moment; nothing when it has none any more.
+  std::optional<std::chrono::nanoseconds> moment(Time now, const std::string& id);
   // What happened elsewhere, of the request that was found; `what` has its form. False, with an error(), when
   // it cannot be charged.
   bool charge(Time now, service::Ask what);
