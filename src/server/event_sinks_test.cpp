@@ -136,6 +136,7 @@ TEST_F(EventSinksTest, what_cannot_be_a_place_is_refused) {
             "events: 'ftp://' is unknown: a file, unix:PATH, http://... or https://... was expected");
   EXPECT_EQ(fault("http://"), "events: http://: this is not http://HOST[:PORT]/PATH");
   EXPECT_EQ(fault("http://a:b/"), "events: http://a:b: this is not http://HOST[:PORT]/PATH");
+  EXPECT_EQ(fault("http://a\r\nB: c/"), "events: http://a\r\nB: c: this is not http://HOST[:PORT]/PATH");
   EXPECT_EQ(fault("https://me:secret@a/"), "events: https://a: a user and a password in a URL are not taken");
   EXPECT_EQ(
       fault("http://a/b c"),
