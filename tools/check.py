@@ -251,7 +251,7 @@ def configure(preset):
 
 def fuzz(seconds):
     line = (f"mkdir -p {UNITS}/corpus/$0 && {UNITS}/fuzz/weir_fuzz_$0 -max_total_time={seconds} -timeout=10 -max_len=8192 "
-            f"-print_final_stats=1 {UNITS}/corpus/$0 fuzz/corpus/$0")
+            f"-print_final_stats=1 $(ls fuzz/dictionaries/$0 2>/dev/null | sed s/^/-dict=/) {UNITS}/corpus/$0 fuzz/corpus/$0")
     return ["bash", "-c", f"printf '%s\\n' {' '.join(FUZZED)} | xargs -P {CORES} -n 1 bash -euc '{line}'"]
 
 

@@ -16,6 +16,7 @@ using core::JsonWriter;
 using core::line_or_null;
 using core::or_null;
 using service::Question;
+using service::Tells;
 using service::Told;
 
 const limits::Set& set_of(const Exchange& exchange, const Question& question) {
@@ -121,7 +122,7 @@ void write_members(JsonWriter& json, const Exchange& exchange, const Question& q
   write_decision(json, told.limit, told.remaining, told.retry_after, told.reset_after);
   json.member("by", or_null(question.by_file ? told.by : own_name(question.by)));
   if (question.verb == store::Verb::take) json.member("granted", told.granted);
-  if (reserves(exchange.kind)) {
+  if (exchange.verb->tells == Tells::reservation) {
     json.member("wait", told.wait.count() < 0 ? std::nullopt : std::optional(told.wait));
     json.member("id", or_null(told.id));
   }
@@ -129,7 +130,7 @@ void write_members(JsonWriter& json, const Exchange& exchange, const Question& q
 }
 
 int status_of(const Exchange& exchange, const Question& question, const Told& told) {
-  if (told.allowed || !charges(exchange.kind)) return 200;
+  if (told.allowed || !exchange.verb->charges) return 200;
   return question.by_file ? set_of(exchange, question).file().answers.status : 429;
 }
 
@@ -145,7 +146,7 @@ Told told_of(const Exchange& exchange, const Question& question) {
 }
 
 void count(Exchange& exchange, const Question& question, const Told& told) {
-  if (charges(exchange.kind))
+  if (exchange.verb->charges)
     exchange.loop.asker.count(question, exchange.asking->set_of(question), told.allowed);
 }
 
@@ -162,22 +163,21 @@ void write_charged(JsonWriter& json, Exchange& exchange, const Question& questio
   json.end_object();
 }
 
-// An answer that decides nothing; false for one that does.
-bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
-  if (kind != RequestKind::reset && kind != RequestKind::refund && !is_by_id(kind)) return false;
+// An answer of one number; false: it says more.
+bool write_number(JsonWriter& json, Tells tells, const Question& question) {
+  const std::string_view name = service::number_of(tells);
+  if (name.empty()) return false;
   json.begin_object();
-  if (kind == RequestKind::reset) {
-    json.member("reset", question.forgotten);
-  } else if (kind == RequestKind::cancel) {
-    json.member("given_back", question.reservation->given_back);
-  } else if (kind == RequestKind::extend) {
-    json.member("hold", question.reservation->wait);
-  } else if (kind == RequestKind::refund) {
-    json.member("given_back", question.charge->told.charged);
-  } else if (const auto wait = question.reservation->wait; wait.count() < 0) {
-    json.member("wait", -1);
+  json.unknown_name(name);
+  if (tells == Tells::forgotten) {
+    json.value(question.forgotten);
+  } else if (tells == Tells::given_back) {
+    const bool by_id = question.verb == store::Verb::cancel;
+    json.value(by_id ? question.reservation->given_back : question.charge->told.charged);
+  } else if (const auto time = question.reservation->wait; time.count() < 0) {
+    json.value(-1);
   } else {
-    json.member("wait", wait);
+    json.value(time);
   }
   json.end_object();
   return true;
@@ -216,13 +216,14 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
-  if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
-  if (exchange.kind == RequestKind::holds) return write_holds(json, question);
-  if (exchange.kind == RequestKind::settle) exchange.service.counters.drop(question.reservation->dropped);
-  if (write_number(json, exchange.kind, question)) return;
+  const Tells tells = exchange.verb->tells;
+  if (tells == Tells::charged) return write_charged(json, exchange, question);
+  if (tells == Tells::holds) return write_holds(json, question);
+  if (question.verb == store::Verb::settle) exchange.service.counters.drop(question.reservation->dropped);
+  if (write_number(json, tells, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);
-  if (exchange.kind != RequestKind::explain)
+  if (tells != Tells::explanation)
     exchange.loop.asker.append_fields(question, exchange.asking->set_of(question), exchange.reply.fields);
   if (const int status = status_of(exchange, question, told); status != 200) {
     begin_denial(exchange.reply, json, status, question.by_file && question.more->matched.ban != nullptr);

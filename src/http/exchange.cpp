@@ -26,7 +26,7 @@ void HttpLoop::put_back(std::unique_ptr<Exchange> exchange) {
   constexpr std::size_t kMostText = std::size_t{64} << 10;
   exchange->gateway = nullptr;
   exchange->tell = nullptr;
-  exchange->kind = RequestKind::check;
+  exchange->verb = service::kVerbs.data();
   exchange->prefers.reset();
   exchange->batch = exchange->trusted = false;
   exchange->told = 0;

@@ -27,6 +27,7 @@
 #include "service/asker.hpp"
 #include "service/asking.hpp"
 #include "service/service.hpp"
+#include "service/verbs.hpp"
 #include "steering/actor.hpp"
 
 namespace weir::inline v0_1::http {
@@ -70,33 +71,6 @@ class HttpLoop {
   std::string date_;
 };
 
-enum class RequestKind : std::uint8_t {
-  check,
-  look,
-  explain,
-  reset,
-  reserve,
-  acquire,
-  cancel,
-  settle,
-  charge,
-  refund,
-  moment,
-  extend,
-  holds
-};
-
-constexpr bool reserves(RequestKind kind) {
-  return kind == RequestKind::reserve || kind == RequestKind::acquire;
-}
-// It says a reservation's id, and nothing of what is charged.
-constexpr bool is_by_id(RequestKind kind) {
-  return kind == RequestKind::cancel || kind == RequestKind::settle || kind == RequestKind::moment ||
-         kind == RequestKind::extend;
-}
-// It is counted, and a denial is not answered with 200.
-constexpr bool charges(RequestKind kind) { return kind == RequestKind::check || reserves(kind); }
-
 struct Exchange {
   Exchange(service::Service& for_service, HttpLoop& in) : service(for_service), loop(in) {}
   ~Exchange() = default;
@@ -118,7 +92,7 @@ struct Exchange {
   void (*tell)(Exchange&, const service::Question&) = nullptr;
   const limits::Gateway* gateway = nullptr;  // of the set, when one asks
 
-  RequestKind kind = RequestKind::check;
+  const service::VerbRow* verb = service::kVerbs.data();  // by which it asks
   std::optional<std::chrono::seconds> prefers;  // to wait at most that long for the answer
   bool trusted = false;  // to be set: its sender may ask, though it showed no credentials
 

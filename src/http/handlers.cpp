@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <utility>
 
 #include "http/answer.hpp"
 #include "http/audit_routes.hpp"
@@ -17,10 +19,10 @@
 namespace weir::inline v0_1::http {
 namespace {
 
-template <RequestKind kind>
-void run_api(const Message& message, Exchange& exchange) {
-  exchange.kind = kind;
-  if constexpr (kind == RequestKind::acquire) exchange.prefers = preferred_wait(message);
+template <std::size_t i>
+void run_verb(const Message& message, Exchange& exchange) {
+  exchange.verb = &service::kVerbs[i];
+  if constexpr (service::kVerbs[i].verb == store::Verb::acquire) exchange.prefers = preferred_wait(message);
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   Faults faults;
   read_questions(message.body, exchange, faults);
@@ -38,29 +40,30 @@ using steering::Role;
 
 constexpr std::string_view kPost = "POST, OPTIONS";
 constexpr std::string_view kGet = "GET, HEAD, OPTIONS";
-constexpr std::array kRoutes{
-    Handler{"/v1/check", false, kPost, Role::decide, true, &run_api<RequestKind::check>},
-    Handler{"/v1/look", false, kPost, Role::decide, true, &run_api<RequestKind::look>},
-    Handler{"/v1/explain", false, kPost, Role::operate, true, &run_api<RequestKind::explain>},
-    Handler{"/v1/reset", false, kPost, Role::operate, true, &run_api<RequestKind::reset>, &change_of_reset},
-    Handler{"/v1/reserve", false, kPost, Role::decide, true, &run_api<RequestKind::reserve>},
-    Handler{"/v1/acquire", false, kPost, Role::decide, true, &run_api<RequestKind::acquire>},
-    Handler{"/v1/cancel", false, kPost, Role::decide, true, &run_api<RequestKind::cancel>},
-    Handler{"/v1/settle", false, kPost, Role::decide, true, &run_api<RequestKind::settle>},
-    Handler{"/v1/charge", false, kPost, Role::decide, true, &run_api<RequestKind::charge>},
-    Handler{"/v1/refund", false, kPost, Role::decide, true, &run_api<RequestKind::refund>},
-    Handler{"/v1/moment", false, kPost, Role::decide, true, &run_api<RequestKind::moment>},
-    Handler{"/v1/extend", false, kPost, Role::decide, true, &run_api<RequestKind::extend>},
-    Handler{"/v1/top", false, "GET, HEAD, OPTIONS", Role::operate, false, &run_top},
+constexpr std::size_t kVerbs = service::kVerbs.size();
+constexpr std::array kOthers{
+    Handler{"/v1/top", false, kGet, Role::operate, false, &run_top},
     Handler{"/v1/usage", false, kPost, Role::operate, true, &run_usage},
     Handler{kOverrides, false, "GET, HEAD, POST, OPTIONS", Role::operate, true, &run_overrides},
     Handler{kOneOverride, true, "GET, HEAD, DELETE, OPTIONS", Role::operate, false, &run_one_override},
-    Handler{"/v1/holds", false, kPost, Role::operate, true, &run_api<RequestKind::holds>},
     Handler{"/v1/status", false, kGet, Role::operate, false, &run_status},
     Handler{"/v1/audit", false, kGet, Role::admin, false, &run_audit},
     Handler{kGate, true, {}, Role::none, false, &run_gate},
     Handler{"/openapi.json", false, kGet, Role::decide, false, &run_open_api},
 };
+
+template <std::size_t i>
+constexpr Handler route_of_verb() {
+  constexpr const service::VerbRow& its = service::kVerbs[i];
+  static_assert(!its.audited || its.verb == store::Verb::reset, "what it changes is said before it runs");
+  return {its.path, false, kPost, its.role, true, &run_verb<i>, its.audited ? &change_of_reset : nullptr};
+}
+
+constexpr auto kRoutes = []<std::size_t... i>(std::index_sequence<i...>) {
+  std::array<Handler, kVerbs + kOthers.size()> all{route_of_verb<i>()...};
+  std::copy(kOthers.begin(), kOthers.end(), all.begin() + kVerbs);
+  return all;
+}(std::make_index_sequence<kVerbs>{});
 
 }  // namespace
 

@@ -45,6 +45,14 @@ TEST(Handlers, docs_access_md_says_who_may) {
   core::expect_document("access.md", text);
 }
 
+// Each path, and each member of a body, for libFuzzer.
+TEST(Handlers, the_fuzzer_has_all_words) {
+  std::string text;
+  for (const Handler& each : routes()) text += '"' + std::string(each.path) + "\"\n";
+  for (const std::string_view each : service::kMemberNames) text += "\"\\\"" + std::string(each) + "\\\"\"\n";
+  core::expect_document("../fuzz/dictionaries/http", text);
+}
+
 // What a route answers, each as "METHOD /path", "/path" of one that takes every method. Where its path is the
 // beginning of others it ends with a '/'.
 std::set<std::string> all_that_is_answered() {

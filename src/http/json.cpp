@@ -22,113 +22,26 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-enum BodyMember : std::uint8_t {
-  kAttributes,
-  kKey,
-  kLimit,
-  kChecks,
-  kRequests,
-  kCost,
-  kAtLeast,
-  kClass,
-  kExplain,
-  kMaxWait,
-  kHold,
-  kId,
-  kActual,
-  kRemaining,
-  kWindow,
-  kPause,
-  kCount,
-  kMembers
-};
-constexpr std::array<std::string_view, kMembers> kNames{
-    "attributes", "key",  "limit", "checks", "requests",  "cost",   "at_least", "class", "explain",
-    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause",    "count"};
+using enum service::BodyMember;
+using service::BodyMember;
+using service::kMemberNames;
+using service::MemberSet;
 
-constexpr unsigned bit(BodyMember member) { return 1U << member; }
-constexpr unsigned kOfCheck = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
-                              bit(kAtLeast) | bit(kClass) | bit(kExplain);
-constexpr unsigned kOfReserve = (kOfCheck & ~bit(kAtLeast)) | bit(kMaxWait) | bit(kHold);
-constexpr unsigned kOfCancel = bit(kId);
-constexpr unsigned kOfExtend = bit(kId) | bit(kHold);
-constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
-constexpr unsigned kOfCharge = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
-                               bit(kRemaining) | bit(kWindow) | bit(kPause);
-constexpr unsigned kOfRefund = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost);
-constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
-constexpr unsigned kOfHolds = bit(kAttributes) | bit(kLimit) | bit(kCount);
-constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
+constexpr MemberSet kOfOneCheck = service::set_of(kKey, kLimit, kCost);
 
 // The members of an object, each once.
 struct Members {
-  unsigned have = 0;
+  MemberSet have = 0;
   std::array<element, kMembers> values{};
-  bool has(BodyMember member) const { return (have & bit(member)) != 0; }
+  bool has(BodyMember member) const { return (have & service::set_of(member)) != 0; }
 };
 
-std::string list_of(unsigned allowed) {
+std::string list_of(MemberSet allowed) {
   std::string text;
   for (std::size_t i = 0; i < kMembers; ++i) {
-    if ((allowed & 1U << i) != 0) text += (text.empty() ? "" : ", ") + std::string(kNames[i]);
+    if ((allowed & MemberSet{1} << i) != 0) text += (text.empty() ? "" : ", ") + std::string(kMemberNames[i]);
   }
   return text;
-}
-
-// What may be in a body that asks for one thing.
-unsigned allowed_of(RequestKind kind) {
-  switch (kind) {
-    case RequestKind::reset:
-      return kOfReset;
-    case RequestKind::reserve:
-    case RequestKind::acquire:
-      return kOfReserve;
-    case RequestKind::moment:
-    case RequestKind::cancel:
-      return kOfCancel;
-    case RequestKind::settle:
-      return kOfSettle;
-    case RequestKind::extend:
-      return kOfExtend;
-    case RequestKind::charge:
-      return kOfCharge;
-    case RequestKind::refund:
-      return kOfRefund;
-    case RequestKind::holds:
-      return kOfHolds;
-    default:
-      return kOfCheck;
-  }
-}
-
-store::Verb verb_of(RequestKind kind) {
-  switch (kind) {
-    case RequestKind::check:
-      return store::Verb::check;
-    case RequestKind::look:
-    case RequestKind::explain:
-      return store::Verb::look;
-    case RequestKind::reset:
-      return store::Verb::reset;
-    case RequestKind::reserve:
-      return store::Verb::reserve;
-    case RequestKind::acquire:
-      return store::Verb::acquire;
-    case RequestKind::moment:
-      return store::Verb::moment;
-    case RequestKind::cancel:
-      return store::Verb::cancel;
-    case RequestKind::settle:
-      return store::Verb::settle;
-    case RequestKind::extend:
-      return store::Verb::extend;
-    case RequestKind::holds:
-      return store::Verb::holds;
-    case RequestKind::charge:
-    case RequestKind::refund:
-      return store::Verb::charge;
-  }
-  return store::Verb::check;
 }
 
 std::string seconds_text(std::chrono::nanoseconds time) {
@@ -142,7 +55,9 @@ constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
 
 constexpr std::uint64_t kMostCost = std::numeric_limits<std::int64_t>::max();
 
+using service::About;
 using service::Refusal;
+using service::Tells;
 
 // Of what the body asks once, or of one part of a batch.
 class Reader {
@@ -152,17 +67,17 @@ class Reader {
 
   // Asks what they say; else there are faults.
   void read(const Members& members) {
-    const bool reset = exchange_.kind == RequestKind::reset;
-    ask_.verb = verb_of(exchange_.kind);
-    if (is_by_id(exchange_.kind)) {
+    const bool reset = verb_.about == About::state;
+    ask_.verb = verb_.verb;
+    if (verb_.about == About::id) {
       read_id(members);
       return ask();
     }
-    if (exchange_.kind == RequestKind::holds) return read_holds(members);
-    if (reserves(exchange_.kind)) read_waiting(members);
+    if (verb_.about == About::limit) return read_holds(members);
+    if (service::takes(verb_, kMaxWait)) read_waiting(members);
     if (ask_.verb == store::Verb::charge) read_outside(members);
-    if (exchange_.kind == RequestKind::refund) ask_.form = Outside::Form::refund;
-    ask_.explains = exchange_.kind == RequestKind::explain;
+    if (verb_.tells == Tells::given_back) ask_.form = Outside::Form::refund;
+    ask_.explains = verb_.tells == Tells::explanation;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     const bool costs_by_name = members.has(kCost) && read_costs(members, kCost);
     if (members.has(kCost) && !costs_by_name) {
@@ -184,25 +99,25 @@ class Reader {
     ask();
   }
 
-  bool collect(element value, unsigned allowed, Members& members) {
+  bool collect(element value, MemberSet allowed, Members& members) {
     object all;
     if (value.get(all) != simdjson::SUCCESS) {
       fault("", "must be an object");
       return false;
     }
     for (const auto& [name, member] : all) {
-      const auto known = std::find(kNames.begin(), kNames.end(), name);
-      const auto number = static_cast<std::size_t>(known - kNames.begin());
-      if (number == kAtLeast && (allowed & bit(kAtLeast)) == 0 && allowed != kOfOneCheck) {
+      const auto known = std::find(kMemberNames.begin(), kMemberNames.end(), name);
+      const auto number = static_cast<std::size_t>(known - kMemberNames.begin());
+      if (number == kAtLeast && (allowed & service::set_of(kAtLeast)) == 0 && allowed != kOfOneCheck) {
         fault(name,
               "is only for /v1/check, /v1/look and /v1/explain; all else has its whole cost or none of it");
-      } else if (known == kNames.end() || (allowed & 1U << number) == 0) {
+      } else if (known == kMemberNames.end() || (allowed & MemberSet{1} << number) == 0) {
         faults_.full() ? faults_.count()
                        : faults_.add(pointer_to(at_, name), "unknown member; known are " + list_of(allowed));
-      } else if ((members.have & 1U << number) != 0) {
+      } else if ((members.have & MemberSet{1} << number) != 0) {
         faults_.full() ? faults_.count() : faults_.add(pointer_to(at_, name), "is given twice");
       } else {
-        members.have |= 1U << number;
+        members.have |= MemberSet{1} << number;
         members.values[number] = member;
       }
     }
@@ -217,7 +132,7 @@ class Reader {
   void ask() {
     if (!faults_.empty()) {
       asker_.drop_rules();
-      if (exchange_.kind == RequestKind::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
+      if (verb_.verb == store::Verb::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
       return;
     }
     if (exchange_.asking->add(ask_, 0, false) == nullptr) refuse(asker_.refusal());
@@ -264,7 +179,7 @@ class Reader {
     }
     for (const BodyMember each : {kKey, kChecks}) {
       if (members.has(each))
-        fault(kNames[each], "cannot stand beside the other of 'attributes', 'key', 'checks'");
+        fault(kMemberNames[each], "cannot stand beside the other of 'attributes', 'key', 'checks'");
     }
   }
 
@@ -295,7 +210,7 @@ class Reader {
       return fault("at_least", "must be an integer from 1 to " + std::to_string(as_.cost) + ", the cost");
     ask_.verb = store::Verb::take;
     units_ = {std::exchange(as_.cost, 1), static_cast<std::uint64_t>(least),
-              exchange_.kind != RequestKind::check};
+              verb_.verb != store::Verb::check};
     ask_.units = &units_;
   }
 
@@ -303,7 +218,7 @@ class Reader {
   bool read_costs(const Members& members, BodyMember member) {
     object all;
     if (members.values[member].get(all) != simdjson::SUCCESS) return false;
-    const std::string at = pointer_to(at_, kNames[member]);
+    const std::string at = pointer_to(at_, kMemberNames[member]);
     if (member == kCost && !members.has(kAttributes)) {
       fault("cost", "by limit is only for 'attributes'");
       return true;
@@ -345,7 +260,7 @@ class Reader {
       into = std::chrono::nanoseconds{std::llround(seconds * 1e9)};
       return;
     }
-    fault(kNames[member], "must be a number of seconds from 0 to " + seconds_text(most));
+    fault(kMemberNames[member], "must be a number of seconds from 0 to " + seconds_text(most));
   }
 
   void read_waiting(const Members& members) {
@@ -385,7 +300,7 @@ class Reader {
       read_text(members.values[kId], pointer_to(at_, "id"), ask_.id);
     }
     if (members.has(kActual)) read_actual(members);
-    if (exchange_.kind != RequestKind::extend) return;
+    if (!service::takes(verb_, kHold)) return;
     if (!members.has(kHold)) return fault("hold", "missing: for how many seconds from now it may be open");
     read_seconds(members, kHold, kLongestHold, ask_.hold);
   }
@@ -409,7 +324,7 @@ class Reader {
     if (members.has(kCost) && at != at_)
       read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);
     const auto read = [&](BodyMember member, std::string_view& text) {
-      const std::string pointer = pointer_to(at, kNames[member]);
+      const std::string pointer = pointer_to(at, kMemberNames[member]);
       if (members.has(member)) return read_text(members.values[member], pointer, text);
       faults_.add(pointer, "missing");
       return false;
@@ -469,8 +384,7 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (exchange_.kind != RequestKind::reset && exchange_.kind != RequestKind::holds &&
-          ask_.verb != store::Verb::charge)
+      if (verb_.about == About::rules && ask_.verb != store::Verb::charge)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }
@@ -501,6 +415,7 @@ class Reader {
   }
 
   Exchange& exchange_;
+  const service::VerbRow& verb_ = *exchange_.verb;
   service::Asker& asker_;
   Faults& faults_;
   std::string at_;
@@ -545,7 +460,8 @@ void read_batch(element requests, Exchange& exchange, Faults& faults) {
     Faults& own = exchange.faults.emplace_back(room);
     Reader reader(exchange, own, "");
     Members members;
-    if (reader.collect(each, kOfCheck, members)) reader.read(members);
+    if (reader.collect(each, exchange.verb->takes & ~service::set_of(kRequests), members))
+      reader.read(members);
     room -= own.told().size();
     if (!own.empty()) exchange.asking->add_answered(0);
   }
@@ -574,11 +490,9 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
   if (!parse_body(body, *exchange.loop.json, root, faults)) return;
   Reader reader(exchange, faults, "");
   Members members;
-  const unsigned allowed =
-      allowed_of(exchange.kind) | (exchange.kind == RequestKind::check ? bit(kRequests) : 0);
-  if (!reader.collect(root, allowed, members)) return;
+  if (!reader.collect(root, exchange.verb->takes, members)) return;
   if (members.has(kRequests)) {
-    if (members.have != bit(kRequests))
+    if (members.have != service::set_of(kRequests))
       faults.add("/requests", "stands alone; each request has its own members");
     if (faults.empty()) read_batch(members.values[kRequests], exchange, faults);
     return;

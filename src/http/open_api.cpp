@@ -1,9 +1,161 @@
 #include "http/open_api.hpp"
 
-namespace weir::inline v0_1::http {
+#include <array>
+#include <string>
 
-std::string_view open_api() {
-  return R"~~~({
+#include "service/verbs.hpp"
+
+namespace weir::inline v0_1::http {
+namespace {
+
+using enum service::BodyMember;
+using service::About;
+using service::Tells;
+using service::VerbRow;
+
+// ------------------------------------------------------------------- what is made of the table of verbs
+
+constexpr std::array<std::string_view, kMembers> kMemberSchemas{
+    R"({"$ref": "#/components/schemas/Attributes", "description": "The limits file says what they meet"})",
+    R"({"type": "string"})",
+    R"({"type": "string", "examples": ["10/s burst 20"], "description": "Beside key, its rate; beside attributes, the name of one limit, where the verb takes one"})",
+    R"({"type": "array", "minItems": 1, "maxItems": 16, "items": {"type": "object", "additionalProperties": false, "required": ["key", "limit"], "properties": {"key": {"type": "string"}, "limit": {"$ref": "#/components/schemas/Rate"}, "cost": {"$ref": "#/components/schemas/Cost"}}}})",
+    R"({"type": "array", "minItems": 1, "maxItems": 1000, "items": {"$ref": "#/components/schemas/Check"}})",
+    R"({"$ref": "#/components/schemas/Costs"})",
+    R"({"type": "integer", "minimum": 1, "description": "As many units of the cost as there are, down to that; each of checks has the cost of one"})",
+    R"({"type": "string", "description": "Of the limits file; with attributes"})",
+    R"({"type": "boolean", "default": false})",
+    R"({"type": "number", "minimum": 0, "description": "Seconds; the limits file may have a default, which is then the most"})",
+    R"({"type": "number", "minimum": 0, "maximum": 86400, "description": "Seconds for which it can be settled: after its moment, or from now if it has come"})",
+    R"({"type": "string", "maxLength": 64})",
+    R"({"$ref": "#/components/schemas/Actual"})",
+    R"({"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"})",
+    R"({"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]})",
+    R"({"type": "number", "minimum": 0, "maximum": 86400, "description": "For how many seconds nobody acts, instead of a cost"})",
+    R"({"type": "integer", "minimum": 1, "maximum": 1024, "default": 100})",
+};
+
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string schema_of(std::string_view name) {
+  return R"({"$ref": "#/components/schemas/)" + std::string(name) + R"("})";
+}
+
+std::string either(const std::string& one, const std::string& other) {
+  return R"({"oneOf": [)" + one + ", " + other + "]}";
+}
+
+std::string content_of(const std::string& schema) {
+  return R"("content": {"application/json": {"schema": )" + schema + "}}";
+}
+
+std::string needs_of(const VerbRow& verb) {
+  switch (verb.about) {
+    case About::rules:
+      return R"("oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}])";
+    case About::state:
+      return R"("oneOf": [{"required": ["key"]}, {"required": ["attributes"]}])";
+    case About::limit:
+      return R"("required": ["limit", "attributes"])";
+    case About::id:
+      break;
+  }
+  return service::takes(verb, kHold) ? R"("required": ["id", "hold"])" : R"("required": ["id"])";
+}
+
+// An object of the members that it may have.
+std::string object_of(service::MemberSet members, const std::string& needs) {
+  std::string text = R"({"type": "object", "additionalProperties": false, )" + needs + R"(, "properties": {)";
+  std::string_view before = "";
+  for (std::size_t i = 0; i < kMembers; ++i) {
+    if ((members & service::MemberSet{1} << i) == 0) continue;
+    ((text += before) += "\n        ") += in_quotes(service::kMemberNames[i]) + ": ";
+    text += kMemberSchemas[i];
+    before = ",";
+  }
+  return text + "}}";
+}
+
+std::string answer_schema(Tells tells) {
+  switch (tells) {
+    case Tells::decision:
+      return schema_of("Answer");
+    case Tells::explanation:
+      return schema_of("Explanation");
+    case Tells::reservation:
+      return schema_of("Reservation");
+    case Tells::charged:
+      return schema_of("Charged");
+    case Tells::holds:
+      return schema_of("Holds");
+    default:
+      break;
+  }
+  const std::string name = in_quotes(service::number_of(tells));
+  const bool is_time = tells == Tells::hold || tells == Tells::wait;
+  return R"({"type": "object", "required": [)" + name + R"(], "properties": {)" + name + R"(: {"type": ")" +
+         (is_time ? "number" : "integer") + R"(", "minimum": )" + (tells == Tells::wait ? "-1" : "0") +
+         (is_time ? R"(, "description": "Seconds"}}})" : "}}}");
+}
+
+constexpr std::string_view kPrefer =
+    R"("parameters": [{"name": "Prefer", "in": "header", "schema": {"type": "string"}, "example": "wait=10",
+                        "description": "wait=N (RFC 7240): the longest wait in seconds. The least of this, max_wait and the limits file's counts; one of them is required"}],
+        )";
+constexpr std::string_view kDenied =
+    R"("429": {"description": "Denied; another status where the limits file says so",
+                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
+          )";
+
+std::string path_of(const VerbRow& verb) {
+  const bool is_batch = service::takes(verb, kRequests);
+  std::string body = schema_of(verb.body);
+  std::string answer = answer_schema(verb.tells);
+  if (is_batch) {
+    body = either(body, schema_of("Batch"));
+    answer = either(answer, schema_of("Results"));
+  }
+  std::string text = "    " + in_quotes(verb.path) + R"(: {
+      "post": {
+        "x-weir-role": )" +
+                     in_quotes(steering::name_of(verb.role)) + R"(,
+        "summary": )" +
+                     in_quotes(verb.says) + R"(,
+        )";
+  if (verb.verb == store::Verb::acquire) text += kPrefer;
+  text += R"("requestBody": {"required": true, )" + content_of(body) + R"(},
+        "responses": {
+          "200": {"description": )" +
+          in_quotes(verb.answers) + ", " + content_of(answer) + R"(},
+          )";
+  if (verb.charges) text += kDenied;
+  return text + R"("default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+)";
+}
+
+std::string paths_of_verbs() {
+  std::string text;
+  for (const VerbRow& each : service::kVerbs) text += path_of(each);
+  return text;
+}
+
+std::string bodies_of_verbs() {
+  std::string text;
+  for (const VerbRow& each : service::kVerbs) {
+    const std::string name = "      " + in_quotes(each.body) + ": ";
+    if (text.find(name) != std::string::npos) continue;
+    text += name + object_of(each.takes & ~service::set_of(kRequests), needs_of(each)) + ",\n";
+  }
+  return text + R"(      "Batch": )" + object_of(service::set_of(kRequests), R"("required": ["requests"])") +
+         ",\n";
+}
+
+// ------------------------------------------------------------------------------------------ all the rest
+
+constexpr std::string_view kBegin = R"~~~({
   "openapi": "3.1.0",
   "info": {
     "title": "weir",
@@ -12,142 +164,9 @@ std::string_view open_api() {
   },
   "security": [{}, {"bearer": []}, {"basic": []}],
   "paths": {
-    "/v1/check": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Charge a request to its limits, all or none; or decide up to 1000 requests, each alone",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {
-          "oneOf": [{"$ref": "#/components/schemas/Check"}, {"$ref": "#/components/schemas/Batch"}]}}}},
-        "responses": {
-          "200": {"description": "Allowed; or the results of a batch", "content": {"application/json": {"schema": {
-            "oneOf": [{"$ref": "#/components/schemas/Answer"}, {"$ref": "#/components/schemas/Results"}]}}}},
-          "429": {"description": "Denied; another status where the limits file says so",
-                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/look": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "What a check would be answered now; nothing is charged",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
-        "responses": {
-          "200": {"description": "The verdict", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/explain": {
-      "post": {
-        "x-weir-role": "operate",
-        "summary": "What a check would be answered now, and why: each limit that it meets",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
-        "responses": {
-          "200": {"description": "The verdict of each limit", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Explanation"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/reset": {
-      "post": {
-        "x-weir-role": "operate",
-        "summary": "Forget what was charged",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reset"}}}},
-        "responses": {
-          "200": {"description": "How many states had something to forget", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["reset"], "properties": {"reset": {"type": "integer", "minimum": 0}}}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/holds": {
-      "post": {
-        "x-weir-role": "operate",
-        "summary": "Which holds of a key of a limit are open, the oldest first; to settle one of them frees its slot",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HoldsOf"}}}},
-        "responses": {
-          "200": {"description": "The holds; seconds from now", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Holds"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/reserve": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Say when a request may act, and charge it as of then",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
-        "responses": {
-          "200": {"description": "Granted: act after `wait`", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
-          "429": {"description": "Denied: its moment would be later than max_wait; another status where the limits file says so",
-                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/acquire": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Answer when a request may act, and charge it then; a client that disconnects leaves the line",
-        "parameters": [{"name": "Prefer", "in": "header", "schema": {"type": "string"}, "example": "wait=10",
-                        "description": "wait=N (RFC 7240): the longest wait in seconds. The least of this, max_wait and the limits file's counts; one of them is required"}],
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
-        "responses": {
-          "200": {"description": "Its moment has come: act", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
-          "429": {"description": "Denied: it could not act in time; another status where the limits file says so",
-                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/cancel": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Take a reservation back before its moment",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
-        "responses": {
-          "200": {"description": "The units that went back; 0 when its moment has come, and for an unknown id", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["given_back"], "properties": {"given_back": {"type": "integer", "minimum": 0}}}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/settle": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Charge a reservation what it turned out to cost",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Settle"}}}},
-        "responses": {
-          "200": {"description": "Seconds until one more unit would be admitted; -1 for an unknown id", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["wait"], "properties": {"wait": {"type": "number", "minimum": -1}}}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/charge": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Record what happened outside, whether there was room or not",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Charge"}}}},
-        "responses": {
-          "200": {"description": "What that came to, at the limit with the longest wait", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Charged"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/refund": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Take back the last units that were charged, which were not used",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refund"}}}},
-        "responses": {
-          "200": {"description": "Units that were given back, at the limit that gave least", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["given_back"], "properties": {"given_back": {"type": "integer", "minimum": 0}}}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/top": {
+)~~~";
+
+constexpr std::string_view kOtherPaths = R"~~~(    "/v1/top": {
       "get": {
         "x-weir-role": "operate",
         "summary": "Which keys are denied most, or charged most, of late",
@@ -190,30 +209,6 @@ std::string_view open_api() {
               "hours": {"type": "array", "minItems": 24, "maxItems": 24, "items": {"type": "integer", "minimum": 0},
                         "description": "In UTC, the oldest first; the last one runs"}}}}}},
           "409": {"description": "It is not tracked: --track-memory is full, or was", "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/moment": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Whether a reservation may still act, and when: one over whose moment a pause lies is cancelled",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
-        "responses": {
-          "200": {"description": "Seconds until its moment, 0 from then on until its hold ends, without a hold for a minute; -1 for an unknown id, and where a pause lies over its moment", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["wait"], "properties": {"wait": {"type": "number", "minimum": -1}}}}}},
-          "default": {"$ref": "#/components/responses/Problem"}
-        }
-      }
-    },
-    "/v1/extend": {
-      "post": {
-        "x-weir-role": "decide",
-        "summary": "Give an open hold, and its slots, another end",
-        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Extend"}}}},
-        "responses": {
-          "200": {"description": "Seconds that it has now; 0 when no such hold is open", "content": {"application/json": {"schema": {
-            "type": "object", "required": ["hold"], "properties": {"hold": {"type": "number", "minimum": 0}}}}}},
           "default": {"$ref": "#/components/responses/Problem"}
         }
       }
@@ -319,40 +314,6 @@ std::string_view open_api() {
       "Rate": {"type": "string", "maxLength": 128, "examples": ["10/s burst 20"]},
       "Attributes": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
       "Seconds": {"type": ["number", "null"], "minimum": 0, "description": "Exact, with up to nine places"},
-      "Check": {
-        "type": "object",
-        "additionalProperties": false,
-        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
-        "properties": {
-          "attributes": {"$ref": "#/components/schemas/Attributes", "description": "The limits file says what they meet"},
-          "key": {"type": "string"},
-          "limit": {"$ref": "#/components/schemas/Rate"},
-          "checks": {"type": "array", "minItems": 1, "maxItems": 16, "items": {
-            "type": "object", "additionalProperties": false, "required": ["key", "limit"],
-            "properties": {"key": {"type": "string"}, "limit": {"$ref": "#/components/schemas/Rate"},
-                           "cost": {"$ref": "#/components/schemas/Cost"}}}},
-          "cost": {"$ref": "#/components/schemas/Costs"},
-          "at_least": {"type": "integer", "minimum": 1, "description": "As many units of the cost as there are, down to that; each of checks has the cost of one"},
-          "class": {"type": "string", "description": "Of the limits file; with attributes"},
-          "explain": {"type": "boolean", "default": false}
-        }
-      },
-      "Reserve": {
-        "type": "object",
-        "additionalProperties": false,
-        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
-        "properties": {
-          "attributes": {"$ref": "#/components/schemas/Attributes"},
-          "key": {"type": "string"},
-          "limit": {"$ref": "#/components/schemas/Rate"},
-          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
-          "cost": {"$ref": "#/components/schemas/Costs"},
-          "class": {"type": "string"},
-          "explain": {"type": "boolean", "default": false},
-          "max_wait": {"type": "number", "minimum": 0, "description": "Seconds; the limits file may have a default, which is then the most"},
-          "hold": {"type": "number", "minimum": 0, "maximum": 86400, "description": "Seconds after its moment for which it can be settled"}
-        }
-      },
       "Reservation": {
         "allOf": [{"$ref": "#/components/schemas/Answer"}],
         "required": ["wait", "id"],
@@ -367,46 +328,6 @@ std::string_view open_api() {
           "limit": {"type": "string", "description": "It says track: true"},
           "attributes": {"type": "object", "additionalProperties": {"type": "string"}, "description": "All of its by"}}
       },
-      "Cancel": {
-        "type": "object", "additionalProperties": false, "required": ["id"],
-        "properties": {"id": {"type": "string", "maxLength": 64}}
-      },
-      "Settle": {
-        "type": "object", "additionalProperties": false, "required": ["id"],
-        "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Actual"}}
-      },
-      "Extend": {
-        "type": "object", "additionalProperties": false, "required": ["id", "hold"],
-        "properties": {"id": {"type": "string", "maxLength": 64},
-                       "hold": {"type": "number", "minimum": 0, "maximum": 86400, "description": "Seconds from now, or from its moment if that is later; at most the shortest ttl of its limits"}}
-      },
-      "Charge": {
-        "type": "object",
-        "additionalProperties": false,
-        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
-        "properties": {
-          "attributes": {"$ref": "#/components/schemas/Attributes"},
-          "key": {"type": "string"},
-          "limit": {"type": "string", "description": "With key its rate; with attributes the name of one limit"},
-          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
-          "cost": {"$ref": "#/components/schemas/Costs"},
-          "remaining": {"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"},
-          "pause": {"type": "number", "minimum": 0, "maximum": 86400, "description": "For how many seconds nobody acts, instead of a cost"},
-          "window": {"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]}
-        }
-      },
-      "Refund": {
-        "type": "object",
-        "additionalProperties": false,
-        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
-        "properties": {
-          "attributes": {"$ref": "#/components/schemas/Attributes"},
-          "key": {"type": "string"},
-          "limit": {"type": "string", "description": "The rate of key"},
-          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
-          "cost": {"$ref": "#/components/schemas/Costs"}
-        }
-      },
       "Charged": {
         "type": "object",
         "required": ["charged", "owed", "wait", "reset_after", "by"],
@@ -418,31 +339,9 @@ std::string_view open_api() {
           "by": {"type": ["string", "null"]}
         }
       },
-      "Batch": {
-        "type": "object", "additionalProperties": false, "required": ["requests"],
-        "properties": {"requests": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"$ref": "#/components/schemas/Check"}}}
-      },
-      "Reset": {
-        "type": "object",
-        "additionalProperties": false,
-        "oneOf": [{"required": ["key"]}, {"required": ["attributes"]}],
-        "properties": {
-          "attributes": {"$ref": "#/components/schemas/Attributes"},
-          "key": {"type": "string", "description": "Of a limit that came with its request"},
-          "limit": {"type": "string", "description": "The name of one limit; without it all that the attributes meet"}
-        }
-      },
-      "HoldsOf": {
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["limit", "attributes"],
-        "properties": {
-          "limit": {"type": "string", "description": "The name of a limit with in_flight, or with a hold"},
-          "attributes": {"$ref": "#/components/schemas/Attributes"},
-          "count": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 100}
-        }
-      },
-      "Holds": {
+)~~~";
+
+constexpr std::string_view kOtherSchemas = R"~~~(      "Holds": {
         "type": "object",
         "required": ["holds"],
         "properties": {"holds": {"type": "array", "items": {
@@ -547,6 +446,13 @@ std::string_view open_api() {
   }
 }
 )~~~";
+
+}  // namespace
+
+std::string_view open_api() {
+  static const std::string text = std::string(kBegin) + paths_of_verbs() + std::string(kOtherPaths) +
+                                  bodies_of_verbs() + std::string(kOtherSchemas);
+  return text;
 }
 
 }  // namespace weir::http

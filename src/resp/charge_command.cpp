@@ -13,14 +13,6 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-constexpr std::string_view kChargeForm =
-    "the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule "
-    "[key rule "
-    "...], or ... AS attribute=value ...";
-
-constexpr std::string_view kRefundForm =
-    "the form is WEIR.REFUND [COST n] [KEYS] key rule [key rule ...], or ... AS attribute=value ...";
-
 struct ChargeWords {
   service::Ask ask{.verb = store::Verb::charge};
   ReplyForm reply = ReplyForm::charged;
@@ -106,7 +98,7 @@ bool ask(Pipeline& pipeline, Arguments words, ChargeWords asked, bool silent) {
   const std::uint64_t cost = asked.cost.value_or(1);
   if (!asked.by_file)
     return ask_rules(pipeline, asked.rest, asked.ask, Cost{cost}, asked.reply, silent,
-                     asked.reply == ReplyForm::refunded ? kRefundForm : kChargeForm);
+                     asked.reply == ReplyForm::refunded ? "WEIR.REFUND" : "WEIR.CHARGE");
   if (!pipeline.has_file()) return false;
   LimitsWords said;
   if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))

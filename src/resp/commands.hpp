@@ -112,7 +112,8 @@ struct Command {
   steering::Role role;           // who may, at least
   Gather ask;                    // of a decision, which is gathered with those around it; null for all others
   void (*run)(RunningCommand&);  // of the others; null for a decision
-  std::string_view summary;
+  std::string_view form;         // what follows its name; empty: nothing
+  std::string_view says;         // what it does, in one line
   std::span<const Subcommand> subcommands{};  // those that say who may
 
   // Who may run it with these words.
@@ -120,6 +121,7 @@ struct Command {
     return subcommands.empty() || words.size() < 2 ? role : needs_of_subcommand(words[1]);
   }
   const Subcommand* find_subcommand(std::string_view name) const;
+  std::string summary() const { return std::string(form) + (form.empty() ? "" : ": ") + std::string(says); }
 
   bool allowed_in_multi(Arguments with) const;
   bool takes(std::size_t words) const {
@@ -215,10 +217,12 @@ bool ask_refund(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent);
+// "the form is WEIR.HOLDS [COUNT n] ...", of a command that there is.
+std::string command_form(std::string_view command);
 // Asks `ask` about those keys and their rules, each at that cost; false: the words are wrong, and
-// pipeline.answer() says how, with the command's form.
+// pipeline.answer() says how, with the form of `command`.
 bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, ReplyForm reply,
-               bool silent, std::string_view form);
+               bool silent, std::string_view command);
 void run_del(RunningCommand& call);
 void refuse_script(RunningCommand& call);
 

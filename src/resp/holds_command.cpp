@@ -11,8 +11,6 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-constexpr std::string_view kHoldsForm = "the form is WEIR.HOLDS [COUNT n] LIMIT name AS attribute=value ...";
-
 // The options up to AS; false: they are wrong, and `error` says how.
 bool read_options(Arguments& words, service::Ask& into, std::string& error) {
   const auto fail = [&error](std::string text) {
@@ -22,7 +20,7 @@ bool read_options(Arguments& words, service::Ask& into, std::string& error) {
   bool says_count = false;
   while (!words.empty() && !is_word(words[0], "AS")) {
     const bool is_count = is_word(words[0], "COUNT");
-    if (!is_count && !is_word(words[0], "LIMIT")) return fail(std::string(kHoldsForm));
+    if (!is_count && !is_word(words[0], "LIMIT")) return fail(command_form("WEIR.HOLDS"));
     const std::string name = is_count ? "COUNT" : "LIMIT";
     if (words.size() == 1 || words[1].empty()) return fail("missing the value of " + name);
     if (is_count ? says_count : !into.limit.empty()) return fail(name + " is given twice");
@@ -40,7 +38,7 @@ bool read_options(Arguments& words, service::Ask& into, std::string& error) {
     }
     words = words.subspan(2);
   }
-  if (into.limit.empty() || words.empty()) return fail(std::string(kHoldsForm));
+  if (into.limit.empty() || words.empty()) return fail(command_form("WEIR.HOLDS"));
   words = words.subspan(1);
   return true;
 }

@@ -22,29 +22,13 @@ using service::Overrides;
 using service::ToldOverride;
 using service::WantedOverride;
 
-constexpr SteerForm kBan{.form = "WEIR.BAN LIMIT name FOR ms|UNTIL time REASON text AS attribute=value ...",
-                         .ends = true,
-                         .selects = true,
-                         .reasons = true};
-constexpr SteerForm kRaise{.form =
-                               "WEIR.RAISE LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON "
-                               "text AS attribute=value ...",
-                           .ends = true,
-                           .rates = true,
-                           .selects = true,
-                           .reasons = true};
-constexpr SteerForm kLower{.form =
-                               "WEIR.LOWER LIMIT name RATE rate [RATE rate ...] FOR ms|UNTIL time REASON "
-                               "text AS attribute=value ...",
-                           .ends = true,
-                           .rates = true,
-                           .selects = true,
-                           .reasons = true};
-constexpr SteerForm kShadow{.form = "WEIR.SHADOW LIMIT name ON|OFF FOR ms|UNTIL time REASON text",
-                            .ends = true,
-                            .switches = true,
-                            .reasons = true};
-constexpr SteerForm kUnban{.form = "WEIR.UNBAN LIMIT name AS attribute=value ...", .selects = true};
+constexpr SteerForm kBan{.command = "WEIR.BAN", .ends = true, .selects = true, .reasons = true};
+constexpr SteerForm kRaise{
+    .command = "WEIR.RAISE", .ends = true, .rates = true, .selects = true, .reasons = true};
+constexpr SteerForm kLower{
+    .command = "WEIR.LOWER", .ends = true, .rates = true, .selects = true, .reasons = true};
+constexpr SteerForm kShadow{.command = "WEIR.SHADOW", .ends = true, .switches = true, .reasons = true};
+constexpr SteerForm kUnban{.command = "WEIR.UNBAN", .selects = true};
 
 bool can_steer(RunningCommand& call) {
   if (call.service.overrides && call.deferred.possible()) return true;
@@ -123,8 +107,8 @@ bool read_listing(Arguments words, Listing& into, std::string& error) {
     const bool is_limit = is_word(name, "LIMIT");
     const bool is_count = is_word(name, "COUNT");
     if (!is_limit && !is_count && !is_word(name, "AFTER")) {
-      error = "ERR unknown option '" + std::string(name.substr(0, 32)) +
-              "'; the form is WEIR.OVERRIDES [LIMIT name] [COUNT n] [AFTER number]";
+      error =
+          "ERR unknown option '" + std::string(name.substr(0, 32)) + "'; " + command_form("WEIR.OVERRIDES");
     } else if (words.size() == 1) {
       error = "ERR missing the value of " + std::string(name);
     } else if (std::exchange(is_limit ? limit : is_count ? count : after, true)) {
@@ -169,7 +153,7 @@ void run_lift(RunningCommand& call) {
   if (number < 1)
     return call.fail(not_in_range("number", words[1], 1, std::numeric_limits<std::int64_t>::max()));
   if (words.size() != 2 && (words.size() != 4 || !is_word(words[2], "REASON")))
-    return call.fail("ERR the form is WEIR.LIFT number [REASON text]");
+    return call.fail("ERR " + command_form("WEIR.LIFT"));
   if (words.size() == 4 && words[3].empty()) return call.fail("ERR missing the value of REASON");
   const std::string reason(words.size() == 4 ? words[3] : std::string_view());
   steer(call, [number, reason](Overrides& overrides, const steering::Actor& by) {

@@ -15,13 +15,6 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-constexpr std::string_view kForm =
-    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [KEYS] key "
-    "rule [key rule ...], or ... AS attribute=value ...";
-constexpr std::string_view kAcquireForm =
-    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [BOUND] [FIELDS] [TAG word] "
-    "[KEYS] key rule [key rule ...], or ... AS attribute=value ...";
-
 // Why it cannot wait by that tag; empty: it can.
 std::string refuse_tag(const Pipeline& pipeline, store::Verb verb, std::string_view tag) {
   const service::Asking& asking = pipeline.asking();
@@ -38,13 +31,14 @@ std::string refuse_tag(const Pipeline& pipeline, store::Verb verb, std::string_v
   return {};
 }
 
-bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std::string_view form) {
+bool ask_for_moment(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
+  const std::string_view command = verb == store::Verb::acquire ? "WEIR.ACQUIRE" : "WEIR.RESERVE";
   ReservationWords asked;
   std::string error;
   if (!read_reservation_words(words.subspan(1), pipeline.asker().service().options().max_wait, asked, error))
     return pipeline.fail(std::move(error));
   if (verb == store::Verb::acquire && !asked.max_wait)
-    return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + std::string(form));
+    return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + command_form(command));
   if (std::string why = refuse_tag(pipeline, verb, asked.tag); !why.empty())
     return pipeline.fail(std::move(why));
   if (asked.bound && pipeline.asking().has_all_holds())
@@ -54,7 +48,7 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
       .verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound, .tag = asked.tag};
   const ReplyForm reply = with_fields(ReplyForm::reservation, asked.fields);
   if (!asked.by_file)
-    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, reply, silent, form);
+    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, reply, silent, command);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
   if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
@@ -71,11 +65,11 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
 }  // namespace
 
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
-  return ask(pipeline, words, store::Verb::reserve, silent, kForm);
+  return ask_for_moment(pipeline, words, store::Verb::reserve, silent);
 }
 
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
-  return ask(pipeline, words, store::Verb::acquire, silent, kAcquireForm);
+  return ask_for_moment(pipeline, words, store::Verb::acquire, silent);
 }
 
 void run_leave(RunningCommand& call) {

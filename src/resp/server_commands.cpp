@@ -44,7 +44,7 @@ void tell_docs(RunningCommand& call) {
     to.bulk(lower(each->name));
     to.map(2);
     to.bulk("summary");
-    to.bulk(each->summary);
+    to.bulk(each->summary());
     to.bulk("group");
     to.bulk("weir");
   }

@@ -6,6 +6,7 @@
 
 #include "core/number.hpp"
 #include "limits/scalars.hpp"
+#include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
 #include "resp/throttle.hpp"
 
@@ -51,7 +52,7 @@ class SteerReader {
     const bool known = is_word(name, "LIMIT") || is_word(name, "REASON") ||
                        (form_.rates && is_word(name, "RATE")) ||
                        (form_.ends && (is_word(name, "FOR") || is_word(name, "UNTIL")));
-    if (!known) return fail("ERR unknown option " + cut(name) + "; the form is " + std::string(form_.form));
+    if (!known) return fail("ERR unknown option " + cut(name) + "; " + command_form(form_.command));
     if (words_.size() == 1) return fail("ERR missing the value of " + std::string(name));
     const std::string_view value = words_[1];
     words_ = words_.subspan(2);
@@ -108,7 +109,7 @@ class SteerReader {
 
   bool has_all() {
     const auto missing = [this](std::string_view what) {
-      return fail("ERR missing " + std::string(what) + "; the form is " + std::string(form_.form));
+      return fail("ERR missing " + std::string(what) + "; " + command_form(form_.command));
     };
     if (!has_limit_) return missing("LIMIT");
     if (form_.switches && !switched_) return missing("ON or OFF");

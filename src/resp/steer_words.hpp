@@ -14,7 +14,7 @@ namespace weir::inline v0_1::resp {
 
 // What a command takes of them.
 struct SteerForm {
-  std::string_view form;  // all of it, for an error
+  std::string_view command;
   bool ends = false;      // FOR or UNTIL is needed
   bool rates = false;     // RATE is needed
   bool switches = false;  // ON or OFF is needed

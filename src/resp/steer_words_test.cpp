@@ -7,15 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "resp/commands.hpp"
+
 namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::chrono_literals;
 using Words = std::vector<std::string_view>;
 
-constexpr SteerForm kSome{.form = "F", .ends = true, .selects = true, .reasons = true};
-constexpr SteerForm kRated{.form = "F", .ends = true, .rates = true, .selects = true, .reasons = true};
-constexpr SteerForm kSwitched{.form = "F", .ends = true, .switches = true, .reasons = true};
+constexpr SteerForm kSome{.command = "WEIR.BAN", .ends = true, .selects = true, .reasons = true};
+constexpr SteerForm kRated{
+    .command = "WEIR.RAISE", .ends = true, .rates = true, .selects = true, .reasons = true};
+constexpr SteerForm kSwitched{.command = "WEIR.SHADOW", .ends = true, .switches = true, .reasons = true};
 
 std::string wrong(const Words& words, const SteerForm& form = kSome) {
   service::WantedOverride wanted;
@@ -57,19 +60,20 @@ TEST(SteerWords, of_a_shadow) {
       read_steer_words(Words{"LIMIT", "l", "off", "FOR", "1000", "REASON", "r"}, kSwitched, wanted, error));
   EXPECT_EQ(wanted.what, limits::Steer::shadow_off);
   EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000", "REASON", "r"}, kSwitched),
-            "ERR missing ON or OFF; the form is F");
+            "ERR missing ON or OFF; " + command_form("WEIR.SHADOW"));
   EXPECT_EQ(wrong({"LIMIT", "l", "ON", "off"}, kSwitched), "ERR ON and OFF: say one of them, once");
-  EXPECT_EQ(wrong({"LIMIT", "l", "ON", "AS", "a=b"}, kSwitched), "ERR unknown option 'AS'; the form is F");
+  EXPECT_EQ(wrong({"LIMIT", "l", "ON", "AS", "a=b"}, kSwitched),
+            "ERR unknown option 'AS'; " + command_form("WEIR.SHADOW"));
 }
 
 TEST(SteerWords, say_what_is_wrong) {
-  EXPECT_EQ(wrong({}), "ERR missing LIMIT; the form is F");
+  EXPECT_EQ(wrong({}), "ERR missing LIMIT; " + command_form("WEIR.BAN"));
   EXPECT_EQ(wrong({"LIMIT"}), "ERR missing the value of LIMIT");
-  EXPECT_EQ(wrong({"LIMIT", "l"}), "ERR missing FOR or UNTIL; the form is F");
+  EXPECT_EQ(wrong({"LIMIT", "l"}), "ERR missing FOR or UNTIL; " + command_form("WEIR.BAN"));
   EXPECT_EQ(wrong({"LIMIT", "l", "limit", "m"}), "ERR limit is given twice");
-  EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000"}), "ERR missing REASON; the form is F");
+  EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000"}), "ERR missing REASON; " + command_form("WEIR.BAN"));
   EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000", "REASON", "r"}),
-            "ERR missing AS and whom it concerns; the form is F");
+            "ERR missing AS and whom it concerns; " + command_form("WEIR.BAN"));
   EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000", "REASON", "r", "AS"}),
             "ERR AS: name at least one attribute=value; ALL in its place is everybody");
   EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000", "REASON", "r", "AS", "user"}),
@@ -88,9 +92,9 @@ TEST(SteerWords, say_what_is_wrong) {
             "ERR UNTIL: 'soon' is not a date or a time of RFC 3339; write 2026-12-01, which is its midnight "
             "in UTC, "
             "or 2026-12-01T12:00:00Z");
-  EXPECT_EQ(wrong({"LIMIT", "l", "RATE", "1/s"}), "ERR unknown option 'RATE'; the form is F");
+  EXPECT_EQ(wrong({"LIMIT", "l", "RATE", "1/s"}), "ERR unknown option 'RATE'; " + command_form("WEIR.BAN"));
   EXPECT_EQ(wrong({"LIMIT", "l", "FOR", "1000", "REASON", "r", "ALL"}, kRated),
-            "ERR missing RATE; the form is F");
+            "ERR missing RATE; " + command_form("WEIR.RAISE"));
 }
 
 TEST(SteerWords, an_error_names_the_word) {

@@ -17,11 +17,11 @@ bool gather(Pipeline& pipeline, const Throttle& throttle, bool silent) {
   return true;
 }
 
-std::string wrong_pairs(Arguments words, std::string_view form) {
-  if (words.empty()) return "ERR missing a key and its rule; " + std::string(form);
+std::string wrong_pairs(Arguments words, std::string_view command) {
+  if (words.empty()) return "ERR missing a key and its rule; " + command_form(command);
   if (words.size() % 2 != 0)
     return "ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
-           std::string(form);
+           command_form(command);
   return "ERR " + std::to_string(words.size() / 2) + " keys; one call may have at most " +
          std::to_string(store::kMostChecks);
 }
@@ -44,10 +44,10 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
 }
 
 bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, ReplyForm reply,
-               bool silent, std::string_view form) {
+               bool silent, std::string_view command) {
   const std::size_t count = words.size() / 2;
   if (count == 0 || words.size() % 2 != 0 || count > store::kMostChecks)
-    return pipeline.fail(wrong_pairs(words, form));
+    return pipeline.fail(wrong_pairs(words, command));
   service::Asker& asker = pipeline.asker();
   asker.begin_rules(count);
   for (std::size_t i = 0; i < words.size(); i += 2) {
@@ -59,9 +59,6 @@ bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cos
 }
 
 namespace {
-
-constexpr std::string_view kThrottleForm =
-    "the form is WEIR.THROTTLE [COST n [ATLEAST m]] [FIELDS] [KEYS] key rule [key rule ...]";
 
 template <std::size_t N>
 bool take_word(Arguments& rest, const char (&name)[N]) {
@@ -75,7 +72,7 @@ bool ask_keys(Pipeline& pipeline, Arguments rest, const service::Ask& ask, Cost 
               bool silent) {
   const bool fields = take_word(rest, "FIELDS");
   take_word(rest, "KEYS");
-  return ask_rules(pipeline, rest, ask, cost, with_fields(reply, fields), silent, kThrottleForm);
+  return ask_rules(pipeline, rest, ask, cost, with_fields(reply, fields), silent, "WEIR.THROTTLE");
 }
 
 // From the word ATLEAST on: as much as there is. Out of line: few say it.

@@ -22,11 +22,10 @@ struct TopWords {
 
 // Empty: they are right.
 std::string read_top_words(Arguments words, TopWords& into) {
-  constexpr std::string_view kTopForm = "ERR the form is WEIR.TOP [LIMIT name] [BY denied|cost] [COUNT n]";
   for (; !words.empty(); words = words.subspan(2)) {
     const bool limit = is_word(words[0], "LIMIT");
     const bool by = is_word(words[0], "BY");
-    if (!limit && !by && !is_word(words[0], "COUNT")) return std::string(kTopForm);
+    if (!limit && !by && !is_word(words[0], "COUNT")) return "ERR " + command_form("WEIR.TOP");
     const std::string name = limit ? "LIMIT" : by ? "BY" : "COUNT";
     if (words.size() == 1 || words[1].empty()) return "ERR missing the value of " + name;
     if (limit ? into.limit.has_value() : by ? into.by.has_value() : into.count.has_value())

@@ -46,7 +46,7 @@ void write_usage(Writer& to, const UsageAnswer& answer) {
 void run_usage(RunningCommand& call) {
   const Arguments words = call.words;
   if (!is_word(words[1], "LIMIT") || !is_word(words[3], "AS"))
-    return call.fail("ERR the form is WEIR.USAGE LIMIT name AS attr=value ...");
+    return call.fail("ERR " + command_form("WEIR.USAGE"));
   Pipeline& pipeline = call.pipeline;
   if (!pipeline.has_file() || !call.deferred.possible())
     return call.fail("ERR " + std::string(service::kNoLimitsFile));

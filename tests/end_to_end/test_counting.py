@@ -150,7 +150,7 @@ class TestUsage(OneServerWithLimits):
         self.assertEqual(used(self.client, self.tenant)[0]["1d"], 6)
 
     def test_what_cannot_be_asked(self):
-        form = "ERR the form is WEIR.USAGE LIMIT name AS attr=value ..."
+        form = "ERR the form is WEIR.USAGE LIMIT name AS attribute=value ..."
         for words, error in (
                 ("FOR tenant AS tenant=1", form), ("LIMIT tenant BY tenant=1", form),
                 ("LIMIT tenant AS tenant", "ERR missing '=' after 'tenant'"),
