@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -280,6 +281,55 @@ TEST(ReservationsCopy, has_the_slots_of_all_holds_but_bound_ones) {
   EXPECT_EQ(free(two), 4);
   EXPECT_EQ(two.settle(held, 0), nanoseconds{-1});
   EXPECT_EQ(two.store.reservations().in_flight(two.now).size(), 0U);
+}
+
+// Any holds on two keys, extended, settled or left alone: each that is open is open in the copy, until then.
+TEST(ReservationsCopy, has_each_open_hold_whatever_was_done_to_it) {
+  const Limit slots{.rule = *core::Rule::slots("3"), .id = 1};
+  const Limit rate{.rule = core::Rule::parse("1/s burst 9").value(), .id = 2};
+  core::Chance chance;
+  std::size_t extended = 0;
+  for (int trace = 0; trace < 200; ++trace) {
+    World one;
+    std::map<std::string, nanoseconds> open;
+    const auto extend = [](World& world, const std::string& id, nanoseconds hold) {
+      ReservationTerms terms{.hold = hold, .id = id};
+      world.ask(Verb::extend, {}, &terms);
+      return terms.wait;
+    };
+    for (auto steps = chance.up_to(8); steps > 0; --steps) {
+      one.now += 1s;
+      std::erase_if(open, [&](const auto& each) { return each.second <= one.now; });
+      if (chance.up_to(1) == 0 || open.empty()) {
+        std::vector<Check> checks{{.limit = &slots, .key = "k", .cost = Cost{1}}};
+        if (chance.up_to(1) == 0) checks.push_back({.limit = &rate, .key = "k", .cost = Cost{1}});
+        ReservationTerms terms{.hold = 5s};
+        one.ask(Verb::reserve, checks, &terms);
+        if (!terms.id.empty()) open[terms.id] = one.now + 5s;
+        continue;
+      }
+      const auto which = std::next(open.begin(), chance.up_to(static_cast<std::int64_t>(open.size()) - 1));
+      if (chance.up_to(2) == 0) {
+        one.settle(which->first, 1);
+        open.erase(which);
+      } else {
+        const nanoseconds hold = std::chrono::seconds{1 + chance.up_to(4)};
+        EXPECT_EQ(extend(one, which->first, hold), hold);
+        which->second = one.now + hold;
+        ++extended;
+      }
+    }
+    World two;
+    two.now = one.now;
+    ASSERT_TRUE(one.restore_into(two, one.copy()));
+    const auto open_in_two = two.store.reservations().in_flight(two.now)[1];
+    EXPECT_EQ(open_in_two, open.size());
+    for (const auto& [id, end] : open) {
+      two.now = end - 1ns;
+      EXPECT_EQ(extend(two, id, 1ns), 1ns);
+    }
+  }
+  EXPECT_GT(extended, 20U);
 }
 
 }  // namespace

@@ -129,10 +129,9 @@ void Reservations::extend(Request& request, nanoseconds now) {
   Record& kept = found->second;
   forget_due(shelf, *id, kept);
   for (Part& part : kept.parts) {
-    if (free_slot(part, *id, kept.until)) {
-      Stripe& stripe = stripe_of(part.hash);
-      stripe.mutex.assert_held();
-      make_slots(stripe, part.hash, part.limit).take(*id, end);
+    if (has_slot(part, *id, kept.until)) {
+      find_slots(part.hash)->move(*id, kept.until, end);
+      freed_(place_of(part.hash));  // sooner, it may be
     } else if (KeptLedger* const ledger = find_ledger(part, now)) {
       ledger->ledger.extend(part.own, end);
       ledger->until = std::max(ledger->until, end);

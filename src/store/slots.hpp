@@ -85,6 +85,11 @@ class KeySlots {
     open_.erase(at);
     return true;
   }
+  // Of one that there is.
+  void move(ReservationId id, nanoseconds end, nanoseconds to) {
+    free(id, end);
+    take(id, to);
+  }
   bool has(ReservationId id, nanoseconds end) const {
     const auto at = open_.find_from({end, id});
     return !open_.is_end(at) && open_[at].second == id;
