@@ -543,8 +543,10 @@ bool AllOrNoneCheck::only_shadow(const Key& key) const {
 }
 
 Decision AllOrNoneCheck::without_room(const Check& check, const Key& key) {
-  const nanoseconds wait{static_cast<std::int64_t>(key.soonest)};
-  return {Verdict::denied, check.limit->rule.quota.burst(), 0, wait, nanoseconds{0}};
+  const std::int64_t burst = check.limit->rule.quota.burst();
+  if (check.cost.units > static_cast<std::uint64_t>(burst))
+    return {Verdict::never, burst, 0, std::nullopt, nanoseconds{0}};
+  return {Verdict::denied, burst, 0, nanoseconds{static_cast<std::int64_t>(key.soonest)}, nanoseconds{0}};
 }
 
 }  // namespace weir::store

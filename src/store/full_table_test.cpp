@@ -96,6 +96,22 @@ TEST_F(FullTable, decides_for_every_verb_and_algorithm_as_the_limit_says) {
   }
 }
 
+TEST_F(FullTable, says_never_to_what_can_never_pass) {
+  for (const char* const rule : kRules) {
+    const Limit of_five = limit(rule, 1);
+    for (const Way& way : kWays) {
+      if (way.verb == Verb::take) continue;
+      const std::string key = std::string(rule) + way.name;
+      Asked asked(of_five, key, way.verb, Cost{6});
+      asked.terms.decides = true;
+      if (way.others_free) asked.terms.others_free.emplace();
+      submit(asked);
+      EXPECT_EQ(asked.decision().verdict, Verdict::never) << rule << way.name;
+      EXPECT_FALSE(asked.decision().retry_after) << rule << way.name;
+    }
+  }
+}
+
 TEST_F(FullTable, tells_a_report_that_it_is_lost) {
   for (const char* const rule : kRules) {
     const Limit of_five = limit(rule, 1);
