@@ -5,9 +5,10 @@
 --             cVERSION  the digest whose override that change set or ended; the last 1,000 of them
 --             version, number, count, sought
 --                       the last change; the last number given away; how many there are, and have to be sought
---   ARGV    number FIRST
+--   ARGV    number FIRST [SEEN]
 --             takes one that no other has, after FIRST where none was taken yet: that is chosen by chance, so that
---             numbers from before the hash was lost do not come again
+--             numbers from before the hash was lost do not come again. Where the last is before SEEN the hash is an
+--             older copy of itself: a million are left out, for those that nobody here has seen
 --           set DIGEST NUMBER BYTES SOUGHT MOST MOST_SOUGHT BY
 --             in the place of what has that digest; BY, in us since 1970: not later. SOUGHT is 0 or 1
 --           end (DIGEST NUMBER SOUGHT)...
@@ -55,7 +56,12 @@ local function put(digest, text, sought, fresh)
 end
 
 if verb == 'number' then
-  if not call('HGET', key, 'number') then call('HSET', key, 'number', ARGV[2]) end
+  local last, seen = call('HGET', key, 'number'), (ARGV[3] or 0) + 0
+  if not last then
+    call('HSET', key, 'number', ARGV[2])
+  elseif last + 0 < seen then
+    call('HSET', key, 'number', string.format('%.0f', seen + 1000000))
+  end
   return {call('HINCRBY', key, 'number', 1), time[1], time[2]}
 end
 

@@ -145,6 +145,13 @@ TEST_F(OverridesScript, answers_what_it_says_of_itself) {
   }
 }
 
+TEST_F(OverridesScript, gives_no_number_twice_where_it_is_an_older_copy) {
+  EXPECT_EQ(ask({"number", "1000000000000", "0"}).front(), "1000000000001");
+  EXPECT_EQ(ask({"number", "2000000000000", "1000000000001"}).front(), "1000000000002");
+  EXPECT_EQ(ask({"number", "2000000000000", "1000000000007"}).front(), "1000001000008");
+  EXPECT_EQ(ask({"number", "2000000000000", "1000001000008"}).front(), "1000001000009");
+}
+
 TEST_F(OverridesScript, sets_nothing_too_late) {
   const Strings late = {"set", "d", "1", "bytes", "0", "9", "9", "1799999999999999"};
   EXPECT_EQ(ask(late), (std::vector<std::string>{"0", "0"}));

@@ -350,8 +350,10 @@ void Overrides::adopt(steering::Keeper::Changes changes) {
       ended.push_back(each);
       in_force += each->until > now() ? 1 : 0;
     }
-    // Some may have been ended by others while the store was away from us. All of them: it was emptied.
-    if (in_force > 0 && ended.size() == book.size()) tell_of_loss(in_force);
+    // Some may have been ended by others while the store was away from us, unless it is of an older time. All
+    // of them: it was emptied.
+    const bool all = ended.size() == book.size();
+    if (in_force > 0 && (all || changes.older)) tell_of_loss(in_force, all);
   }
   const limits::Set& set = *limits_.current();
   const auto limits = by_id(set);
@@ -369,12 +371,15 @@ void Overrides::adopt(steering::Keeper::Changes changes) {
   if (!made.empty() || !ended.empty()) put_in_force(made, ended);
 }
 
-void Overrides::tell_of_loss(std::size_t count) {
+void Overrides::tell_of_loss(std::size_t count, bool all) {
   lost_.fetch_add(count, std::memory_order_relaxed);
+  const std::string number = std::to_string(count);
   links_.log(true,
-             "overrides: the store has none of the " + std::to_string(count) +
-                 " any more that were in force here, as after FLUSHALL or a failover to an empty one: they "
-                 "have ended on every server");
+             all ? "overrides: the store has none of the " + number +
+                       " any more that were in force here, as after FLUSHALL or a failover to an empty one: "
+                       "they have ended on every server"
+                 : "overrides: the store came back with an older copy of itself, without " + number +
+                       " that were in force here: they have ended on every server");
   links_.tell({.what = steering::OperatorEvent::What::overrides_lost, .count = count});
 }
 

@@ -136,7 +136,7 @@ class Overrides {
   void refresh() WEIR_REQUIRES(changing_);
   void end_due() WEIR_REQUIRES(changing_);
   void adopt(steering::Keeper::Changes changes) WEIR_REQUIRES(changing_);
-  void tell_of_loss(std::size_t count);
+  void tell_of_loss(std::size_t count, bool all);
   void tell_of_memory() WEIR_REQUIRES(changing_);
   void renew();
   void renew_alone() WEIR_REQUIRES(changing_);

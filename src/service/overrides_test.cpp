@@ -123,8 +123,24 @@ TEST(Overrides, that_are_all_gone_are_told_of_and_others_may_end_some) {
   EXPECT_TRUE(world.logged[0].starts_with("overrides: the store has none of the 1 any more"))
       << world.logged[0];
   EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "overrides_lost  "), 1);
+  // A store of an older time, which has one of two.
+  EXPECT_EQ(world.set(OverridesWorld::ban("d")), "3");
+  const auto third = world.overrides->find(3);
+  EXPECT_EQ(world.set(OverridesWorld::ban("e")), "4");
+  world.keeper->found = {.whole = true, .older = true, .set = {*third->it}};
+  world.overrides->look();
+  EXPECT_EQ(world.listed(), "3 user; ");
+  ASSERT_EQ(world.logged.size(), 2U);
+  EXPECT_TRUE(
+      world.logged[1].starts_with("overrides: the store came back with an older copy of itself, "
+                                  "without 1 that were in force here"))
+      << world.logged[1];
+  world.logged.pop_back();
+  world.keeper->found = {.whole = true};
+  world.overrides->look();
+  world.logged.pop_back();
   // One whose end has come is not a loss.
-  EXPECT_EQ(world.set(OverridesWorld::ban("c")), "3");
+  EXPECT_EQ(world.set(OverridesWorld::ban("c")), "5");
   world.wall += 61s;
   world.keeper->found = {.whole = true};
   world.overrides->look();

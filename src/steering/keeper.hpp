@@ -35,6 +35,7 @@ class Keeper {
   // Where others set and end some too: what has come and gone since the last call.
   struct Changes {
     bool whole = false;  // `set` are all that there are
+    bool older = false;  // those of an older time than has been seen: what is not there was lost
     std::vector<OperatorOverride> set{};
     std::vector<std::uint64_t> ended{};  // their numbers
   };

@@ -61,8 +61,9 @@ tl::expected<SharedKeeper::Answered, std::string> SharedKeeper::ask(const std::v
   return Answered{*number, *std::move(answer)};
 }
 
-tl::expected<std::uint64_t, std::string> SharedKeeper::take_number(const OverrideBook&) {
-  const auto answer = ask({"number", std::to_string(OverrideBook::before_the_first(random_().k0))});
+tl::expected<std::uint64_t, std::string> SharedKeeper::take_number(const OverrideBook& book) {
+  const auto answer = ask({"number", std::to_string(OverrideBook::before_the_first(random_().k0)),
+                           std::to_string(book.next_number() - 1)});
   if (!answer) return tl::unexpected(answer.error());
   if (answer->number < 1) return tl::unexpected(std::string(kNoAnswer));
   return static_cast<std::uint64_t>(answer->number);
@@ -141,7 +142,7 @@ std::optional<Keeper::Changes> SharedKeeper::whole() {
   const auto before = ask({"since", "-1"});
   const auto version = before && !before->rest.empty() ? integer(before->rest[0]) : std::nullopt;
   if (!version) return std::nullopt;
-  Changes changes{.whole = true};
+  Changes changes{.whole = true, .older = version_ > *version};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
   std::string cursor = "0";
   do {

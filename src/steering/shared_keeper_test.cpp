@@ -51,6 +51,7 @@ class FakeStore {
     const std::string& verb = words[0];
     if (verb == "number") {
       if (numbers == 0 && begins_by_chance) numbers = std::stoull(words[1]);
+      if (numbers < std::stoull(words[2])) numbers = std::stoull(words[2]) + 1'000'000;
       return told(static_cast<std::int64_t>(++numbers));
     }
     if (verb == "set") {
@@ -237,6 +238,27 @@ TEST(SharedKeeper, has_other_numbers_after_the_store_was_emptied) {
     EXPECT_GE(OverrideBook::before_the_first(random), 1'000'000'000'000U);
     EXPECT_LT(OverrideBook::before_the_first(random), 10'000'000'000'000U);
   }
+}
+
+TEST(SharedKeeper, knows_a_store_that_came_back_with_an_older_copy) {
+  FakeStore store;
+  SeenServer one(store);
+  EXPECT_EQ(one.set("a"), "");
+  const FakeStore copy = store;
+  EXPECT_EQ(one.set("b"), "");
+  EXPECT_EQ(one.set("c"), "");
+  EXPECT_TRUE(one.look());
+  store.overrides = copy.overrides;
+  store.log = copy.log;
+  store.numbers = copy.numbers;
+  const auto found = one.keeper.changes();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->whole && found->older);
+  EXPECT_EQ(found->set.size(), 1U);
+  EXPECT_EQ(one.set("d"), "");
+  EXPECT_EQ(one.book.all().rbegin()->first, 1'000'004U) << "none that another may have had";
+  const auto after = one.keeper.changes();
+  EXPECT_TRUE(after && !after->whole && !after->older);
 }
 
 TEST(SharedKeeper, says_why_the_store_refuses) {

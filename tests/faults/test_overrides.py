@@ -73,6 +73,23 @@ class TestShared(unittest.TestCase):
         for server, _ in servers:
             self.assertEqual(server.info()["overrides_lost"], "2")
 
+    def test_a_store_with_an_older_copy_is_told_of(self):
+        servers = [self.serve() for _ in range(2)]
+        clients = [client for _, client in servers]
+        ban(clients[0], "u1")
+        copy = self.redis.must("DUMP", KEY)
+        for user in ("u2", "u3"):
+            ban(clients[0], user)
+        self.agree(clients, {"u1", "u2", "u3"})
+        numbers = [each[1] for each in clients[0].ask("WEIR.OVERRIDES")]
+        self.redis.must("RESTORE", KEY, "0", copy, "REPLACE")
+        self.agree(clients, {"u1"})
+        for server, _ in servers:
+            until(lambda: "overrides: the store came back with an older copy of itself, without 2 that were in force here" in server.stderr(),
+                  "the log says so")
+            self.assertEqual(server.info()["overrides_lost"], "2")
+        self.assertNotIn(ban(clients[0], "u4"), numbers, "nobody lifts another by a number of before")
+
     def test_a_ban_is_everywhere_and_of_nobody_else(self):
         clients = [self.serve()[1] for _ in range(3)]
         number = ban(clients[0], "u1")
