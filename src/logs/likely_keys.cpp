@@ -58,7 +58,7 @@ bool may_be_a_version(std::string_view text) {
 bool has_versions(const std::string& name, const std::vector<std::string>& values) {
   constexpr std::array kVersions{"version", "browser", "agent", "build", "release", "firmware"};
   constexpr std::array kAddresses{"ip", "addr", "host", "client", "remote", "peer", "from", "src", "source"};
-  if (contains_any(name, kVersions)) return true;
+  if (contains_any(name, kVersions) || name == "ver" || name.ends_with("_ver")) return true;
   if (contains_any(name, kAddresses)) return false;
   return std::all_of(values.begin(), values.end(), may_be_a_version);
 }

@@ -376,7 +376,8 @@ bool has_values_for_names(const Survey& survey) {
 
 bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
 
-enum class Attempt : std::uint8_t { reads, fails, several };
+// Settled: they are laid out so, and cannot be read.
+enum class Attempt : std::uint8_t { reads, fails, settled };
 
 std::string makes_lines(const std::string& jq) {
   return "jq -c " + shell_word(jq) + " makes a line of each, which - reads from a pipe";
@@ -398,7 +399,7 @@ Attempt explains(Survey& survey, const std::vector<std::string_view>& lines, con
   const std::optional<Command> times = surveyor.times();
   if (const std::string inside = surveyor.requests_inside(times); !inside.empty()) {
     survey.why_not = "each line holds several requests; " + makes_lines(inside);
-    return Attempt::several;
+    return Attempt::settled;
   }
   if (!times) {
     survey.why_not = "no field has times that could be read";
@@ -406,7 +407,11 @@ Attempt explains(Survey& survey, const std::vector<std::string_view>& lines, con
   }
   command.time = times->time;
   command.time_format = times->time_format;
-  if (survey.keys.empty()) survey.why_not = "no field has addresses, nor names of accounts";
+  if (survey.keys.empty()) {
+    survey.why_not = "no field has addresses, nor names of accounts";
+    if (has_header(found.layout))
+      return Attempt::settled;  // its columns have names, and a pattern would not know them
+  }
   for (const Survey::Key& key : std::span(survey.keys).first(std::min(survey.keys.size(), kMostTries))) {
     command.key = key.name == "ip" ? "" : key.name;
     if (!reads(path, asked, command, survey, stop)) continue;
