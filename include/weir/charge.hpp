@@ -4,6 +4,7 @@
 //   limiter.charge(weir::Cost{1500});      // they were used, whether there was room or not
 //   limiter.charge(weir::Remaining{12});   // the answer's header says so
 //   limiter.charge(weir::Pause{30s});      // it answered 429, with Retry-After: 30
+//   limiter.charge(weir::Pause{15min, true});  // nobody for a quarter of an hour, and then afresh
 //   limiter.refund(weir::Cost{3});         // the last three units were not used after all
 //
 // A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,
@@ -11,7 +12,12 @@
 //
 // A pause is a time and no debt: what is owed drains on, nobody acts before its end, and then one unit does,
 // and the pace follows. A reservation whose moment lies in it is cancelled when it asks
-// (Reservation::moment()). Nothing shortens a pause, and other numbers do not move it.
+// (Reservation::moment()). Nothing shortens a pause, and other numbers do not move it. Of two the later end
+// stands, with what that one leaves at it.
+//
+// One that is afresh forgets: at its end the key is as if never used, but for what acts then or later. What
+// was held before keeps its slots, and can only cost more. It undoes a limit, and the promise holds for what
+// was not forgotten.
 //
 // A refund is for callers that have no weir::Reservation to settle: it takes the key's last units back,
 // which may be another caller's, so the promise holds for what was not refunded. It takes from what is over
@@ -38,9 +44,11 @@ struct Remaining {
   std::uint64_t units = 0;
 };
 
-// Nobody acts for that long: then one unit, and the pace after that. 0 to 24 h; by gcra alone.
+// Nobody acts for that long: then one unit, and the pace after that. Afresh: then the key is as if never used
+// but for what acts at the end or later. 0 to 24 h; by gcra alone.
 struct Pause {
   std::chrono::nanoseconds length{0};
+  bool afresh = false;
 
   static constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24};
 };
@@ -58,12 +66,15 @@ struct Outside {
   // For how long, at most, what is owed then may take to drain beyond the burst; not below 0.
   std::chrono::nanoseconds overdraft = std::chrono::hours{24};
   std::chrono::nanoseconds length{0};
+  bool afresh = false;  // of a pause
 
   constexpr Outside() noexcept = default;
   constexpr Outside(Cost used) noexcept : units(used.units) {}
   constexpr Outside(Remaining left) noexcept : form(Form::remaining), units(left.units) {}
   constexpr Outside(Pause pause) noexcept
-      : form(Form::pause), length(std::clamp(pause.length, std::chrono::nanoseconds{0}, Pause::kLongest)) {}
+      : form(Form::pause),
+        length(std::clamp(pause.length, std::chrono::nanoseconds{0}, Pause::kLongest)),
+        afresh(pause.afresh) {}
   constexpr Outside(Form said, std::uint64_t of_units, std::chrono::nanoseconds at_most) noexcept
       : form(said), units(of_units), overdraft(at_most) {}
 };

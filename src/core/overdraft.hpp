@@ -5,7 +5,7 @@
 //
 //   cost n:       owed := max(owed, min(owed + n x T, burst x T + overdraft))
 //   remaining n:  owed := max(owed, (burst - n) x T)
-//   pause p:      owed := max(owed, p + (burst - 1) x T), of a burst that no ledger counts
+//   pause p:      owed := max(owed, p + (burst - 1) x T), of a burst that no ledger counts, afresh or not
 //   refund n:     owed := min(owed, max(owed - n x T, what has to stay))
 //
 // By a fixed window: used := used + n, or max(used, limit - n), or max(0, used - n), in the window that runs.

@@ -17,6 +17,7 @@ struct PenaltyTerms {
   std::chrono::nanoseconds time{0};  // 0: none
   std::uint32_t growing = kWhole;    // thousandths
   std::chrono::nanoseconds most{0};  // of one that grows
+  bool afresh = false;               // at its end the key is as if never used, as Pause has it
 
   static constexpr std::uint32_t kWhole = 1000;
   static constexpr std::uint64_t kMostBreaches = 1000;  // any more count as that

@@ -73,6 +73,7 @@ void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanati
       json.member("penalty_growing", each.penalty.growing / double{core::PenaltyTerms::kWhole});
       json.member("penalty_most", each.penalty.most);
     }
+    if (each.penalty.afresh) json.member("penalty_then", "afresh");
     json.member("refunds", each.refunds);
     json.member("shadow", each.shadow);
     json.member("verdict", limits::verdict_of(each));

@@ -283,7 +283,12 @@ class Reader {
       ask_.form = Outside::Form::pause;
       std::optional<std::chrono::nanoseconds> length;
       read_seconds(members, kPause, Pause::kLongest, length);
-      ask_.pause = length.value_or(std::chrono::nanoseconds{0});
+      ask_.pause.length = length.value_or(std::chrono::nanoseconds{0});
+    }
+    if (members.has(kAfresh)) {
+      if (!members.has(kPause)) fault("afresh", "is only for 'pause'");
+      if (members.values[kAfresh].get(ask_.pause.afresh) != simdjson::SUCCESS)
+        fault("afresh", "must be true or false");
     }
     if (!members.has(kWindow)) return;
     if (!members.has(kAttributes)) return fault("window", "is only for 'attributes'");

@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, kMembers> kMemberSchemas{
     R"({"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"})",
     R"({"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]})",
     R"({"type": "number", "minimum": 0, "maximum": 86400, "description": "For how many seconds nobody acts, instead of a cost"})",
+    R"({"type": "boolean", "default": false, "description": "Of a pause: at its end the key is as if never used, but for what acts then or later; it needs the right that a refund needs"})",
     R"({"type": "integer", "minimum": 1, "maximum": 1024, "default": 100})",
 };
 

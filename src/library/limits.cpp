@@ -410,7 +410,7 @@ LimitsCharged Limits::charge(const LimitsRequest& request, const LimitsCharge& c
     ask.remaining = charge.remaining->units;
   } else if (charge.pause) {
     ask.form = Outside::Form::pause;
-    ask.pause = Outside(*charge.pause).length;
+    ask.pause = {Outside(*charge.pause).length, charge.pause->afresh};
   }
   service::Question question;
   prepare(ask, *set, impl_->now(), question);

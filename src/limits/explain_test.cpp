@@ -116,12 +116,13 @@ TEST(Explain, says_how_a_penalty_grows) {
   const File file = a_file();
   const store::Limit rests{
       .rule = rule("10/s burst 20"),
-      .penalty = {.time = std::chrono::minutes{15}, .growing = 1250, .most = std::chrono::hours{4}}};
+      .penalty = {
+          .time = std::chrono::minutes{15}, .growing = 1250, .most = std::chrono::hours{4}, .afresh = true}};
   std::array<store::Check, 1> checks{{{&rests, "key", Cost{1}}}};
   const std::array<Attribute, 1> attributes{{{"tenant", "acme"}}};
   EXPECT_EQ(
       to_text(explain(file, {kNone, kNone, {{TraceStep::What::counted, 1, 0}}}, attributes, checks), "f"),
-      "no route\n  tenant  10/s burst 20  f:6  key tenant=acme  penalty 15m growing 1.25 to 4h\n"
+      "no route\n  tenant  10/s burst 20  f:6  key tenant=acme  penalty 15m growing 1.25 to 4h then afresh\n"
       "    counted\n");
 }
 

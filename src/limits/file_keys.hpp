@@ -308,6 +308,7 @@ inline constexpr std::array kPenalty = {
         .name = "growing",
         .form = R"({ "type": ["number", "string"], "minimum": 1, "maximum": 1000, "pattern": "^[0-9]" })"},
     FileKey{.name = "most", .form = R"({ "$ref": "#/$defs/span" })"},
+    FileKey{.name = "then", .form = R"({ "type": "string", "enum": ["afresh"] })"},
 };
 inline constexpr std::array kHold = {
     FileKey{.name = "estimate", .form = R"({ "$ref": "#/$defs/units" })"},

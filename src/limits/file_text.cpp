@@ -48,6 +48,7 @@ std::string text_of(const core::PenaltyTerms& penalty) {
   std::string text = core::to_text(penalty.time);
   if (penalty.grows())
     text += " growing " + thousandths(penalty.growing) + " to " + core::to_text(penalty.most);
+  if (penalty.afresh) text += " then afresh";
   return text;
 }
 

@@ -95,10 +95,6 @@ void read_store_error(Context& context, const FileField& field, StoreError& read
   }
 }
 
-std::string above(const FileField& field, std::chrono::nanoseconds most) {
-  return "'" + field.text() + "' is above the maximum (" + core::to_text(most) + ")";
-}
-
 void read_hold(Context& context, const FileField& field, Hold& hold) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kHold);
@@ -122,55 +118,6 @@ void read_hold(Context& context, const FileField& field, Hold& hold) {
     if (read_text(context, at_most, hold.at_most, read_share) && hold.at_most.millionths == 0)
       context.error(FileRule::form, at_most, "'0%' allows no hold");
   }
-}
-
-// In thousandths.
-Read<std::uint32_t> read_growing(std::string_view text) {
-  constexpr std::int64_t kMost = 1000;
-  const core::ScaledNumber read = core::parse_scaled(text, std::chrono::milliseconds{1});
-  const std::int64_t millionths = read.value.count();
-  if (read.fault == core::NumberFault::none && millionths >= 1'000'000 && millionths <= kMost * 1'000'000 &&
-      millionths % 1000 == 0)
-    return static_cast<std::uint32_t>(millionths / 1000);
-  return tl::unexpected(quoted(text) + " is not a number from 1 to 1000 with at most three decimals");
-}
-
-void read_rest(Context& context, const FileField& field, std::chrono::nanoseconds& time) {
-  if (read_text(context, field, time, read_time_span) && time > Pause::kLongest)
-    context.error(FileRule::penalty, field, above(field, Pause::kLongest));
-}
-
-Penalty read_penalty(Context& context, const FileField& field) {
-  Penalty penalty{.place = field.place()};
-  core::PenaltyTerms& rest = penalty.rest;
-  if (field.node->kind != YamlNode::Kind::map) {
-    read_rest(context, field, rest.time);
-    return penalty;
-  }
-  const Map map(context, field, keys::kPenalty);
-  penalty.place = field.key;
-  const FileField time = map["for"];
-  if (!time) {
-    context.error_at_key(FileRule::form, field, "missing for: how long a key rests the first time");
-    return penalty;
-  }
-  read_rest(context, time, rest.time);
-  if (const FileField growing = map["growing"]) {
-    read_text(context, growing, rest.growing, read_growing);
-    rest.most = Pause::kLongest;
-    if (rest.grows() && rest.time.count() == 0)
-      context.error(FileRule::penalty, time, "'" + time.text() + "' does not grow");
-  }
-  if (const FileField most = map["most"]) {
-    read_rest(context, most, rest.most);
-    if (!map["growing"]) {
-      context.error(FileRule::penalty, most, "nothing grows: write growing: 2");
-    } else if (rest.most < rest.time) {
-      context.error(FileRule::penalty, most,
-                    "'" + most.text() + "' is shorter than for ('" + time.text() + "')");
-    }
-  }
-  return penalty;
 }
 
 void read_lease(Context& context, const FileField& field, LeaseTerms& lease) {
@@ -572,9 +519,11 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     {.key = {.name = "penalty",
              .rule = FileRule::penalty,
              .unsaid = "none",
-             .meaning = "how long nobody acts under a key once it has denied a request, at most `24h`; "
-                        "`{ for: 15m, growing: 2, most: 24h }`: longer each time: "
-                        "[charging.md](charging.md#a-rest-after-a-breach)",
+             .meaning =
+                 "how long nobody acts under a key once it has denied a request, at most `24h`; "
+                 "`{ for: 15m, growing: 2, most: 24h }`: longer each time; `then: afresh`: and then as "
+                 "if never used: "
+                 "[charging.md](charging.md#a-rest-after-a-breach)",
              .example = "15m",
              .form = R"({ "$ref": "#/$defs/penalty" })"},
      .read = [](Context& context, const FileField& field,

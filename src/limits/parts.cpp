@@ -60,6 +60,22 @@ Change read_change(Context& context, const FileField& item) {
   return change;
 }
 
+// In thousandths.
+Read<std::uint32_t> read_growing(std::string_view text) {
+  constexpr std::int64_t kMost = 1000;
+  const core::ScaledNumber read = core::parse_scaled(text, std::chrono::milliseconds{1});
+  const std::int64_t millionths = read.value.count();
+  if (read.fault == core::NumberFault::none && millionths >= 1'000'000 && millionths <= kMost * 1'000'000 &&
+      millionths % 1000 == 0)
+    return static_cast<std::uint32_t>(millionths / 1000);
+  return tl::unexpected(quoted(text) + " is not a number from 1 to 1000 with at most three decimals");
+}
+
+void read_rest(Context& context, const FileField& field, std::chrono::nanoseconds& time) {
+  if (read_text(context, field, time, read_time_span) && time > Pause::kLongest)
+    context.error(FileRule::penalty, field, above(field, Pause::kLongest));
+}
+
 }  // namespace
 
 std::string period_text(const core::Rule& rule) {
@@ -266,6 +282,47 @@ void read_end(Context& context, const FileField& field, std::string_view text, T
   if (end <= context.options.now)
     context.findings.add(context.options.past, FileRule::past, field.place(), field.path,
                          std::string(text) + " is in the past: it is now " + to_text(context.options.now));
+}
+
+std::string above(const FileField& field, std::chrono::nanoseconds most) {
+  return "'" + field.text() + "' is above the maximum (" + core::to_text(most) + ")";
+}
+
+Penalty read_penalty(Context& context, const FileField& field) {
+  Penalty penalty{.place = field.place()};
+  core::PenaltyTerms& rest = penalty.rest;
+  if (field.node->kind != YamlNode::Kind::map) {
+    read_rest(context, field, rest.time);
+    return penalty;
+  }
+  const Map map(context, field, keys::kPenalty);
+  penalty.place = field.key;
+  const FileField time = map["for"];
+  if (!time) {
+    context.error_at_key(FileRule::form, field, "missing for: how long a key rests the first time");
+    return penalty;
+  }
+  read_rest(context, time, rest.time);
+  if (const FileField growing = map["growing"]) {
+    read_text(context, growing, rest.growing, read_growing);
+    rest.most = Pause::kLongest;
+    if (rest.grows() && rest.time.count() == 0)
+      context.error(FileRule::penalty, time, "'" + time.text() + "' does not grow");
+  }
+  if (const FileField most = map["most"]) {
+    read_rest(context, most, rest.most);
+    if (!map["growing"]) {
+      context.error(FileRule::penalty, most, "nothing grows: write growing: 2");
+    } else if (rest.most < rest.time) {
+      context.error(FileRule::penalty, most,
+                    "'" + most.text() + "' is shorter than for ('" + time.text() + "')");
+    }
+  }
+  if (const FileField then = map["then"]; then && is_text(context, then)) {
+    rest.afresh = then.text() == "afresh";
+    if (!rest.afresh) context.error(FileRule::form, then, quoted(then.text()) + " is none of: afresh");
+  }
+  return penalty;
 }
 
 }  // namespace weir::limits

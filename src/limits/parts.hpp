@@ -20,9 +20,12 @@ Leave read_leave(Context& context, const FileField& leave);
 Reserve read_reserve(Context& context, const FileField& reserve);
 Guarantee read_guarantee(Context& context, const FileField& guarantee);
 CostRule read_cost(Context& context, const FileField& cost);
+Penalty read_penalty(Context& context, const FileField& field);
 // A moment; told, as the options say, when it is past.
 void read_end(Context& context, const FileField& field, std::string_view text, Time& end);
 
+// What says that a time is above that.
+std::string above(const FileField& field, std::chrono::nanoseconds most);
 // "1s", "day": as somebody would write it after the '/'.
 std::string period_text(const core::Rule& rule);
 

@@ -57,9 +57,9 @@ class ChargeCall final : public StoreCall {
     }
     if (refunds_gcra()) {
       append_refund(command, in_.endpoint.prefix, asks());
-    } else if (const auto length = pause()) {
+    } else if (const auto pause = paused()) {
       append_pause(command, in_.endpoint.prefix, asks(), reservation_id(in_.ids.next(), slot_of(name)),
-                   *length);
+                   *pause);
     } else {
       std::vector<ScriptCharge> all = charges();
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -72,9 +72,10 @@ class ChargeCall final : public StoreCall {
   }
 
  private:
-  std::optional<nanoseconds> pause() const {
+  std::optional<Pause> paused() const {
     const std::optional<Outside>& told = outside();
-    return told && told->form == Outside::Form::pause ? std::optional(told->length) : std::nullopt;
+    if (!told || told->form != Outside::Form::pause) return std::nullopt;
+    return Pause{told->length, told->afresh};
   }
   const std::optional<Outside>& outside() const { return charge_->each[of_[0]].outside; }
   bool refunds() const {
@@ -117,12 +118,13 @@ class ChargeCall final : public StoreCall {
   void read(const resp::Value& value, nanoseconds now) {
     std::array<Decision, store::kMostChecks> decisions;
     std::array<Charged, store::kMostChecks> told;
-    const auto length = pause();
-    if (auto why = refunds_gcra() || length ? read_changed(value, asks(), decisions, told)
-                                            : read_charge(value, charges(), decisions, told))
+    const auto pause = paused();
+    if (auto why = refunds_gcra() || pause ? read_changed(value, asks(), decisions, told)
+                                           : read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     for (std::size_t i = 0; i < of_.size(); ++i) {
+      if (pause && pause->afresh) told[i].overdraft = 0;  // at its end
       charge_->told[of_[i]] = told[i];
       const KeptCheck& check = charge_->each[of_[i]].check;
       const std::optional<Outside>& outside = charge_->each[of_[i]].outside;
@@ -134,8 +136,8 @@ class ChargeCall final : public StoreCall {
       else
         in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
       // And again: a lease that was asked for meanwhile may be of before the pause.
-      if (length) in_.known.forget(check.hash);
-      if (length) in_.options.paused(check.hash, asked_ + *length);
+      if (pause) in_.known.forget(check.hash);
+      if (pause) in_.options.paused(check.hash, asked_ + pause->length, pause->afresh);
       if (refunds()) in_.options.given_back(check.hash);
     }
   }

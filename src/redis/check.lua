@@ -202,7 +202,7 @@ function decide.cap(text, at)
     text.full, text.front, text.T = full, min(owed, now + full), T
     for _, name in ipairs({'pause', 'latest', 'asked', 'from', 'till', 'last'}) do text[name] = NONE end
     clear_tree(text)
-    text.open, text.held = 0, 0
+    text.open, text.held, text.forgets = 0, 0, false
     return true, text
   end
   local tat, of = gcra_state(text)

@@ -3,7 +3,8 @@
 --
 -- While anything of a key is open or paused, a hash lies in place of its state:
 --
---   h        'weir1h EPOCH ID T front pause latest asked from till last due gone seqs open held nodes root height': the
+--   h        'weir1h EPOCH ID T front pause latest asked from till last due gone seqs open held nodes root height', or
+--            'weir2h' and the same where the pause is afresh, which one that does not know that must not count: the
 --            second that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time;
 --            `due` and `last`: before that none that is open is over, and then all; `gone`: then nothing of it matters;
 --            `held`: the units that may be settled; which node is the root, and how many levels there are; then six
@@ -27,8 +28,8 @@ local TIMES = 9
 local unpack = table.unpack or unpack
 
 local function new_ledger(key, id, T, front)
-  return {key = key, id = id, E = s, T = T, front = front, pause = NONE, seqs = 0, latest = NONE, asked = NONE,
-          from = NONE, till = NONE, last = NONE, due = NONE, gone = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0,
+  return {key = key, id = id, E = s, T = T, front = front, pause = NONE, forgets = false, seqs = 0, latest = NONE,
+          asked = NONE, from = NONE, till = NONE, last = NONE, due = NONE, gone = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0,
           nodes = {}, dirty = {}, renews = true, plans = {}}
 end
 local function now_in(its) return (s - its.E) * 1e9 + n end
@@ -238,8 +239,19 @@ end
 -- `full`: burst x T of those who ask; `mine`: without what their class leaves to others. By another T than the ledger's
 -- a pause that has ended stays, as recounted() counts it, and full_for_pause() makes it ask for as much.
 local function full_for_pause(its, T, full) return full - T + its.T end
+local function owed_at_end(its, x, full) return its.forgets and its.pause or max(x, its.pause + full - its.T) end
 local function end_pause(its, full)
-  its.front, its.pause = max(its.front, its.pause + full - its.T), NONE
+  its.front, its.pause, its.forgets = owed_at_end(its, its.front, full), NONE, false
+end
+-- All that acts before the end of a pause that is afresh; what is open of that can no longer be changed.
+local function forget(its)
+  while its.height > 0 do
+    local leaf = first_leaf(its)
+    if leaf[1] >= its.pause then break end
+    edit_leaf(its, leaf[1], leaf[2], function(first) cut(first, 1, LEAF) end)
+  end
+  its.asked = NONE
+  end_pause(its, 0)
 end
 -- Another begins. Where something before it is open, it stays in its place: in the front it would ask, beyond what it
 -- does, for all that has acted before it.
@@ -263,13 +275,14 @@ local function fold(its, at, full)
   if full and its.pause <= at and (its.height == 0 or first_leaf(its)[1] >= its.pause) then end_pause(its, full) end
 end
 local function owed_by_grants(its, at)
-  local S, A = range(its, NONE, at)
-  return max(its.front + S, A)
+  local forgotten = its.forgets and at >= its.pause
+  local S, A = range(its, forgotten and its.pause - 1 or NONE, at)
+  return max((forgotten and its.pause or its.front) + S, A)
 end
 local function owed_at(its, at, full)
   if at < its.pause or its.pause == NONE then return owed_by_grants(its, at) end
   local S, A = range(its, its.pause - 1, at)
-  return max(max(owed_by_grants(its, its.pause - 1), its.pause + full - its.T) + S, A)
+  return max(owed_at_end(its, owed_by_grants(its, its.pause - 1), full) + S, A)
 end
 -- The ns that may be charged at that moment, so that nobody later is late; what is owed then; and the map of those later.
 local function free_at(its, at, full, mine)
@@ -326,8 +339,8 @@ local function recounted(its, at, T, full)
     other[name] = its[name]
   end
   if its.pause > at then
-    other.pause = its.pause
-  elseif its.pause ~= NONE then
+    other.pause, other.forgets = its.pause, its.forgets
+  elseif its.pause ~= NONE and not its.forgets then
     local since = range(its, its.pause - 1, at)
     other.front = max(other.front, its.pause + full - T + counted(since))
   end
@@ -446,11 +459,11 @@ end
 -- Nothing: something else lies there, or one that is gone, which it then says.
 local function open_ledger(key)
   local head = redis.pcall('HGET', key, 'h')
-  if type(head) ~= 'string' or sub(head, 1, 7) ~= 'weir1h ' then return nil end
+  if type(head) ~= 'string' or not match(head, '^weir[12]h ') then return nil end
   local words = {}
   for word in string.gmatch(sub(head, 8), '%S+') do words[#words + 1] = word end
   local its = new_ledger(key, words[2], words[3] + 0.0, 0)
-  its.E, its.renews, its.is_stored = words[1] + 0.0, false, true
+  its.E, its.renews, its.is_stored, its.forgets = words[1] + 0.0, false, true, sub(head, 5, 5) == '2'
   for i, name in ipairs(NUMBERS) do its[name] = words[3 + i] == '-' and NONE or words[3 + i] + 0.0 end
   for i = 3 + #NUMBERS, #words - 1, #OF_PLAN do
     local plan = {}
@@ -463,6 +476,7 @@ local function open_ledger(key)
   for i = #its.plans, 1, -1 do
     if its.plans[i].stop <= now_in(its) then take_plan(its, i) end
   end
+  if its.forgets and its.pause <= time_in(its) then forget(its) end
   return its
 end
 -- Of a key's text, where it may have a ledger.
@@ -478,7 +492,8 @@ local function end_all(its, at, T, full)
   its.open, its.held, its.plans = 0, 0, {}
   if its.height == 0 then return fold(its, at, full) end
   local stays = not full and its.pause <= at and its.pause or NONE
-  local front = (stays ~= NONE or at < its.pause) and owed_by_grants(its, stays ~= NONE and stays - 1 or EVER)
+  local to = stays ~= NONE and stays - 1 or its.forgets and its.pause - 1 or EVER
+  local front = (stays ~= NONE or at < its.pause) and owed_by_grants(its, to)
   local S, A = range(its, stays == NONE and EVER or stays - 1, EVER)
   its.front = front or owed_at(its, EVER, full)
   clear_tree(its)
@@ -504,7 +519,7 @@ local function save(its, full)
   end
   if its.changed ~= 'over' then its.gone = max(owed_at(its, EVER, full), its.last, its.asked, its.pause, now + 1) end
   local function word(number) return number == NONE and '-' or format('%d', number) end
-  local head = {'weir1h', word(its.E), its.id, word(its.T)}
+  local head = {its.forgets and 'weir2h' or 'weir1h', word(its.E), its.id, word(its.T)}
   for _, name in ipairs(NUMBERS) do head[#head + 1] = word(its[name]) end
   for _, plan in ipairs(its.plans) do
     for _, name in ipairs(OF_PLAN) do head[#head + 1] = word(plan[name]) end

@@ -22,9 +22,9 @@
 --           settle TIME overdraft actual ...  what each limit of the record cost; none: is it there still? No more
 --                                             is owed then than drains a burst and the overdraft later
 --           moment TIME                       one over whose moment a pause lies is cancelled
---           pause TIME id length              nobody acts for that long; KEYS[1] is read by nobody; for each limit T,
---                                             burst, and ns that its class leaves to others
---           rest TIME id length T burst kept need growing most    a pause of one limit whose state denies those units,
+--           pause TIME id length how          nobody acts for that long; KEYS[1] is read by nobody; how is 'afresh' or
+--                                             'paced'; for each limit T, burst, and ns that its class leaves to others
+--           rest TIME id length how T burst kept need growing most    a pause of one limit whose state denies those units,
 --                                             unless it is paused. growing, in thousandths, above 1000: of length x
 --                                             growing^n, at most `most`; KEYS[1] says until when breaches count
 --           refund TIME                       and for each limit T, burst, ns and kept: that much was not used after all
@@ -697,61 +697,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   return answer(1, 'later', moment, 0, afters)
 end
 
-if verb == 'pause' or verb == 'rest' then
-  local length = ARGV[4] + 0.0
-  local first = 5
-  local function T_of(i) return ARGV[first + 3 * (i - 1)] + 0.0 end
-  local function full_of(i) return T_of(i) * ARGV[first + 1 + 3 * (i - 1)] end
-  local function mine_of(i) return full_of(i) - ARGV[first + 2 + 3 * (i - 1)] end
-  for i = 1, count do
-    if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
-    end_holds(i)
-  end
-
-  -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
-  local function breach(growing, most)
-    local forgotten = match(call('GET', KEYS[1]) or '', '^weir1n (%d+)$')
-    local times_before = min(max(ceil((forgotten and from_now(forgotten) or 0) / most), 0), 1000)
-    local digits = digits_of(min(times_before + 1, 1000) * most)
-    call('SET', KEYS[1], 'weir1n ' .. digits, 'PXAT', expiry(pair(digits)))
-    local factor, power = 1, growing
-    while times_before > 0 do
-      if times_before % 2 == 1 then factor = factor * power end
-      times_before, power = floor(times_before / 2), power * power
-    end
-    return floor(min(length * factor, most))
-  end
-  local need = verb == 'rest' and ARGV[8] + 0.0 or nil
-  local rests = true
-  if verb == 'rest' then
-    local its, full = ledgers[1], full_of(1)
-    local at = time_in(its)
-    local free = free_at(counted_by(its, at, T_of(1), full), at, full, full)
-    rests = its.pause <= now_in(its) and need > free and need <= full
-    if rests and ARGV[9] + 0.0 > 1000 then length = breach(ARGV[9] / 1000, ARGV[10] + 0.0) end
-  end
-  local answer = {rests and 1 or 0, time[1], time[2]}
-  for i = 1, count do
-    local its, T, full, charged = ledgers[i], T_of(i), full_of(i), 0
-    if rests and length > 0 then
-      local at = time_in(its)
-      becomes(its, counted_by(its, at, T, full))
-      fold(its, at, full)
-      if its.pause ~= NONE and its.pause <= at then keep_pause(its, full) end
-      local stop = max(at + length, its.pause)
-      local function units_at_end() return max(ceil((owed_at(its, stop, full) - stop) / T), 0) end
-      local before = units_at_end()
-      its.pause = stop
-      if at >= its.till then its.from = at end
-      its.till, its.asked, its.latest, its.changed = stop, stop + full - T, max(its.latest, at), true
-      charged = max(units_at_end() - before, 0)
-    end
-    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, mine_of(i), need or T) or false, int(charged)
-  end
-  save_changed(function(i) return full_for_pause(ledgers[i], T_of(i), full_of(i)) end)
-  if verb == 'rest' then answer[6] = rests and int(length) or '0' end
-  return answer
-end
+-- include pauses.lua
 
 if verb == 'refund' then
   local answer = {1, time[1], time[2]}

@@ -260,13 +260,13 @@ void append_keys(resp::Writer& to, std::string_view prefix, std::span<const Scri
   to.bulk(what);
 }
 
-// The words that a pause and a rest have in common, after its name; of each ask, T, burst and what its class
-// leaves to others follow.
+// The words of a pause and of a rest, after its name; of each ask T, burst and what its class leaves follow.
 void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::string_view id,
-                    nanoseconds length, std::optional<nanoseconds> now) {
+                    const Pause& pause, std::optional<nanoseconds> now) {
   append_when(to, now);
   to.bulk(id);
-  to.number(static_cast<std::uint64_t>(length.count()));
+  to.number(static_cast<std::uint64_t>(pause.length.count()));
+  to.bulk(pause.afresh ? "afresh" : "paced");
   for (const ScriptCheck& each : asks) {
     to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
@@ -277,10 +277,10 @@ void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::st
 }  // namespace
 
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
-                  std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
+                  std::string_view id, const Pause& pause, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, asks, "pause", 3 + 3 * asks.size());
-  append_pausing(to, asks, id, length, now);
+  append_keys(to, prefix, asks, "pause", 4 + 3 * asks.size());
+  append_pausing(to, asks, id, pause, now);
 }
 
 void append_refund(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
@@ -301,8 +301,8 @@ void append_refund(std::string& out, std::string_view prefix, std::span<const Sc
 void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
                  const core::PenaltyTerms& penalty, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  append_keys(to, prefix, {&ask, 1}, "rest", 9, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
-  append_pausing(to, {&ask, 1}, id, penalty.time, now);
+  append_keys(to, prefix, {&ask, 1}, "rest", 10, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
+  append_pausing(to, {&ask, 1}, id, {penalty.time, penalty.afresh}, now);
   to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(penalty.growing);
   to.number(static_cast<std::uint64_t>(penalty.most.count()));

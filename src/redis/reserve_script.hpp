@@ -107,11 +107,10 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
                                                       const ReserveWords& words);
 void append_moment(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
-// Nobody acts for that long under any of the asks' keys, whose first tells the slot. `id` is nobody's, and
+// Nobody acts in it under any of the asks' keys, whose first tells the slot. `id` is nobody's, and
 // names what is not there yet.
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
-                  std::string_view id, std::chrono::nanoseconds length,
-                  std::optional<std::chrono::nanoseconds> now = {});
+                  std::string_view id, const Pause& pause, std::optional<std::chrono::nanoseconds> now = {});
 
 // A pause of the key of `ask`, unless it denies what is asked no more, or rests already; longer each time
 // where the penalty grows.

@@ -38,8 +38,9 @@ struct StoreOptions {
   core::Random random = core::random_key;
   // Told of the hash of a key (store::Check) when something of it was given back by what was asked here.
   std::function<void(std::uint64_t)> given_back = [](std::uint64_t) {};
-  // The same, when it was paused: nobody acts before `end`.
-  std::function<void(std::uint64_t, nanoseconds end)> paused = [](std::uint64_t, nanoseconds) {};
+  // The same, when it was paused: nobody acts before `end`, and whether the key is afresh then.
+  std::function<void(std::uint64_t, nanoseconds end, bool afresh)> paused = [](std::uint64_t, nanoseconds,
+                                                                               bool) {};
 };
 
 // The calls of each key that wait in order while the store is busy.

@@ -69,12 +69,18 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
   constexpr std::int64_t kMost = std::chrono::floor<std::chrono::milliseconds>(Pause::kLongest).count();
   const std::int64_t ms = core::parse_integer(value).value_or(-1);
   if (ms < 0 || ms > kMost) return fail(error, not_in_range("PAUSE", value, 0, kMost));
-  into.ask.pause = std::chrono::milliseconds{ms};
+  into.ask.pause.length = std::chrono::milliseconds{ms};
   return true;
 }
 
 bool read_words(Arguments words, ChargeWords& into, std::string& error) {
-  while (words.size() > 1 && read_option(words[0], words[1], into, error)) words = words.subspan(2);
+  while (words.size() > 1 && read_option(words[0], words[1], into, error)) {
+    const bool is_pause = is_word(words[0], "PAUSE");
+    words = words.subspan(2);
+    if (!is_pause || words.empty() || !is_word(words[0], "AFRESH")) continue;
+    into.ask.pause.afresh = true;
+    words = words.subspan(1);
+  }
   if (!error.empty()) return false;
   into.by_file = !words.empty() && is_word(words[0], "AS");
   if (!words.empty() && (into.by_file || is_word(words[0], "KEYS"))) words = words.subspan(1);

@@ -59,8 +59,8 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       to.integer(value);
     };
     const core::PenaltyTerms& penalty = each.penalty;
-    to.array(18 + (penalty ? 2 : 0) + (penalty.grows() ? 4 : 0) + (each.refunds ? 2 : 0) +
-             (each.steered ? 8 : 0));
+    to.array(18 + (penalty ? 2 : 0) + (penalty.grows() ? 4 : 0) + (penalty.afresh ? 2 : 0) +
+             (each.refunds ? 2 : 0) + (each.steered ? 8 : 0));
     text("limit", each.limit);
     text("window", each.window);
     text("key", each.key);
@@ -76,6 +76,7 @@ void write_explained(Writer& to, const limits::Explanation& explanation,
       text("penalty_growing", limits::thousandths(penalty.growing));
       number("penalty_most_ms", ceil_to_ms(penalty.most));
     }
+    if (penalty.afresh) text("penalty_then", "afresh");
     if (each.refunds) text("refunds", "true");
     if (!each.steered) continue;
     number("override", static_cast<std::int64_t>(each.steered->number));

@@ -23,8 +23,8 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
     house.queues.given_back(place);
     house.queues.slot_freed(place);
   };
-  options.paused = [&house](std::uint64_t hash, std::chrono::nanoseconds end) {
-    house.queues.paused(store::Reservations::place_of(hash), end);
+  options.paused = [&house](std::uint64_t hash, std::chrono::nanoseconds end, bool afresh) {
+    house.queues.paused(store::Reservations::place_of(hash), end, afresh);
   };
   return std::make_unique<redis::SharedStore>(*settings.store, options, embedded, *memory,
                                               service.options().clock);

@@ -196,20 +196,23 @@ limits::OneLimit::Of of_windows(const Ask& ask) {
   return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
 }
 
-// A caller may undo a limit by refunds, so the limit or the server has to allow them.
-bool may_refund(const Ask& ask, const Basis& basis, const Question& into, Refusal& refusal) {
-  if (ask.form != Outside::Form::refund || basis.allow_refunds) return true;
+// A caller may undo a limit by refunds, and by a pause that is afresh, so the limit or the server has to
+// allow refunds.
+bool may_undo(const Ask& ask, const Basis& basis, const Question& into, Refusal& refusal) {
+  const bool starts_afresh = ask.form == Outside::Form::pause && ask.pause.afresh;
+  if (basis.allow_refunds || (ask.form != Outside::Form::refund && !starts_afresh)) return true;
+  const std::string what = starts_afresh ? "no pause afresh" : "no refunds";
   if (ask.as == nullptr) {
     const std::string rule = core::to_text(into.checks[0].limit->rule);
     return refuse(refusal, What::refunds,
-                  "limit '" + rule + "' takes no refunds: start weir with --allow-refunds");
+                  "limit '" + rule + "' takes " + what + ": start weir with --allow-refunds");
   }
   limits::Matched& matched = into.more->matched;
   for (std::size_t i = 0; i < matched.count; ++i) {
     const limits::NamedLimit& limit = *basis.set->limits()[matched.limit_of[i]].said;
     if (limit.refunds || store::is_guarantee(matched.all(), i)) continue;
     return refuse(refusal, What::refunds,
-                  "limit '" + limit.name + "' takes no refunds: it has to say refunds: true");
+                  "limit '" + limit.name + "' takes " + what + ": it has to say refunds: true");
   }
   return true;
 }
@@ -228,10 +231,11 @@ bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal
   const bool of_one = ask.form == Outside::Form::remaining || ask.form == Outside::Form::pause;
   if (ask.as == nullptr && of_one && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");
-  if (!may_refund(ask, basis, into, refusal)) return false;
+  if (!may_undo(ask, basis, into, refusal)) return false;
   into.charge = &into.more_of().charge;
   *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};
-  into.charge->outside.length = ask.pause;
+  into.charge->outside.length = ask.pause.length;
+  into.charge->outside.afresh = ask.pause.afresh;
   return true;
 }
 

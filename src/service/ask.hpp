@@ -60,7 +60,7 @@ struct Ask {
   // Of charge: what happened, of one window of the limit where that is said.
   Outside::Form form = Outside::Form::cost;
   std::uint64_t remaining = 0;
-  std::chrono::nanoseconds pause{0};
+  Pause pause{};
   std::optional<std::chrono::nanoseconds> window{};
   std::optional<std::chrono::nanoseconds> overdraft{};  // nothing: as its asker's service has it
 };

@@ -36,6 +36,7 @@ enum BodyMember : std::uint8_t {
   kRemaining,
   kWindow,
   kPause,
+  kAfresh,
   kCount,
   kMembers
 };
@@ -43,8 +44,8 @@ enum BodyMember : std::uint8_t {
 using members::BodyMember;
 using members::kMembers;
 inline constexpr std::array<std::string_view, kMembers> kMemberNames{
-    "attributes", "key",  "limit", "checks", "requests",  "cost",   "at_least", "class", "explain",
-    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause",    "count"};
+    "attributes", "key",  "limit", "checks", "requests",  "cost",   "at_least", "class",  "explain",
+    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause",    "afresh", "count"};
 
 // Several of them.
 using MemberSet = std::uint32_t;
@@ -167,8 +168,9 @@ inline constexpr std::array kVerbs{
             "which holds of a key of a limit are open, the oldest first; to settle one frees its slot",
             "The holds; seconds from now"},
     VerbRow{"WEIR.CHARGE", "/v1/charge", store::Verb::charge, steering::Role::decide, About::rules,
-            kRules | set_of(kRemaining, kWindow, kPause), Tells::charged, "Charge",
-            "[COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule [key rule ...], "
+            kRules | set_of(kRemaining, kWindow, kPause, kAfresh), Tells::charged, "Charge",
+            "[COST n | REMAINING n | PAUSE ms [AFRESH]] [LIMIT name] [WINDOW period] [KEYS] key rule [key "
+            "rule ...], "
             "or ... AS attribute=value ...",
             "records what happened outside, whether there was room or not",
             "What that came to, at the limit with the longest wait"},

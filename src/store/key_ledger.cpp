@@ -37,6 +37,7 @@ void KeyLedger::read(nanoseconds now, std::optional<Time> full) {
     ledger_.close(open_.front().place);
     open_.erase(open_.begin());
   }
+  if (ledger_.forgets() && ledger_.pause_end() <= now.count()) asked_for_ = 0;
   ledger_.fold(now.count(), full);
 }
 void KeyLedger::read(const core::Rule& rule, nanoseconds now) {
@@ -258,10 +259,11 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
     told.charged = units_of(front - at, interval) - units_of(ledger_.front() - at, interval);
     if (told.charged == 0) ledger_.set_front(front);
   } else if (outside.length.count() > 0) {
-    pause_until(rule, at, at + outside.length.count(), told);
+    pause_until(rule, at, outside, told);
   }
   if (before && outside.form != pause && told.charged == 0) ledger_ = *std::move(before);
   tell(rule, now, told);
+  if (outside.form == pause && outside.afresh) told.overdraft = 0;  // at its end
   return told;
 }
 
@@ -281,14 +283,14 @@ core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now,
 
 // What it charges is counted at its end; nothing where a pause that is moved has one before it that was told
 // a moment after it.
-void KeyLedger::pause_until(const core::Rule& rule, Time now, Time end, core::Overdrawn& told) {
+void KeyLedger::pause_until(const core::Rule& rule, Time now, const Outside& pause, core::Overdrawn& told) {
   const Time full = full_of(rule), interval = interval_of(rule);
-  end = std::max(end, ledger_.pause_end());
+  const Time end = std::max(now + pause.length.count(), ledger_.pause_end());
   const std::uint64_t before = units_of(ledger_.owed_at(end, full) - end, interval);
-  ledger_.pause(end, now, full);
+  ledger_.pause(now + pause.length.count(), pause.afresh, now, full);
   if (now >= paused_until_) paused_from_ = now;
   paused_until_ = end;
-  asked_for_ = end + full - interval;
+  if (!ledger_.forgets()) asked_for_ = end + full - interval;
   const std::uint64_t after = units_of(ledger_.owed_at(end, full) - end, interval);
   told.charged = after - std::min(after, before);
 }

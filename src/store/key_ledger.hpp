@@ -6,7 +6,8 @@
 // - A reservation is told the first moment at which it fits, and keeps it: nothing moves.
 // - Before that moment it can be cancelled; then, as long as it is held, it can be settled at what it cost.
 // - Nobody acts before the end of a pause. Those who were told a moment in it are told, when they ask, to
-// begin again.
+// begin again. At the end of one that is afresh the key is as if never used but for what acts then or later:
+// what is held from before gives nothing back, and what it costs more is owed from then on.
 //
 // A key that nothing open and no pause has a part in needs none of it: what it owes is one number, and it is
 // decided as src/core/gcra.hpp says.
@@ -167,7 +168,7 @@ class KeyLedger {
   Time first_under(const core::Rule& rule, Time at, std::uint64_t units) const;
   std::uint64_t charge_up_to(Time now, std::uint64_t units, Time most, Time full);
   core::Overdrawn charge_front(const core::Rule& rule, nanoseconds now, const Outside& outside);
-  void pause_until(const core::Rule& rule, Time now, Time end, core::Overdrawn& told);
+  void pause_until(const core::Rule& rule, Time now, const Outside& pause, core::Overdrawn& told);
   void tell(const core::Rule& rule, nanoseconds now, core::Overdrawn& told) const;
 
   Ledger ledger_;

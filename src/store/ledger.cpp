@@ -42,15 +42,18 @@ Time Ledger::owed_before(const Place& place, Time full) const {
   }
   const Place pause{pause_end_, 0};
   members_.each_sum(nullptr, &pause, add);
-  tat = pause_map(full).owed(tat);
+  tat = owed_at_end(tat, full);
   members_.each_sum(&pause, &place, add);
   return tat;
 }
 
 Time Ledger::owed_by_grants(Time at) const {
-  Time tat = front_;
+  const bool has_forgotten = forgets_ && at >= pause_end_;
+  Time tat = has_forgotten ? pause_end_ : front_;
+  const Place from{pause_end_, 0};
   const Place to = after_those_at(at);
-  members_.each_sum(nullptr, &to, [&](const core::GrantMap& map) { tat = map.owed(tat); });
+  members_.each_sum(has_forgotten ? &from : nullptr, &to,
+                    [&](const core::GrantMap& map) { tat = map.owed(tat); });
   return tat;
 }
 
@@ -165,11 +168,20 @@ bool Ledger::close(const Place& place) {
 
 // It becomes a part of the front.
 void Ledger::end_pause(Time full) {
-  front_ = pause_map(full).owed(front_);
+  front_ = owed_at_end(front_, full);
   pause_end_ = 0;
+  forgets_ = false;
+}
+
+// All that acts before the end of the pause.
+void Ledger::forget() {
+  while (!members_.empty() && members_.front().key.at < pause_end_)
+    members_.erase(members_.front().key, join());
+  end_pause(0);
 }
 
 void Ledger::fold(Time now, std::optional<Time> full) {
+  if (forgets_ && pause_end_ <= now) forget();
   while (!members_.empty() && !members_.front().is_open) {
     const Member first = members_.front();
     if (pause_end_ != 0 && first.key.at >= pause_end_) {
@@ -185,13 +197,15 @@ void Ledger::fold(Time now, std::optional<Time> full) {
 
 // One that has ended stays where it is: as a part of the front it would ask, beyond what it does, for all
 // that has acted before it.
-void Ledger::pause(Time end, Time now, Time full) {
+void Ledger::pause(Time end, bool forgets, Time now, Time full) {
   fold(now, full);
   if (pause_end_ != 0 && pause_end_ <= now) {
-    const Member ended{{pause_end_, 0}, pause_map(full), false};
+    const Member ended{{pause_end_, 0}, core::GrantMap::of_pause(pause_end_, full, interval_), false};
     pause_end_ = 0;
     keep(ended);
   }
+  if (end > pause_end_) forgets_ = forgets;
+  if (end == pause_end_) forgets_ = forgets_ && forgets;
   pause_end_ = std::max(pause_end_, end);
 }
 
@@ -216,7 +230,8 @@ Ledger Ledger::recounted(Time now, Time interval, Time full) const {
   other.numbers_ = numbers_;
   if (pause_end_ > now) {
     other.pause_end_ = pause_end_;
-  } else if (pause_end_ != 0) {
+    other.forgets_ = forgets_;
+  } else if (pause_end_ != 0 && !forgets_) {
     const Place end{pause_end_, 0};
     Time since = 0;
     members_.each_sum(&end, &here, [&](const core::GrantMap& map) { since += map.sum; });

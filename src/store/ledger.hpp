@@ -4,7 +4,8 @@
 // either gives back is a moment at which somebody fits.
 //
 // A pause is a time, its end: nobody acts before it, and at it the product has a member of its own, by the
-// burst of the one that asks. What was owed still drains meanwhile.
+// burst of the one that asks. What was owed still drains meanwhile. One that is afresh forgets instead: at
+// its end all that acts before it is gone, and what is open of that can no longer be changed.
 //
 // A grant is open as long as it can change: it is told its moment, or held. One that is over is folded into
 // those beside it, and what lies before all open ones is one number, the front.
@@ -53,6 +54,7 @@ class Ledger {
   Time interval() const { return interval_; }
   Time front() const { return front_; }
   Time pause_end() const { return pause_end_; }  // 0: none
+  bool forgets() const { return forgets_; }      // at the end of its pause
   // What is owed is the front alone.
   bool is_empty() const { return members_.empty() && pause_end_ == 0; }
 
@@ -84,10 +86,11 @@ class Ledger {
   bool close(const Place& place);
 
   // What is over at the front becomes one number; a pause that has ended, too, but not without `full`, which
-  // numbers of another T have not: they count it in recounted().
+  // numbers of another T have not: they count it in recounted(). One that forgets needs no numbers.
   void fold(Time now, std::optional<Time> full);
-  // Nobody acts before `end`, or before the end of a pause that lies later.
-  void pause(Time end, Time now, Time full);
+  // Nobody acts before `end`, or before the end of a pause that lies later, and stands as it was; of equal
+  // ends the one that forgets nothing.
+  void pause(Time end, bool forgets, Time now, Time full);
   // They owe at least until `tat`, whatever acts later.
   void raise(Time at, Time tat, Time full);
   // The moment of the last that is kept; kNever: none is.
@@ -118,7 +121,10 @@ class Ledger {
   struct Join;
 
   Time need(std::uint64_t units) const { return static_cast<Time>(units) * interval_; }
-  core::GrantMap pause_map(Time full) const { return core::GrantMap::of_pause(pause_end_, full, interval_); }
+  // What is owed at the end of the pause, before all that acts then, of what was.
+  Time owed_at_end(Time tat, Time full) const {
+    return forgets_ ? pause_end_ : core::GrantMap::of_pause(pause_end_, full, interval_).owed(tat);
+  }
   // Nobody that is kept acts later.
   bool is_after_all(Time at) const { return members_.empty() || members_.back().key.at <= at; }
   Time owed_before(const Place& place, Time full) const;
@@ -129,10 +135,12 @@ class Ledger {
   void keep_open(const Place& place, std::uint64_t units);
   void keep(const Member& member);
   void end_pause(Time full);
+  void forget();
 
   Time interval_;
   Time front_;
   Time pause_end_ = 0;
+  bool forgets_ = false;
   std::uint64_t numbers_ = 0;
   SummedTree<Member, Place, core::GrantMap> members_;
 };

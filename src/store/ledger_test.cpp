@@ -268,7 +268,7 @@ class ManyKeys {
   }
   // Those who were told a moment in it are cancelled, as they are told when they ask.
   void pause(Key& key, Time end) {
-    key.ledger.pause(end, now_, key.model.full());
+    key.ledger.pause(end, false, now_, key.model.full());
     key.model.pause(end, now_);
     for (const int id : key.opened(now_, true)) {
       if (key.open.at(id).at < end && chance_.up_to(3) != 0) key.remove(id);

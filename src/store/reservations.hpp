@@ -115,8 +115,8 @@ class Reservations final : public LedgerKeys {
   void when_freed(std::function<void(std::uint64_t place)> call) { freed_ = std::move(call); }
   // Whom to tell, under locks, that something of this place_of() was given back. Before anybody asks.
   void when_given_back(std::function<void(std::uint64_t place)> call) { given_back_ = std::move(call); }
-  // The same, that nobody acts there before `end`.
-  void when_paused(std::function<void(std::uint64_t place, nanoseconds end)> call) {
+  // The same, that nobody acts there before `end`; and whether the key is afresh then.
+  void when_paused(std::function<void(std::uint64_t place, nanoseconds end, bool afresh)> call) {
     paused_ = std::move(call);
   }
   // The open holds that have slots, by Limit::id. Costs as many as there are.
@@ -311,7 +311,7 @@ class Reservations final : public LedgerKeys {
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
   std::function<void(std::uint64_t)> given_back_ = [](std::uint64_t) {};
-  std::function<void(std::uint64_t, nanoseconds)> paused_ = [](std::uint64_t, nanoseconds) {};
+  std::function<void(std::uint64_t, nanoseconds, bool)> paused_ = [](std::uint64_t, nanoseconds, bool) {};
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> refused_{0};

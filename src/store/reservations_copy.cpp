@@ -166,7 +166,12 @@ void Ledger::transfer(Archive& archive) {
   interval_ = static_cast<Time>(interval);
   archive.moment(front_);
   archive.moment(pause_end_);
-  archive.number(numbers_);
+  // A bit that no count needs; a program that does not know it reads a pause that forgets nothing.
+  constexpr std::uint64_t kForgets = std::uint64_t{1} << 63;
+  std::uint64_t numbers = numbers_ | (forgets_ ? kForgets : 0);
+  archive.number(numbers);
+  numbers_ = numbers & ~kForgets;
+  forgets_ = pause_end_ != 0 && (numbers & kForgets) != 0;
   std::vector<Member> members;
   if constexpr (!Archive::kReads) members_.each([&](const Member& member) { members.push_back(member); });
   store::transfer(archive, members, [&](Member& member) {

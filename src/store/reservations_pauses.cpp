@@ -49,7 +49,7 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
       if (shares[i] && kept->until < end) kept->share = std::move(shares[i]);
       kept->until = std::max(kept->until, end);
     }
-    paused_(place_of(check.hash), end);
+    paused_(place_of(check.hash), end, charging.terms.outside.afresh);
   }
 }
 
@@ -96,7 +96,7 @@ bool Reservations::penalise(const Check& check, nanoseconds now) {
     pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  ChargeTerms terms{.outside = Pause{penalties_.breach(place_of(check.hash), penalty, now)}};
+  ChargeTerms terms{.outside = Pause{penalties_.breach(place_of(check.hash), penalty, now), penalty.afresh}};
   Charging charging{terms};
   pause({&alone, 1}, charging, shares, now);
   return true;

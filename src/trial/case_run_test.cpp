@@ -301,6 +301,24 @@ TEST(CaseRun, what_happened_elsewhere_is_charged) {
             "");
 }
 
+TEST(CaseRun, a_pause_and_a_penalty_may_be_afresh) {
+  constexpr const char* kLogin =
+      "version: 1\nlimits: { login: { by: [api], rate: 5/h burst 5, refunds: true, "
+      "penalty: { for: 15m, then: afresh } } }";
+  EXPECT_EQ(
+      said_of(kLogin,
+              "steps: [{ as: { api: a }, times: 6, expect: { allowed: 5, denied: 1, retry_after: 15m } }, "
+              "{ at: 15m, as: { api: a }, times: 6, expect: { allowed: 5, denied: 1 } }, "
+              "{ at: 30m, as: { api: b }, charge: { cost: 99 } }, "
+              "{ as: { api: b }, charge: { pause: 30s, afresh: true } }, "
+              "{ at: 1830s, as: { api: b }, times: 5, expect: { allowed: 5 } }]"),
+      "");
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { api: a }, charge: { pause: 1s, afresh: true }, "
+                    "expect: { error: takes no pause afresh } }]"),
+            "");
+}
+
 TEST(CaseRun, an_error_may_be_expected) {
   EXPECT_EQ(said_of(kWaits,
                     "steps: [{ as: { w: x }, reserve: true, expect: { error: gcra and fixed windows can } }, "

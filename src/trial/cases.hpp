@@ -65,7 +65,7 @@ struct CaseStep {
   std::string hold_name;
   Outside::Form form = Outside::Form::cost;  // of one that charges, as are the next
   std::uint64_t remaining = 0;
-  std::chrono::nanoseconds pause{0};
+  Pause pause{};
   std::string limit;  // that alone; empty: all that the request meets
   std::optional<std::chrono::nanoseconds> window;
 

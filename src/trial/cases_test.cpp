@@ -173,6 +173,8 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
        "it\n"},
       {"{ name: x, steps: [{ as: {}, charge: {} }] }",
        "t.yaml:4:34: tests[0].steps[0].charge: says one of cost, remaining and pause\n"},
+      {"{ name: x, steps: [{ as: {}, charge: { cost: 1, afresh: true } }] }",
+       "t.yaml:4:61: tests[0].steps[0].charge.afresh: is said of a pause alone\n"},
       {"{ name: x, steps: [{ as: {}, expect: { in_flight: { user: 1 } } }] }",
        "t.yaml:4:57: tests[0].steps[0].expect.in_flight.user: 'user' has no in_flight\n"},
       {"{ name: x, steps: [{ as: {}, times: 3, expect: { allowed: 2, busy: 2 } }] }",

@@ -31,6 +31,7 @@ void write(JsonWriter& json, const ExplainedCheck& check) {
     json.member("penalty_growing", check.penalty.growing / double{core::PenaltyTerms::kWhole});
     json.member("penalty_most_ms", std::chrono::ceil<std::chrono::milliseconds>(check.penalty.most).count());
   }
+  if (check.penalty.afresh) json.member("penalty_then", "afresh");
   json.member("refunds", check.refunds);
   json.member("verdict", verdict_of(check));
   if (check.decision) {

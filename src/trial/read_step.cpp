@@ -23,8 +23,8 @@ constexpr std::array kStep = {FileKey{"at"},       FileKey{"times"},  FileKey{"a
 constexpr std::array kExpect = {
     FileKey{"allowed"},     FileKey{"denied"},    FileKey{"busy"},      FileKey{"granted"}, FileKey{"by"},
     FileKey{"retry_after"}, FileKey{"remaining"}, FileKey{"in_flight"}, FileKey{"wait"},    FileKey{"error"}};
-constexpr std::array kCharge = {FileKey{"cost"}, FileKey{"remaining"}, FileKey{"pause"}, FileKey{"limit"},
-                                FileKey{"window"}};
+constexpr std::array kCharge = {FileKey{"cost"},   FileKey{"remaining"}, FileKey{"pause"},
+                                FileKey{"afresh"}, FileKey{"limit"},     FileKey{"window"}};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
 
@@ -251,7 +251,11 @@ void read_charge(Context& context, const FileField& field, const Map& map, const
   }
   if (const FileField pause = what["pause"]; pause && ++said > 0) {
     step.form = Outside::Form::pause;
-    read_text(context, pause, step.pause, read_time_span);
+    read_text(context, pause, step.pause.length, read_time_span);
+  }
+  if (const FileField afresh = what["afresh"]) {
+    read_text(context, afresh, step.pause.afresh, limits::read_switch);
+    if (!what["pause"]) context.error(kNoRule, afresh, "is said of a pause alone");
   }
   if (said != 1) context.error_at_key(kNoRule, charge, "says one of cost, remaining and pause");
   if (const FileField limit = what["limit"];

@@ -572,6 +572,22 @@ TEST(AcquiringStore, one_that_a_pause_makes_too_late_is_denied_at_once) {
   EXPECT_TRUE(fourth->allowed());
 }
 
+// All of the burst acts at the end, so nobody is too late for its pace.
+TEST(AcquiringStore, one_that_a_pause_afresh_leaves_time_for_is_not_denied) {
+  World world;
+  world.limit.rule = core::Rule::parse("1/s burst 3").value();
+  const auto one = world.ask(0s), two = world.ask(0s), three = world.ask(0s), first = world.ask(9s),
+             second = world.ask(10s), third = world.ask(10s), fourth = world.ask(10s);
+  world.charge(world.limit, "k", Pause{10s, true});
+  world.advance(0s);
+  EXPECT_EQ(world.told, (Told{first.get()}));
+  EXPECT_FALSE(first->allowed());
+  world.advance(10s);
+  EXPECT_EQ(world.told, (Told{first.get(), second.get(), third.get(), fourth.get()}));
+  EXPECT_TRUE(second->allowed());
+  EXPECT_TRUE(fourth->allowed());
+}
+
 TEST(AcquiringStore, a_pause_denies_those_in_line_for_a_slot_too) {
   Line line;
   const auto brief = line.reserve(&line.rate, 20s, Verb::acquire);

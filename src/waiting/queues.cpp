@@ -128,7 +128,8 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
 void Queues::hear(store::Reservations& reservations) {
   reservations.when_freed([this](std::uint64_t key) { slot_freed(key); });
   reservations.when_given_back([this](std::uint64_t key) { given_back(key); });
-  reservations.when_paused([this](std::uint64_t key, nanoseconds end) { paused(key, end); });
+  reservations.when_paused(
+      [this](std::uint64_t key, nanoseconds end, bool afresh) { paused(key, end, afresh); });
 }
 
 void Queues::slot_freed(std::uint64_t slots) {
@@ -167,8 +168,9 @@ void Queues::given_back(std::uint64_t key) {
   for (auto each = first; each != last; ++each) each->second->owner->on_first(each->second->number);
 }
 
-// What is given back makes nobody earlier than that.
-void Queues::paused(std::uint64_t key, nanoseconds end) {
+// What is given back makes nobody earlier than that. Of a key that is afresh then all of a burst may act at
+// once.
+void Queues::paused(std::uint64_t key, nanoseconds end, bool afresh) {
   if (empty()) return;
   given_back(key);
   const detail::Held lock(mutex_);
@@ -177,7 +179,7 @@ void Queues::paused(std::uint64_t key, nanoseconds end) {
     unsigned __int128 units = 0;
     for (const auto& [number, place] : each->second->waiting) {
       const std::uint64_t its = std::max<std::uint64_t>(1, units_of(*place));
-      const nanoseconds earliest = after(end, units + its - 1, each->second->interval);
+      const nanoseconds earliest = afresh ? end : after(end, units + its - 1, each->second->interval);
       if (earliest <= place->latest)
         units += its;
       else

@@ -94,7 +94,7 @@ class Queues {
   void given_back(std::uint64_t key);
   // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
   // told.
-  void paused(std::uint64_t key, nanoseconds end);
+  void paused(std::uint64_t key, nanoseconds end, bool afresh);
   nanoseconds too_late(const Place& place) const;
   // One in line for a slot needs these keys too.
   void needs(Place& place, std::vector<std::uint64_t> rates);

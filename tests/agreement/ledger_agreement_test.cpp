@@ -51,6 +51,7 @@ struct Operation {
   std::vector<std::size_t> keys{};
   std::int64_t number = 1;  // ticks, units, how long a pause lasts; which of the ids from the last on
   std::int64_t max_wait = 0, hold = 0, actual = 0;
+  bool afresh = false;
 };
 
 // Every trace of some operations.
@@ -133,14 +134,15 @@ class Walk {
   Both charge_outside(const Operation& of) {
     using enum Operation::What;
     const auto units = static_cast<std::uint64_t>(of.number);
-    charge_ = {.outside = of.what == pause    ? Outside(Pause{nanoseconds{of.number}})
+    charge_ = {.outside = of.what == pause    ? Outside(Pause{nanoseconds{of.number}, of.afresh})
                           : of.what == refund ? detail::refund_of(Cost{units})
                                               : Outside(Cost{units})};
     ask(Verb::charge, of);
     const LedgerModel::Ask one{.key = of.keys[0], .cost = of.number};
     if (of.what == refund)
       return both(static_cast<std::int64_t>(charge_.told.charged), model_->refund(one.key, of.number, now_));
-    const auto form = of.what == pause ? LedgerModel::Form::pause : LedgerModel::Form::cost;
+    const auto pausing = of.afresh ? LedgerModel::Form::afresh : LedgerModel::Form::pause;
+    const auto form = of.what == pause ? pausing : LedgerModel::Form::cost;
     return both(charge_.told.wait.count(), model_->charge(one, form, now_, Outside{}.overdraft.count()).wait);
   }
   void ask(Verb verb, const Operation& of) {
@@ -181,6 +183,7 @@ TEST(LedgerAgreement, every_trace_of_five_operations) {
       {.what = settle, .number = 1, .actual = 0},
       {.what = settle, .number = 2, .actual = 3},
       {.what = pause, .keys = {0}, .number = 3},
+      {.what = pause, .keys = {0}, .number = 4, .afresh = true},
       {.what = charge, .keys = {1}, .number = 2},
       {.what = refund, .keys = {0}, .number = 1},
   };

@@ -21,6 +21,7 @@ struct LedgerKeys {
     Ns interval = 1;        // for each unit
     Ns kept = 0;            // by the class of who asks
     Ns penalty = 0;         // 0: none
+    bool afresh = false;    // a penalty forgets
     // Each further breach's is growing / whole times as long, up to that.
     std::int64_t growing = 1, whole = 1;
     Ns most_penalty = 0;
@@ -38,10 +39,11 @@ struct LedgerKeys {
     Ns least = 0;    // of a pause that has ended: what it asks for
   };
   struct Key {
-    Ns interval = 1;  // it is counted in
-    Ns front = 0;     // what is over owes that
-    Ns pause = 0;     // its end; 0: none
-    Ns asked = 0;     // the last pause, or what the other side said to be left, asked for that
+    Ns interval = 1;      // it is counted in
+    Ns front = 0;         // what is over owes that
+    Ns pause = 0;         // its end; 0: none
+    bool afresh = false;  // then all before it is forgotten
+    Ns asked = 0;         // the last pause, or what the other side said to be left, asked for that
     std::vector<Grant> grants{};
     Ns paused_from = 0, paused_until = 0;  // of the last ones in a row
     std::int64_t breaches_forgotten = 0;
@@ -53,6 +55,7 @@ struct LedgerKeys {
   static Ns full(const Limit& limit) { return limit.most * limit.interval; }
 
   static Ns at_end_of_pause(Ns x, const Key& key, const Limit& limit) {
+    if (key.afresh) return key.pause;
     return std::max(x, key.pause + (limit.most - 1) * limit.interval);
   }
   // Once all have acted up to then, and a pause has ended that ends by then.
@@ -107,7 +110,7 @@ struct LedgerKeys {
     other.interval = limit.interval;
     other.front = now + over(owed(key, limit, now, false) - now, key.interval) * limit.interval;
     std::erase_if(other.grants, [now](const Grant& each) { return each.at <= now; });
-    if (other.pause != 0 && other.pause <= now) {
+    if (other.pause != 0 && other.pause <= now && !key.afresh) {
       // What has acted since is owed beyond what the pause asks for.
       std::int64_t since = 0;
       for (const Grant& each : key.grants)

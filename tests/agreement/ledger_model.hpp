@@ -47,7 +47,7 @@ class LedgerModel : LedgerKeys {
     Ns wait = 0, reset_after = 0;
     std::int64_t dropped = 0;
   };
-  enum class Form { cost, remaining, pause };
+  enum class Form { cost, remaining, pause, afresh };
 
   // `tick`: all times are whole numbers of it.
   LedgerModel(std::vector<Limit> limits, Ns tick) : limits_(std::move(limits)), tick_(tick) {
@@ -211,17 +211,26 @@ class LedgerModel : LedgerKeys {
       const std::int64_t before = over(owed(key, limit, end) - end, limit.interval);
       if (key.pause != 0 && key.pause <= now) keep_pause(key, limit);
       if (now >= key.paused_until) key.paused_from = now;
+      if (now + ask.cost > key.pause) {
+        key.afresh = form == Form::afresh;
+      } else if (now + ask.cost == key.pause && form == Form::pause) {
+        key.afresh = false;
+      }
       key.paused_until = end;
       key.pause = end;
-      key.asked = end + (limit.most - 1) * limit.interval;
+      if (!key.afresh) key.asked = end + (limit.most - 1) * limit.interval;
+      // The promise is of what is not forgotten.
+      if (key.afresh) std::erase_if(keys_[ask.key].acts, [end](const Act& each) { return each.at < end; });
+      key.acts = keys_[ask.key].acts;
       told.charged = std::max<std::int64_t>(over(owed(key, limit, end) - end, limit.interval) - before, 0);
     }
     const Key before = view(ask.key, now);
     const bool changes = key.front != before.front || key.grants.size() != before.grants.size();
-    if (changes || form == Form::pause) keys_[ask.key] = key;
+    if (changes || form == Form::pause || form == Form::afresh) keys_[ask.key] = key;
     keys_[ask.key].asked = key.asked;
     const Key seen = view(ask.key, now);
     told.overdraft = over(owed(seen, limit, now) - now - limit.most * limit.interval, limit.interval);
+    if (form == Form::afresh) told.overdraft = 0;
     told.wait = std::max<Ns>(0, alone({ask.key, 1}, now).wait);
     told.reset_after = reset_after(keys_[ask.key], limit, now);
     return told;
@@ -289,6 +298,12 @@ class LedgerModel : LedgerKeys {
   Key folded(std::size_t i, Ns now) const {
     const Limit& limit = limits_[i];
     Key key = keys_[i];
+    if (key.afresh && key.pause <= now) {
+      std::erase_if(key.grants, [&key](const Grant& each) { return each.at < key.pause; });
+      key.front = key.pause;
+      key.pause = key.asked = 0;
+      key.afresh = false;
+    }
     // By another T it is counted as it was when it ended.
     const bool ends_pauses = key.interval == limit.interval;
     while (!key.grants.empty() && !is_open(key.grants.front(), now) && key.grants.front().at <= now) {
@@ -488,7 +503,7 @@ class LedgerModel : LedgerKeys {
       limit.kept = kept;
       if (!breaches) continue;
       any = true;
-      charge({each.key, grown(each.key, now)}, Form::pause, now, 0);
+      charge({each.key, grown(each.key, now)}, limit.afresh ? Form::afresh : Form::pause, now, 0);
     }
     if (!any || told.kind == Kind::never) return told;
     const Told after = decide(asks, now);

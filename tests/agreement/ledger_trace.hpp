@@ -107,6 +107,7 @@ class Trace {
     if (store_.classes && chance_.up_to(3) == 0) made.kept = chance_.up_to(made.most * made.interval / 2);
     if (!store_.penalties || !pauses_ || chance_.up_to(2) != 0) return made;
     made.penalty = 1 + chance_.up_to(20);
+    made.afresh = chance_.up_to(2) == 0;
     if (chance_.up_to(1) == 0) return made;
     made.growing = 2 + chance_.up_to(1);
     made.whole = 1 + chance_.up_to(made.growing - 2);
@@ -140,12 +141,13 @@ class Trace {
     limit.name = std::array{"first", "second", "third"}.at(i);
     limit.penalty = {.time = nanoseconds{to.penalty},
                      .growing = static_cast<std::uint32_t>(1000 * to.growing / to.whole),
-                     .most = nanoseconds{to.most_penalty}};
+                     .most = nanoseconds{to.most_penalty},
+                     .afresh = to.afresh};
     said += at() + "limit " + std::to_string(i) + (to.slots ? " slots " : " burst ") +
             std::to_string(to.most) + " T " + std::to_string(to.interval) + " kept " +
-            std::to_string(to.kept) + " penalty " + std::to_string(to.penalty) + " growing " +
-            std::to_string(to.growing) + "/" + std::to_string(to.whole) + " to " +
-            std::to_string(to.most_penalty) + "\n";
+            std::to_string(to.kept) + " penalty " + std::to_string(to.penalty) +
+            (to.afresh ? " afresh growing " : " growing ") + std::to_string(to.growing) + "/" +
+            std::to_string(to.whole) + " to " + std::to_string(to.most_penalty) + "\n";
   }
   std::string at() const { return std::to_string(now_) + ": "; }
   std::size_t any() { return chance_() % limits_.size(); }
@@ -353,10 +355,12 @@ class Trace {
     const std::size_t i = any();
     if (is_slots(i)) return;
     const std::int64_t length = 1 + chance_.up_to(longest_);
-    charge_ = {.outside = Outside(Pause{nanoseconds{length}})};
+    const bool afresh = chance_.up_to(2) == 0;
+    charge_ = {.outside = Outside(Pause{nanoseconds{length}, afresh})};
     ask(Verb::charge, {{.key = i, .cost = 1}});
-    same("pause " + std::to_string(i) + " for " + std::to_string(length), text(charge_.told),
-         text(model_.charge({.key = i, .cost = length}, LedgerModel::Form::pause, now_, 0)));
+    const auto form = afresh ? LedgerModel::Form::afresh : LedgerModel::Form::pause;
+    same((afresh ? "pause afresh " : "pause ") + std::to_string(i) + " for " + std::to_string(length),
+         text(charge_.told), text(model_.charge({.key = i, .cost = length}, form, now_, 0)));
   }
   void refund() {
     const std::size_t i = any();

@@ -68,8 +68,9 @@ inline Charged charge_outside(Trial& trial, const Limit& limit, const std::strin
   trial.expect(question.fault == Fault::none, "nobody could charge: " + question.why);
   return question.charging.told;
 }
-inline Charged pause(Trial& trial, const Limit& limit, const std::string& key, nanoseconds length) {
-  return charge_outside(trial, limit, key, Pause{length});
+inline Charged pause(Trial& trial, const Limit& limit, const std::string& key, nanoseconds length,
+                     bool afresh = false) {
+  return charge_outside(trial, limit, key, Pause{length, afresh});
 }
 inline void charge(Trial& trial, const Limit& limit, const std::string& key, std::uint64_t units) {
   charge_outside(trial, limit, key, Cost{units});

@@ -32,6 +32,7 @@ std::vector<Property> acquire_properties();   // reservations that are answered 
 std::vector<Property> charge_properties();    // what is charged afterwards
 std::vector<Property> others_free_properties();  // those that are over leave the others free
 std::vector<Property> pause_properties();
+std::vector<Property> afresh_properties();   // pauses, and rests, after which a key is afresh
 std::vector<Property> penalty_properties();  // the rest after a breach
 std::vector<Property> refund_properties();
 std::vector<Property> take_properties();   // as much as there is
@@ -52,7 +53,8 @@ inline std::vector<Property> all_properties() {
                            pause_properties(),    penalty_properties(),
                            refund_properties(),   take_properties(),
                            slot_properties(),     holds_properties(),
-                           calendar_properties(), failure_properties()}) {
+                           calendar_properties(), failure_properties(),
+                           afresh_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -6,12 +6,14 @@ from server import Client, Error, OneServerWithLimits, until, run as run_tests
 
 FILE = """\
 version: 1
-attributes: [model, user]
+attributes: [model, user, account]
 limits:
+  login:  { by: [account], rate: 5/h burst 5, refunds: true }
   rpm:    { by: [model], rate: 300/min burst 10 }
   tpm:    { by: [model], rate: [1000/min burst 1000, 20000/d algorithm=fixed_window] }
   window: { by: [user], rate: 100/min algorithm=sliding_window_counter }
 routes:
+  - { when: { account: "*" }, limits: [login] }
   - { when: { model: "*" }, limits: [rpm, tpm] }
   - { limits: [window] }
 """
@@ -71,8 +73,8 @@ class TestCharge(OneServerWithLimits):
         self.assertIn("in_flight=2 is met by WEIR.RESERVE and WEIR.ACQUIRE alone", str(told))
 
     def test_wrong_words(self):
-        form = ("the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule "
-                "[key rule ...], or ... AS attribute=value ...")
+        form = ("the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms [AFRESH]] [LIMIT name] [WINDOW period] [KEYS] "
+                "key rule [key rule ...], or ... AS attribute=value ...")
         self.fails("ERR wrong number of arguments for 'weir.charge' command", "k")
         self.fails(f"ERR missing the rule of key 'z'; {form}", "k", "1/s", "z")
         self.fails("ERR COST: 'x' is not an integer from 0 to 9223372036854775807", "COST", "x", "k", "1/s")
@@ -130,6 +132,26 @@ class TestCharge(OneServerWithLimits):
         self.assertEqual(self.charge("PAUSE", "60000", "LIMIT", "tpm", "AS", "model=p")[2::2], [60_000, b"tpm"])
         self.assertEqual(self.client.ask("WEIR.LOOK", "model=p")[0], 1)
         self.fails("ERR sliding_window_counter cannot be paused: only gcra can", "PAUSE", "1", "AS", "user=u")
+
+    def test_afresh(self):
+        login = "LIMIT", "login", "AS", "account=" + self.key
+        self.charge("COST", "50", *login)
+        self.assertEqual(self.charge("PAUSE", "300", "AFRESH", *login)[0::4], [0, b"login"])
+        self.assertEqual(self.charge("pause", "400", "afresh", *login)[:2], [0, 0])
+        self.assertEqual(self.client.ask("WEIR.LOOK", "account=" + self.key)[2], 0)
+        until(lambda: self.client.ask("WEIR.LOOK", "account=" + self.key)[2] == 5, "as if never used")
+        self.fails("ERR limit 'rpm' takes no pause afresh: it has to say refunds: true", "PAUSE", "1", "AFRESH",
+                   "LIMIT", "rpm", "AS", "model=r")
+        self.fails("ERR limit '1/s' takes no pause afresh: start weir with --allow-refunds", "PAUSE", "0", "AFRESH",
+                   "k", "1/s")
+
+    def test_afresh_over_http(self):
+        asked = {"attributes": {"account": self.key}, "limit": "login", "pause": 30.5, "afresh": True}
+        self.assertEqual(self.post("/v1/charge", asked), (200, {"charged": 0, "owed": 0, "wait": 30.5,
+                                                                "reset_after": 30.5, "by": "login"}))
+        for wrong in {"pause": 1, "afresh": "yes"}, {"afresh": True}:
+            status, body = self.post("/v1/charge", {"key": self.key, "limit": "1/s", **wrong})
+            self.assertEqual([each["pointer"] for each in body["errors"]], ["/afresh"])
 
     def test_an_acquire_waits_until_the_end_of_a_pause(self):
         rule = "1000/s burst 1"

@@ -106,17 +106,20 @@ class TestTools(unittest.TestCase):
                          [("limits.a.penalty.most", "'25h' is above the maximum (1d)")])
         self.assertEqual(told("{ for: 0s, growing: 2 }"), [("limits.a.penalty.for", "'0s' does not grow")])
         self.assertEqual(told("{ for: 15m, growth: 2 }"),
-                         [("limits.a.penalty.growth", "unknown; known: for, growing, most")])
+                         [("limits.a.penalty.growth", "unknown; known: for, growing, most, then")])
+        self.assertEqual(told("{ for: 15m, growing: 2, most: 1h, then: afresh }"), [])
+        self.assertEqual(told("{ for: 15m, then: again }"),
+                         [("limits.a.penalty.then", "'again' is none of: afresh")])
 
     def test_diff_says_how_it_grows(self):
         with Folder() as folder:
             files = [folder.file(f"{i}.yaml", "version: 1\nlimits: { a: { by: [user], rate: 1/s, penalty: %s,\n"
                                  "  overrides: [{ when: { user: x }, penalty: %s }] } }\n" % both)
                      for i, both in enumerate([("15m", "0s"),
-                                               ("{ for: 15m, growing: 2, most: 1h }", "{ for: 1m, growing: 1.5 }")])]
+                                               ("{ for: 15m, growing: 2, most: 1h }", "{ for: 1m, growing: 1.5, then: afresh }")])]
             _, out, err = weir("diff", *files)
             self.assertIn("15m growing 2 to 1h", out + err)
-            self.assertIn("penalty 1m growing 1.5 to 1d", out + err)
+            self.assertIn("penalty 1m growing 1.5 to 1d then afresh", out + err)
 
     def test_a_file_of_tests_knows_one_that_grows(self):
         with Folder() as folder:

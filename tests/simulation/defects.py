@@ -107,6 +107,7 @@ plant("a_hold_is_counted_after_its_end", HOLDS, "      units_ -= holds_.front().
 # In Redis.
 RESERVE = "src/redis/reserve.lua"
 LEDGER_SCRIPT = "src/redis/ledger.lua"
+PAUSES_SCRIPT = "src/redis/pauses.lua"
 plant("redis_checks_mind_no_told_moment", LEDGER_SCRIPT, "return max(min(at + mine - x, full - P - x), 0), x, S, A",
       "return max(at + mine - x, 0), x, S, A")
 plant("redis_who_reserves_minds_no_told_moment", LEDGER_SCRIPT, "local later = late_from(its, at, max(x, at) + need, full) or max(at, x + need - mine)",
@@ -201,9 +202,9 @@ plant("a_settlement_in_a_pause_shortens_it", KEY_LEDGER, "  ledger_.close(own.pl
       "  ledger_.refund(less, now.count());\n  return more - may_be_more + dropped;")
 plant("a_pause_stops_nobody", LEDGER, "  pause_end_ = std::max(pause_end_, end);", "  (void)end;")
 plant("a_pause_counts_where_the_next_acts", LEDGER,
-      "  tat = pause_map(full).owed(tat);\n  members_.each_sum(&pause, &place, add);\n  return tat;",
-      "  members_.each_sum(&pause, &place, add);\n  return pause_map(full).owed(tat);")
-plant("a_pause_asks_for_nothing_at_its_end", LEDGER, "  tat = pause_map(full).owed(tat);\n  members_", "  members_")
+      "  tat = owed_at_end(tat, full);\n  members_.each_sum(&pause, &place, add);\n  return tat;",
+      "  members_.each_sum(&pause, &place, add);\n  return owed_at_end(tat, full);")
+plant("a_pause_asks_for_nothing_at_its_end", LEDGER, "  tat = owed_at_end(tat, full);\n  members_", "  members_")
 plant("a_moment_in_a_pause_stays", ENDS, "  if (may_act(*record, now)) {", "  if (may_act(*record, now) || now.count() > 0) {")
 plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "if (acted && has_acted(*acted, now)) asked.wait = nanoseconds{0};",
       "if (acted) asked.wait = nanoseconds{0};")
@@ -223,17 +224,17 @@ plant("a_slot_is_as_many_as_a_rate_is_asked_for", "src/store/all_or_none_check.c
 plant("a_breach_is_forgotten_early", "src/core/penalty.hpp",
       "    return now + most * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));",
       "    return now + time * static_cast<std::int64_t>(std::min(breaches + 1, kMostBreaches));")
-plant("redis_a_pause_stops_nobody", RESERVE, "      its.pause = stop\n", "")
+plant("redis_a_pause_stops_nobody", PAUSES_SCRIPT, "      its.pause = stop\n", "")
 plant("redis_a_pause_counts_where_the_next_acts", LEDGER_SCRIPT,
-      "  return max(max(owed_by_grants(its, its.pause - 1), its.pause + full - its.T) + S, A)",
+      "  return max(owed_at_end(its, owed_by_grants(its, its.pause - 1), full) + S, A)",
       "  return max(owed_by_grants(its, at), its.pause + full - its.T)")
-plant("redis_a_pause_forgets_one_before_it", RESERVE, "local stop = max(at + length, its.pause)", "local stop = at + length")
+plant("redis_a_pause_forgets_one_before_it", PAUSES_SCRIPT, "local stop = max(at + length, its.pause)", "local stop = at + length")
 plant("redis_a_moment_in_a_pause_stays", RESERVE, "if may_act then wait = int(max(until_moment, 0)) else cancel() end",
       "wait = int(max(until_moment, 0))")
 plant("a_penalty_extends_itself", PAUSES, "if (kept != nullptr && kept->ledger.is_paused(now)) return false;",
       "if (kept != nullptr && now.count() < 0) return false;")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "call('ZREMRANGEBYSCORE', key, '-inf', int(now_us))", "0")
-plant("redis_a_penalty_extends_itself", RESERVE, "rests = its.pause <= now_in(its) and need > free", "rests = need > free")
+plant("redis_a_penalty_extends_itself", PAUSES_SCRIPT, "rests = its.pause <= now_in(its) and need > free", "rests = need > free")
 plant("a_penalty_is_not_kept", PAUSES, "  pause({&alone, 1}, charging, shares, now);",
       "  if (now.count() < 0) pause({&alone, 1}, charging, shares, now);")
 plant("a_month_of_30_days", "src/core/calendar.cpp",

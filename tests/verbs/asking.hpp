@@ -166,7 +166,7 @@ class Asking {
     if (way.verb == Verb::extend) ask.hold = 90min;
     ask.units = &kUnits;
     ask.form = way.form;
-    ask.pause = 1h;
+    ask.pause = {1h, way.afresh};
     auto question = std::make_unique<Question>();
     if (!make(ask, *question)) return nullptr;
     if (way.verb == Verb::charge) {

@@ -38,6 +38,7 @@ struct Way {
   Form form = Form::cost;                  // of a charge
   bool decides = false;                    // a charge on whose answer something hangs
   bool others_free = false;                // and that leaves the others free
+  bool afresh = false;                     // a pause that forgets
 
   bool asks() const { return decides || others_free; }
 };
@@ -69,8 +70,11 @@ inline std::vector<Way> ways_of(Form form) {
     }
     case Form::remaining:
       return {named("remaining")};
-    case Form::pause:
-      return {named("pause")};
+    case Form::pause: {
+      Way afresh = named("pause afresh");
+      afresh.afresh = true;
+      return {named("pause"), afresh};
+    }
     case Form::refund: {
       Way decides = named("refund that decides", Does::gives_back);
       decides.decides = true;
