@@ -45,7 +45,7 @@ struct Remaining {
 };
 
 // Nobody acts for that long: then one unit, and the pace after that. Afresh: then the key is as if never used
-// but for what acts at the end or later. 0 to 24 h; by gcra alone.
+// but for what acts at the end or later. 0 to 24 h; by gcra, and afresh by fixed windows too.
 struct Pause {
   std::chrono::nanoseconds length{0};
   bool afresh = false;

@@ -285,8 +285,8 @@ class WEIR_API KeyedLimiter {
 
   // Records what happened outside under the key, whether there was room or not (weir/charge.hpp); a key for
   // which the memory has no room loses it. Throws std::invalid_argument for the sliding windows, which cannot
-  // say that more was used than their limit, and for a pause of any window; std::length_error, with nothing
-  // paused, while the pauses of one memory keep 16 MiB.
+  // say that more was used than their limit, and for a pause of a window that is not fixed or not afresh;
+  // std::length_error, with nothing paused, while the pauses of one memory keep 16 MiB.
   Charged charge(std::string_view key, Outside outside = {});
   // The same with a quota of this call, as check() has it.
   Charged charge(std::string_view key, const Quota& quota, Outside outside = {});

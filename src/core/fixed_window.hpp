@@ -14,6 +14,9 @@
 // units used stay until the end that was stored. So two quotas used alternately hand out nothing twice, but
 // the period of a raised limit begins only with the next window.
 //
+// A key that is paused so that it is afresh then has used all until the end, whatever its limit, and what
+// ends there is no window: the next one is opened as ever.
+//
 // Pure functions of values. Range: 0 <= now < 2^63 and P < 2^63, so an end is below 2^64.
 #pragma once
 
@@ -37,6 +40,12 @@ struct State {
 };
 
 using Step = StepOf<State>;
+
+// The units used of a key that is paused, or more: as many as a double holds exactly, below 2^63.
+constexpr std::uint64_t kPaused = (std::uint64_t{1} << 63) - 1024;
+constexpr bool is_paused(State state, nanoseconds now) {
+  return state.used >= kPaused && state.end > static_cast<std::uint64_t>(now.count());
+}
 
 enum class Opens { at_first_request, on_the_clock };
 

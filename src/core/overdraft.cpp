@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/calendar_window.hpp"
+#include "core/fixed_window.hpp"
 #include "core/reservation.hpp"
 
 namespace weir::inline v0_1::core {
@@ -94,7 +95,36 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
   return told;
 }
 
+// What is told of a key that rests until then.
+Overdrawn paused_window(TwoWords state, nanoseconds now) {
+  Overdrawn told;
+  told.next = state;
+  told.wait = told.reset_after =
+      nanoseconds{static_cast<std::int64_t>(at_most_the_longest(ahead_of(state.until, now)))};
+  return told;
+}
+
+bool is_paused_window(const Rule& rule, TwoWords state, nanoseconds now) {
+  return rule.calendar == nullptr && fixed_window::is_paused({state.until, state.word}, now);
+}
+
+// The later end stands.
+Overdrawn pause_window(TwoWords state, bool is_paused, nanoseconds now, nanoseconds length) {
+  const auto end = static_cast<std::uint64_t>((now + length).count());
+  const std::uint64_t before = is_paused ? state.until : 0;
+  Overdrawn told = paused_window({std::max(end, before), fixed_window::kPaused}, now);
+  told.changes = true;
+  return told;
+}
+
 Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
+  const bool is_paused = is_paused_window(rule, state, now);
+  if (outside.form == Outside::Form::pause) return pause_window(state, is_paused, now, outside.length);
+  if (is_paused) {
+    Overdrawn told = paused_window(state, now);
+    if (outside.form == Outside::Form::cost) told.dropped = outside.units;
+    return told;
+  }
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   calendar_window::Running date;
   if (rule.calendar != nullptr) date = calendar_window::running(*rule.calendar, state, now, rule.utc_at(now));
@@ -161,6 +191,7 @@ Overdrawn refund_gcra(const Rule& rule, TwoWords state, nanoseconds now, std::ui
 }
 
 Overdrawn refund_window(const Rule& rule, TwoWords state, nanoseconds now, std::uint64_t units) {
+  if (is_paused_window(rule, state, now)) return paused_window(state, now);
   const std::uint64_t used = rule.calendar != nullptr
                                  ? calendar_window::running(*rule.calendar, state, now, rule.utc_at(now)).used
                              : ahead_of(state.until, now) == 0 ? 0

@@ -9,6 +9,8 @@
 //   refund n:     owed := min(owed, max(owed - n x T, what has to stay))
 //
 // By a fixed window: used := used + n, or max(used, limit - n), or max(0, used - n), in the window that runs.
+// Paused so that it is afresh then, it has used all until the end, and nothing that is charged or taken back
+// until then counts.
 // All but a refund only raise what is owed, so they admit nothing. docs/algorithm.md has it under that name.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread.
@@ -38,8 +40,9 @@ struct Overdrawn : Charged {
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
 std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
 
-// By an algorithm that can_overdraw(); a pause by one that can_reserve(). A gcra debt that was counted in
-// another T is counted in this one first, in whole units, where anything is charged.
+// By an algorithm that can_overdraw(); a pause by one that can_reserve(), or afresh that can_start_afresh().
+// A gcra debt that was counted in another T is counted in this one first, in whole units, where anything is
+// charged.
 Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside);
 
 // Takes units back that were charged and not used, and says how many; the tat stays at `least` or later.

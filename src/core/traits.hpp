@@ -62,6 +62,11 @@ constexpr bool has_burst(Algorithm algorithm) { return traits(algorithm).drains;
 constexpr bool can_give_back(Algorithm algorithm) { return traits(algorithm).drains; }
 // A state can be charged for a moment that has not come, by a ledger; and it can be paused.
 constexpr bool can_reserve(Algorithm algorithm) { return traits(algorithm).drains; }
+// It can be paused so that it is afresh then: a window of the calendar stays that of its date.
+constexpr bool can_start_afresh(Algorithm algorithm) {
+  return traits(algorithm).drains || traits(algorithm).windows == Traits::Windows::from_the_first ||
+         traits(algorithm).windows == Traits::Windows::of_a_clock;
+}
 // Equal checks of one key can be decided together, at one moment, by the state before them and their number.
 constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
 // It counts in windows that end as a whole, one after the other.

@@ -178,6 +178,15 @@ Outcome pause(Bench& bench) {
   both.check(strict, "penalty");
   both.advance(2s);
   both.check(strict, "penalty");
+  for (const char* const rule : {"1/s burst 2", "2/min algorithm=fixed_window"}) {
+    Limit& forgets = both.limit(rule);
+    both.check(forgets, "afresh", 2);
+    both.charge({{&forgets, "afresh"}}, Pause{4s, true});
+    both.advance(3s);
+    both.check(forgets, "afresh");
+    both.advance(1s);
+    both.check(forgets, "afresh", 2);
+  }
   return both.outcome();
 }
 

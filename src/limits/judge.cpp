@@ -295,8 +295,25 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
   note_long_hold(limit, findings);
 }
 
+// Fixed windows rest where they are afresh then.
+void judge_who_rests(const NamedLimit& limit, int from, const Penalty& penalty, Findings& findings) {
+  if (penalty.place.line == 0 || !penalty.rest) return;
+  for (const Window& each : limit.windows) {
+    const Algorithm algorithm = each.rule.algorithm;
+    const bool afresh = penalty.rest.afresh;
+    if (each.is_slots() || (afresh ? core::can_start_afresh(algorithm) : core::can_reserve(algorithm)))
+      continue;
+    return findings.error(FileRule::of_gcra, penalty.place, path_of(limit, from, "penalty"),
+                          (afresh ? "gcra and fixed windows can do this; " : "only gcra can do this; ") +
+                              quoted(core::to_text(each.rule)) + " counts by " + core::name_of(algorithm));
+  }
+}
+
 // 35
 void judge_penalty(const File& file, const NamedLimit& limit, Findings& findings) {
+  judge_who_rests(limit, kOwn, limit.penalty, findings);
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i)
+    judge_who_rests(limit, i, override_of(limit, i).penalty, findings);
   int from = kOwn;
   Position place = limit.penalty.place;
   for (int i = 0; place.line == 0 && i < static_cast<int>(limit.overrides.size()); ++i) {

@@ -529,7 +529,6 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.penalty = read_penalty(context, field); },
      .of_rate = true,
-     .of_gcra = true,
      .said = [](const File&, const NamedLimit& limit) { return text_of(limit.penalty); },
      .place = [](const NamedLimit& limit) { return limit.penalty.place; }},
     {.key = {.name = "lease",
@@ -595,8 +594,7 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
                 Override& change) { change.cost = read_cost(context, field); }},
     {.key = {.name = "penalty", .rule = FileRule::penalty, .form = R"({ "$ref": "#/$defs/penalty" })"},
      .read = [](Context& context, const FileField& field, const LimitReading&,
-                Override& change) { change.penalty = read_penalty(context, field); },
-     .of_gcra = true},
+                Override& change) { change.penalty = read_penalty(context, field); }},
 });
 
 // What the other algorithms cannot do.

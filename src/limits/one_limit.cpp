@@ -101,9 +101,11 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
   }
   if (which.of == OneLimit::Of::one && matched.count > 1)
     return "say which window; limit " + name + " has " + periods();
-  if (which.of == OneLimit::Of::all_that_pause) {
+  const bool afresh = which.of == OneLimit::Of::all_that_start_afresh;
+  if (afresh || which.of == OneLimit::Of::all_that_pause) {
     const auto pauses = [&](std::size_t i) {
-      return core::can_reserve(matched.checks[i].limit->rule.algorithm);
+      const Algorithm algorithm = matched.checks[i].limit->rule.algorithm;
+      return afresh ? core::can_start_afresh(algorithm) : core::can_reserve(algorithm);
     };
     std::size_t count = 0;
     for (std::size_t i = 0; i < matched.count; ++i) count += pauses(i) ? 1 : 0;

@@ -21,9 +21,10 @@ struct OneLimit {
   std::optional<std::chrono::nanoseconds> window{};
   // What it is told of.
   enum class Of : std::uint8_t {
-    all,             // every limit, where none is said
-    one,             // one window of one limit
-    all_that_pause,  // those of one limit that are gcra's; its others, if it has such, are left out
+    all,                    // every limit, where none is said
+    one,                    // one window of one limit
+    all_that_pause,         // those of one limit that are gcra's; its others, if it has such, are left out
+    all_that_start_afresh,  // the same of those that can be paused afresh
   };
   Of of = Of::all;
 };

@@ -143,6 +143,7 @@ function charge.gcra(text, at)
 end
 
 local function used_after(used, units, limit)
+  if used >= PAUSED then return used end
   if match(kind, '^refund') then return used - math.min(units, used) end
   if not match(kind, '^charge') then return math.max(used, units) end
   return used + math.min(units, math.max(used, limit, 4294967295) - used)

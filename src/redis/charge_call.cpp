@@ -248,14 +248,14 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
                                                            .recalls = recalls(request)});
   const Outside::Form form = request.charge->outside.form;
   const bool pauses = store::pauses(request.charge->outside);
-  // By slot; a pause or a refund of gcra's states is asked of another script.
+  // By slot; a pause, and a refund of gcra's states, is asked of another script.
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     if (pauses) in.known.forget(hash_of(check.limit->id, check.key));
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
-    const bool by_ledger = core::can_reserve(check.limit->rule.algorithm) && (refunds || pauses);
+    const bool by_ledger = pauses || (refunds && core::can_reserve(check.limit->rule.algorithm));
     if (by_ledger) {
       if (auto why = cannot_reserve(check.limit->rule))
         return refuse(request, i, Fault::unsuitable, *std::move(why));

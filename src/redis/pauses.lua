@@ -5,9 +5,14 @@ if verb == 'pause' or verb == 'rest' then
   local function T_of(i) return ARGV[first + 3 * (i - 1)] + 0.0 end
   local function full_of(i) return T_of(i) * ARGV[first + 1 + 3 * (i - 1)] end
   local function mine_of(i) return full_of(i) - ARGV[first + 2 + 3 * (i - 1)] end
+  local function is_window(i) return ARGV[first + 3 * (i - 1)] == 'window' end
   for i = 1, count do
-    if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
-    end_holds(i)
+    if is_window(i) then
+      if not read_window(i) then return no_state(i) end
+    else
+      if not read_state(i, ARGV[3], T_of(i)) then return no_state(i) end
+      end_holds(i)
+    end
   end
 
   -- As core::PenaltyTerms has it: KEYS[1] says when n is 0 again.
@@ -26,14 +31,24 @@ if verb == 'pause' or verb == 'rest' then
   local need = verb == 'rest' and ARGV[9] + 0.0 or nil
   local rests = true
   if verb == 'rest' then
-    local its, full = ledgers[1], full_of(1)
-    local at = time_in(its)
-    local free = free_at(counted_by(its, at, T_of(1), full), at, full, full)
-    rests = its.pause <= now_in(its) and need > free and need <= full
+    local its = ledgers[1]
+    if is_window(1) then
+      local used, most = states[1].used, ARGV[first + 1] + 0.0
+      rests = used < PAUSED and need > most - used and need <= most
+    else
+      local at, full = time_in(its), full_of(1)
+      local free = free_at(counted_by(its, at, T_of(1), full), at, full, full)
+      rests = its.pause <= now_in(its) and need > free and need <= full
+    end
     if rests and ARGV[10] + 0.0 > 1000 then length = breach(ARGV[10] / 1000, ARGV[11] + 0.0) end
   end
-  local answer = {rests and 1 or 0, time[1], time[2]}
-  for i = 1, count do
+  -- The later end stands; what was counted before gives nothing back.
+  local function pause_window(i)
+    local its = states[i]
+    call('DEL', KEYS[2 * i + 1])
+    write_window(i, its.used >= PAUSED and its.left > length and its.stop or digits_of(length), PAUSED)
+  end
+  local function pause_ledger(i)
     local its, T, full, charged = ledgers[i], T_of(i), full_of(i), 0
     if rests and length > 0 then
       local at = time_in(its)
@@ -51,7 +66,16 @@ if verb == 'pause' or verb == 'rest' then
       its.till, its.latest, its.changed = stop, max(its.latest, at), true
       charged = max(units_at_end() - before, 0)
     end
-    answer[2 + 2 * i], answer[3 + 2 * i] = tell(i, T, full, mine_of(i), need or T) or false, int(charged)
+    return tell(i, T, full, mine_of(i), need or T) or false, int(charged)
+  end
+  local answer = {rests and 1 or 0, time[1], time[2]}
+  for i = 1, count do
+    if is_window(i) then
+      if rests and length > 0 then pause_window(i) end
+      answer[2 + 2 * i], answer[3 + 2 * i] = states[i].text or false, '0'
+    else
+      answer[2 + 2 * i], answer[3 + 2 * i] = pause_ledger(i)
+    end
   end
   save_changed(function(i) return full_for_pause(ledgers[i], T_of(i), full_of(i)) end)
   if verb == 'rest' then answer[6] = rests and int(length) or '0' end

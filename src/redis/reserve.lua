@@ -23,7 +23,8 @@
 --                                             is owed then than drains a burst and the overdraft later
 --           moment TIME                       one over whose moment a pause lies is cancelled
 --           pause TIME id length how          nobody acts for that long; KEYS[1] is read by nobody; how is 'afresh' or
---                                             'paced'; for each limit T, burst, and ns that its class leaves to others
+--                                             'paced'; for each limit T, burst, and ns that its class leaves to others;
+--                                             of a fixed window 'window', what it admits, and 0
 --           rest TIME id length how T burst kept need growing most    a pause of one limit whose state denies those units,
 --                                             unless it is paused. growing, in thousandths, above 1000: of length x
 --                                             growing^n, at most `most`; KEYS[1] says until when breaches count

@@ -268,7 +268,7 @@ void append_pausing(resp::Writer& to, std::span<const ScriptCheck> asks, std::st
   to.number(static_cast<std::uint64_t>(pause.length.count()));
   to.bulk(pause.afresh ? "afresh" : "paced");
   for (const ScriptCheck& each : asks) {
-    to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
+    to.bulk(core::can_reserve(each.rule->algorithm) ? std::to_string(each.unit()) : "window");
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
     to.number(static_cast<std::uint64_t>(each.rule->kept.count()));
   }
@@ -303,7 +303,7 @@ void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& a
   resp::Writer to(out);
   append_keys(to, prefix, {&ask, 1}, "rest", 10, penalty.grows() ? breaches_in_redis(prefix, ask.key) : "");
   append_pausing(to, {&ask, 1}, id, {penalty.time, penalty.afresh}, now);
-  to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
+  to.number(ask.cost.units * ask.unit());
   to.number(penalty.growing);
   to.number(static_cast<std::uint64_t>(penalty.most.count()));
 }

@@ -36,6 +36,12 @@ struct ScriptCheck {
   std::chrono::nanoseconds utc{0};
 
   static constexpr std::size_t kAlone = ~std::size_t{0};
+
+  // What one unit is to the scripts: ns of gcra's.
+  std::uint64_t unit() const {
+    if (!core::can_reserve(rule->algorithm)) return 1;
+    return static_cast<std::uint64_t>(rule->quota.emission_interval().count());
+  }
 };
 
 // The script's text, for SCRIPT LOAD, and its name, for EVALSHA: 40 hex digits.

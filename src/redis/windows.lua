@@ -2,6 +2,8 @@
 -- Which one runs weir says, in place of a period: 'BEGIN END KEPT ID', times in ns, KEPT that until which the state is
 -- kept. It is for the time that weir takes this to be: where that is not in it, `outside` says so, and weir asks again.
 local outside
+-- The units used of a fixed window's key that is paused so that it is afresh at its end (src/core/fixed_window.hpp).
+local PAUSED = 9223372036854774784
 
 -- What the window that runs has used, how its state is written, KEPT and ID of it; nothing for a text that is not ours.
 -- One that is later than weir's has begun, and goes on.

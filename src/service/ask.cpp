@@ -192,7 +192,9 @@ void take_units(const Ask::Units& asked, Question& into) {
 }
 
 limits::OneLimit::Of of_windows(const Ask& ask) {
-  if (ask.form == Outside::Form::pause) return limits::OneLimit::Of::all_that_pause;
+  if (ask.form == Outside::Form::pause)
+    return ask.pause.afresh ? limits::OneLimit::Of::all_that_start_afresh
+                            : limits::OneLimit::Of::all_that_pause;
   return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
 }
 

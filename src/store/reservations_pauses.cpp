@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/fixed_window.hpp"
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
 #include "store/in_ledger.hpp"
@@ -35,7 +36,8 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
   Ledgers ledgers = find_ledgers(checks, now);
   std::array<std::optional<KeyLedger>, kMostChecks> made;
   for (std::size_t i = 0; i < checks.size(); ++i)
-    if (ledgers[i] == nullptr && KeyLedger::can_count(checks[i].limit->rule.quota))
+    if (ledgers[i] == nullptr && core::can_reserve(checks[i].limit->rule.algorithm) &&
+        KeyLedger::can_count(checks[i].limit->rule.quota))
       ledgers[i] = &made[i].emplace(core::TwoWords{0, 1});
   table_.check_all(checks, now, now, ledgers, &charging);
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -45,6 +47,10 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
       stripe.mutex.assert_held();
       if (is_in_ledger(table_.state_of(Table::place_of(check.hash)), now))
         keep_ledger(stripe, check.hash, *std::move(one), check.limit->rule, end, std::move(shares[i]));
+    } else if (!core::can_reserve(check.limit->rule.algorithm)) {
+      Stripe& stripe = stripe_of(check.hash);
+      stripe.mutex.assert_held();
+      ++stripe.resets;  // what was counted before gives nothing back
     } else if (KeptLedger* const kept = find_ledger(check.hash, now)) {
       if (shares[i] && kept->until < end) kept->share = std::move(shares[i]);
       kept->until = std::max(kept->until, end);
@@ -104,8 +110,13 @@ bool Reservations::penalise(const Check& check, nanoseconds now) {
 
 // Whether what is owed denies it, and the key does not rest.
 bool Reservations::is_breached(const Check& check, nanoseconds now) {
-  const KeptLedger* const kept = find_ledger(check.hash, now);
-  if (kept != nullptr && kept->ledger.is_paused(now)) return false;
+  if (core::can_reserve(check.limit->rule.algorithm)) {
+    const KeptLedger* const kept = find_ledger(check.hash, now);
+    if (kept != nullptr && kept->ledger.is_paused(now)) return false;
+  } else {
+    const core::TwoWords state = table_.state_of(Table::place_of(check.hash));
+    if (core::fixed_window::is_paused({state.until, state.word}, now)) return false;
+  }
   Limit whole = *check.limit;
   whole.rule.kept = nanoseconds{0};
   Check alone{.limit = &whole, .key = check.key, .cost = check.cost, .hash = check.hash};

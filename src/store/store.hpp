@@ -64,8 +64,8 @@ struct Limit {
   std::optional<WhenFull> when_full{};  // nothing: as the table has it
   Sharing sharing{};
   Holding holding{};
-  // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
-  // 24 h; none: denials change nothing.
+  // Of gcra, and of fixed windows where it is afresh then: for how long nobody acts under the key once it has
+  // denied a request (store/penalty.hpp); up to 24 h; none: denials change nothing.
   core::PenaltyTerms penalty{};
 };
 

@@ -198,6 +198,95 @@ void a_reset_forgets_it(Trial& trial) {
   trial.expect(!trial.ask(limit, "k").allowed(), "nothing is forgotten at what would have been its end");
 }
 
+// Whether its window has ended or not.
+void a_fixed_window_is_as_if_never_used_at_its_end(Trial& trial) {
+  for (const char* const rule : {"5/h algorithm=fixed_window", "5/h algorithm=fixed_window align=clock"}) {
+    const Limit limit = trial.limit(rule, rule[26] == ' ' ? 2 : 1);
+    for (const nanoseconds length : {nanoseconds{1min}, nanoseconds{3h}}) {
+      charge(trial, limit, "k", 5);
+      charge(trial, limit, "k", 4);
+      const Charged told = pause_afresh(trial, limit, length);
+      trial.equal(told.charged, 0U, "charged, as counted at its end");
+      trial.equal(told.overdraft, 0U, "over");
+      trial.equal(told.wait.count(), length.count(), "wait");
+      trial.equal(told.reset_after.count(), length.count(), "reset_after");
+      trial.equal(trial.left(limit, "k"), 0, "left in it");
+      trial.equal(retry_of(trial, limit, "k", 5).count(), length.count(), "retry_after");
+      trial.world.advance(length - 1us);
+      trial.expect(!trial.ask(limit, "k").allowed(), "nobody before its end");
+      trial.world.advance(1us);
+      is_as_if_never_used(trial, limit, 5);
+    }
+  }
+}
+
+void nothing_shortens_that_of_a_fixed_window(Trial& trial) {
+  const Limit limit = trial.limit("5/h algorithm=fixed_window", 1);
+  trial.ask(limit, "k", 4);
+  pause_afresh(trial, limit, 30s);
+  pause_afresh(trial, limit, 10s);
+  trial.equal(refund(trial, limit, "k", 5), 0U, "nothing is taken back in it");
+  charge(trial, limit, "k", 3);
+  charge_outside(trial, limit, "k", Remaining{1});
+  const Limit higher = trial.limit("1000000/h algorithm=fixed_window", 1);
+  for (const Limit& asks : {limit, higher})
+    trial.equal(retry_of(trial, asks, "k").count(), nanoseconds{30s}.count(), "retry_after");
+  pause_afresh(trial, limit, 40s);
+  trial.world.advance(40s - 1us);
+  trial.expect(!trial.ask(limit, "k").allowed(), "the later end stands");
+  trial.world.advance(1us);
+  trial.equal(refund(trial, limit, "k", 5), 0U, "of what is forgotten");
+  trial.ask(limit, "k", 3);
+  trial.equal(refund(trial, limit, "k", 5), 3U, "of what was charged since");
+  is_as_if_never_used(trial, limit, 5);
+  pause_afresh(trial, limit, 40s);
+  trial.reset({{limit, "k"}});
+  is_as_if_never_used(trial, limit, 5);
+}
+
+// The same window of the clock runs at its end.
+void what_a_fixed_window_held_before_gives_nothing_back(Trial& trial) {
+  const Limit limit = trial.limit("10/h algorithm=fixed_window align=clock", 1);
+  const Booked in_it = reserve(trial, limit, "k", 2, 0s, 60s);
+  const Booked after = reserve(trial, limit, "k", 4, 0s, 60s);
+  trial.expect(in_it.granted && after.granted, "they are held");
+  pause_afresh(trial, limit, 5s);
+  settle(trial, in_it.id, 0);
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{5s}.count(), "in it");
+  trial.world.advance(5s);
+  trial.ask(limit, "k", 3);
+  settle(trial, after.id, 0);
+  trial.equal(trial.left(limit, "k"), 7, "left when one has cost nothing");
+  const Booked since = reserve(trial, limit, "k", 7, 0s, 60s);
+  settle(trial, since.id, 2);
+  trial.equal(trial.left(limit, "k"), 5, "left when one that was held since has cost less");
+}
+
+void no_other_window_is_paused_so(Trial& trial) {
+  for (const char* const rule : {"5/h algorithm=sliding_window_counter", "5/day align=calendar"}) {
+    const Limit limit = trial.limit(rule, 1);
+    TestRequest question({{limit, "k"}}, Verb::charge);
+    question.charging.outside = Pause{30s, true};
+    trial.ask(question);
+    trial.expect(question.fault == Fault::unsuitable, "it cannot");
+    trial.expect(
+        question.why.find("cannot be paused afresh: gcra and fixed windows can") != std::string::npos,
+        question.why);
+  }
+}
+
+void a_rest_of_a_fixed_window_forgets(Trial& trial) {
+  Limit limit = trial.limit("5/h algorithm=fixed_window", 1);
+  limit.penalty = {.time = 15min, .growing = 2000, .most = 30min, .afresh = true};
+  for (const nanoseconds rest : {15min, 30min, 30min}) {
+    for (int i = 0; i < 5; ++i) trial.expect(trial.ask(limit, "k").allowed(), "five");
+    trial.equal(retry_of(trial, limit, "k").count(), rest.count(), "retry_after of the breach");
+    trial.world.advance(5min);
+    trial.equal(retry_of(trial, limit, "k").count(), (rest - 5min).count(), "of a denial in the rest");
+    trial.world.advance(rest - 5min);
+  }
+}
+
 // Five wrong passwords, then a quarter of an hour, and then five more.
 void a_rest_may_forget(Trial& trial) {
   Limit limit = trial.limit("5/h burst 5", 1);
@@ -243,6 +332,12 @@ std::vector<Property> afresh_properties() {
           {"what_was_held_before_fills_what_may_be_held", what_was_held_before_fills_what_may_be_held},
           {"it_forgets_whatever_numbers_ask", it_forgets_whatever_numbers_ask},
           {"a_reset_forgets_it", a_reset_forgets_it},
+          {"a_fixed_window_is_as_if_never_used_at_its_end", a_fixed_window_is_as_if_never_used_at_its_end},
+          {"nothing_shortens_that_of_a_fixed_window", nothing_shortens_that_of_a_fixed_window},
+          {"what_a_fixed_window_held_before_gives_nothing_back",
+           what_a_fixed_window_held_before_gives_nothing_back},
+          {"no_other_window_is_paused_so", no_other_window_is_paused_so},
+          {"a_rest_of_a_fixed_window_forgets", a_rest_of_a_fixed_window_forgets},
           {"a_rest_may_forget", a_rest_may_forget},
           {"a_rest_that_forgets_may_grow", a_rest_that_forgets_may_grow}};
 }

@@ -2,17 +2,21 @@
 import json
 import unittest
 
-from server import Folder, OneServerWithLimits, run as run_tests, weir
+from server import Folder, OneServerWithLimits, until, run as run_tests, weir
 
 FILE = """\
 version: 1
-attributes: [account, user]
+attributes: [account, user, name, door]
 limits:
   login: { by: [account], rate: 5/h burst 5, penalty: 15m, hold: { ttl: 30s },
            overrides: [{ when: { account: staff }, penalty: 1m }, { when: { account: boss }, penalty: 0s }] }
+  name: { by: [name], rate: 5/h burst 5, penalty: { for: 300ms, then: afresh } }
+  door: { by: [door], rate: 5/h algorithm=fixed_window, penalty: { for: 300ms, growing: 2, then: afresh } }
   slow: { by: [user], rate: 1/min burst 1, penalty: 1h }
 routes:
   - { when: { account: "*" }, limits: [login] }
+  - { when: { name: "*" }, limits: [name] }
+  - { when: { door: "*" }, limits: [door] }
   - { limits: [slow] }
 """
 
@@ -49,6 +53,13 @@ class TestPenalty(OneServerWithLimits):
         self.assertEqual(sum(guess[0] == 0 for guess in guesses), 5)
         self.assertTrue(899 <= self.check("account=c")[1] <= 900)
 
+    def test_a_rest_that_forgets_and_then_five_more(self):
+        for who, rests in ("name=a", (0.3, 0.3)), ("door=a", (0.3, 0.6)):
+            for rest in rests:
+                self.assertEqual([self.check(who)[0] for _ in range(6)], [0] * 5 + [1])
+                self.assertLessEqual(self.check(who)[1], rest)
+                until(lambda: self.client.ask("WEIR.LOOK", who)[2] == 5, f"{who} is as if never used")
+
     def test_a_look_takes_none_and_a_reset_ends_it(self):
         self.check("user=u")
         self.assertLessEqual(self.client.ask("WEIR.LOOK", "user=u")[3], 60_000)
@@ -76,6 +87,15 @@ class TestTools(unittest.TestCase):
                            "the limit has no by: one denial makes everybody wait")])
         self.assertEqual(self.told("a: { by: [user], rate: 1/s algorithm=fixed_window, penalty: 1m }"),
                          [("error", "limits.a.penalty",
+                           "only gcra can do this; '1/s algorithm=fixed_window' counts by fixed_window")])
+        afresh = "penalty: { for: 1m, then: afresh }"
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s algorithm=fixed_window, %s }" % afresh), [])
+        self.assertEqual(self.told("a: { by: [user], rate: 1/day align=calendar, %s }" % afresh),
+                         [("error", "limits.a.penalty",
+                           "gcra and fixed windows can do this; '1/day align=calendar' counts by calendar")])
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s algorithm=fixed_window, %s,\n"
+                                   "  overrides: [{ when: { user: x }, penalty: 5m }] }" % afresh),
+                         [("error", "limits.a.overrides[0].penalty",
                            "only gcra can do this; '1/s algorithm=fixed_window' counts by fixed_window")])
         self.assertEqual(self.told("a: { by: [user], rate: 1/s, penalty: 1m, reserve: 10% }")[0][2],
                          "while a key rests nobody has what the reserve on line 3 keeps for guarantees")

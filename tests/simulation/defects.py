@@ -233,6 +233,18 @@ plant("redis_a_moment_in_a_pause_stays", RESERVE, "if may_act then wait = int(ma
       "wait = int(max(until_moment, 0))")
 plant("a_penalty_extends_itself", PAUSES, "if (kept != nullptr && kept->ledger.is_paused(now)) return false;",
       "if (kept != nullptr && now.count() < 0) return false;")
+NOT_AFRESH = "no world pauses so that a key is afresh"
+plant("a_pause_afresh_forgets_what_acts_after_it", LEDGER,
+      "  while (!members_.empty() && members_.front().key.at < pause_end_)", "  while (!members_.empty())",
+      unseen=NOT_AFRESH, found_by="what_is_held_at_its_end_or_later_is_settled_as_ever")
+plant("a_pause_afresh_of_a_window_is_taken_back", OVERDRAFT,
+      "  if (is_paused_window(rule, state, now)) return paused_window(state, now);\n", "",
+      unseen=NOT_AFRESH, found_by="nothing_shortens_that_of_a_fixed_window")
+plant("redis_a_pause_afresh_ends_late", LEDGER_SCRIPT,
+      "return its.forgets and its.pause or", "return its.forgets and its.pause + 1 or",
+      unseen=NOT_AFRESH, found_by="nobody_acts_in_it_and_then_the_key_is_as_if_never_used")
+plant("redis_a_window_held_before_a_pause_afresh_gives_back", PAUSES_SCRIPT, "    call('DEL', KEYS[2 * i + 1])\n", "",
+      unseen=NOT_AFRESH, found_by="what_a_fixed_window_held_before_gives_nothing_back")
 plant("redis_what_is_over_keeps_its_slot", RESERVE, "call('ZREMRANGEBYSCORE', key, '-inf', int(now_us))", "0")
 plant("redis_a_penalty_extends_itself", PAUSES_SCRIPT, "rests = its.pause <= now_in(its) and need > free", "rests = need > free")
 plant("a_penalty_is_not_kept", PAUSES, "  pause({&alone, 1}, charging, shares, now);",

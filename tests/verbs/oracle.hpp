@@ -115,7 +115,9 @@ inline bool suits(const Case& asked, const Can& can) {
   if (verb == Verb::check && !asked.way.gate) return !slots;
   if (verb == Verb::take) return !slots;
   if (verb == Verb::charge)
-    return asked.way.form == Form::pause ? core::can_reserve(algorithm) : core::can_overdraw(algorithm);
+    return asked.way.form != Form::pause ? core::can_overdraw(algorithm)
+           : asked.way.afresh            ? core::can_start_afresh(algorithm)
+                                         : core::can_reserve(algorithm);
   if (asked.way.gate) return true;
   return can_be_reserved(algorithm);
 }
