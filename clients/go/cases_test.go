@@ -451,6 +451,7 @@ func (r *run) asked(ctx context.Context, s step) (any, error) {
 	case "charge":
 		o := Outside{Pause: span(with, "pause_ms"), Limit: limit}
 		o.Window, _ = with["window"].(string)
+		o.Afresh = with["afresh"] == true
 		if n, ok := with["remaining"].(float64); ok {
 			o.Remaining = Units(int64(n))
 		}

@@ -35,6 +35,7 @@ type Waiting struct {
 type Outside struct {
 	Remaining *int64        // what is left there: Units(3)
 	Pause     time.Duration // nobody acts until it is over
+	Afresh    bool          // and then the key is as if never used; the limit has to take refunds
 	Limit     string        // by the limits file: this limit alone
 	Window    string        // and this window of it, as in "1h"
 }

@@ -122,6 +122,9 @@ func (c *Client) Charge(ctx context.Context, q Question, o Outside) (Charged, er
 	if o.Remaining != nil && o.Pause != 0 || (o.Remaining != nil || o.Pause != 0) && (q.Cost != 0 || q.Costs != nil) {
 		return Charged{}, refuse("what is charged is a Cost, or what is Remaining, or a Pause: one of them")
 	}
+	if o.Afresh && o.Pause == 0 {
+		return Charged{}, refuse("Afresh is said of a Pause alone")
+	}
 	p := newPending("WEIR.CHARGE")
 	switch {
 	case o.Remaining != nil:
@@ -130,6 +133,9 @@ func (c *Client) Charge(ctx context.Context, q Question, o Outside) (Charged, er
 	case o.Pause != 0:
 		p.word("PAUSE")
 		p.number(milliseconds(o.Pause))
+		if o.Afresh {
+			p.word("AFRESH")
+		}
 	default:
 		q.costTo(&p.command)
 	}

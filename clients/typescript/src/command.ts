@@ -3,7 +3,7 @@ import { attributesOf, isByAttributes, rulesOf, type Words } from './question.js
 const ASKED = ['key', 'rule', 'rules', 'attributes', 'cost', 'costs', 'signal'];
 const CHECKED = new Set([...ASKED, 'atLeast', 'class', 'fields']);
 const WAITS = new Set([...ASKED, 'class', 'fields', 'maxWaitMs', 'holdMs', 'bound']);
-const CHARGED = new Set([...ASKED, 'remaining', 'pauseMs', 'limit', 'window']);
+const CHARGED = new Set([...ASKED, 'remaining', 'pauseMs', 'afresh', 'limit', 'window']);
 const REFUNDED = new Set(ASKED);
 const RESET = new Set(['key', 'rule', 'rules', 'attributes', 'limit']);
 
@@ -60,9 +60,10 @@ const target = (question: Words, by: boolean, verb: string): string[] =>
 
 export function charging(question: Words): string[] {
   const by = isByAttributes(question, 'charge', CHARGED);
-  const { pauseMs, remaining } = question;
+  const { pauseMs, remaining, afresh } = question;
+  if (afresh && pauseMs === undefined) throw new TypeError('charge: afresh is said of a pause alone');
   return ['WEIR.CHARGE', ...cost(question, 'charge'), ...(remaining === undefined ? [] : ['REMAINING', units(remaining, 'remaining', 'charge')]),
-    ...(pauseMs === undefined ? [] : ['PAUSE', whole(pauseMs, 'charge')]), ...optional('LIMIT', question.limit),
+    ...(pauseMs === undefined ? [] : ['PAUSE', whole(pauseMs, 'charge'), ...(afresh ? ['AFRESH'] : [])]), ...optional('LIMIT', question.limit),
     ...optional('WINDOW', question.window), ...target(question, by, 'charge')];
 }
 

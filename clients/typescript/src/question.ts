@@ -10,7 +10,7 @@ export type Asked = Question & {
   signal?: AbortSignal;
 };
 export type Waits = Asked & { maxWaitMs?: number; holdMs?: number; bound?: boolean };
-export type Outside = Asked & { remaining?: number; pauseMs?: number; limit?: string; window?: string };
+export type Outside = Asked & { remaining?: number; pauseMs?: number; afresh?: boolean; limit?: string; window?: string };
 
 /** What is forgotten: of rules the keys alone count. */
 export type Forgotten = { key: string; rule?: string } | { rules: Record<string, string> } | { attributes: Record<string, Value>; limit?: string };
@@ -23,6 +23,7 @@ export type Words = Partial<Record<'key' | 'rule' | 'limit' | 'window' | 'class'
     costs?: Record<string, number>;
     fields?: boolean;
     bound?: boolean;
+    afresh?: boolean;
     signal?: AbortSignal;
   };
 

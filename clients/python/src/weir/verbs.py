@@ -130,14 +130,18 @@ class Verbs(Generic[DecisionT, ReservationT, ChargedT, IntT, FloatT, MaybeT]):
         costs: Mapping[str, int] | None = None,
         remaining: int | None = None,
         pause: float | None = None,
+        afresh: bool = False,
         limit: str | None = None,
         window: str | None = None,
         attributes: Mapping[str, Value] = NO_ATTRIBUTES,
         **more: Value,
     ) -> ChargedT:
-        """Records what happened elsewhere: a cost, what is remaining there, or a pause for all."""
+        """Records what happened elsewhere: a cost, what is remaining there, or a pause for all.
+
+        After a pause that is afresh the key is as if never used; the limit has to take refunds.
+        """
         subject = Subject(key, rule, attributes, more, cost, costs)
-        return self._ask(words.charge(subject, cost, remaining, pause, limit, window))  # type: ignore[no-any-return]
+        return self._ask(words.charge(subject, cost, remaining, pause, afresh, limit, window))  # type: ignore[no-any-return]
 
     def refund(
         self,

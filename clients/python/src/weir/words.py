@@ -380,7 +380,13 @@ def _held(subject: Subject, hold: float | None, bound: bool) -> list[bytes]:
 
 
 def charge(
-    subject: Subject, cost: int, remaining: int | None, pause: float | None, limit: str | None, window: str | None
+    subject: Subject,
+    cost: int,
+    remaining: int | None,
+    pause: float | None,
+    afresh: bool,
+    limit: str | None,
+    window: str | None,
 ) -> Ask:
     words = [b"WEIR.CHARGE", *subject.options]
     if (remaining is not None) + (pause is not None) + (cost != 1 or bool(subject.options)) > 1:
@@ -389,6 +395,10 @@ def charge(
         words += [b"REMAINING", _whole("remaining", remaining)]
     if pause is not None:
         words += [b"PAUSE", _milliseconds("pause", pause)]
+    if afresh:
+        if pause is None:
+            raise TypeError("afresh is said of a pause alone")
+        words.append(b"AFRESH")
     if limit is not None:
         words += [b"LIMIT", _bytes(limit)]
     if window is not None:
