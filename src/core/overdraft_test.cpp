@@ -131,6 +131,19 @@ TEST(Overdraft, a_charge_of_nothing_changes_nothing) {
   EXPECT_FALSE(overdraw(rule("5/h algorithm=fixed_window"), {}, kNow, cost(0)).changes);
 }
 
+TEST(Overdraft, a_window_that_is_paused_has_used_all_and_counts_nothing) {
+  const Rule window = rule("5/min algorithm=fixed_window");
+  const auto end = static_cast<std::uint64_t>((kNow + 10s).count());
+  const TwoWords paused = overdraw(window, {}, kNow, Pause{10s, true}).next;
+  EXPECT_EQ(paused, (TwoWords{end, fixed_window::kPaused}));
+  EXPECT_FALSE(overdraw(window, paused, kNow, cost(7)).changes);
+  EXPECT_EQ(overdraw(window, paused, kNow, cost(7)).dropped, 7U);
+  EXPECT_FALSE(refund(window, paused, kNow, 7, 0).changes);
+  EXPECT_EQ(overdraw(window, paused, kNow, Pause{5s, true}).next, paused);
+  EXPECT_EQ(overdraw(window, paused, kNow, remaining(5)).wait, 10s);
+  EXPECT_EQ(overdraw(window, paused, kNow + 10s, cost(2)).next.word, 2U);
+}
+
 TEST(Overdraft, a_window_counts_beyond_its_number) {
   const Rule window = rule("5/min algorithm=fixed_window");
   const auto end = static_cast<std::uint64_t>((kNow + 1min).count());

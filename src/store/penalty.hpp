@@ -35,9 +35,9 @@ inline void tell_rest(Request& request) {
   request.by = deciding(request.checks);
   if (request.verb != Verb::reserve) return;
   ReservationTerms& asked = *request.reservation;
-  // All at once may have to wait for longer than each.
+  // All at once may have to wait for longer than each; one alone for less, where its rest forgets.
   auto& retry_after = request.checks[request.by].decision.retry_after;
-  if (retry_after) retry_after = std::max(*retry_after, asked.wait);
+  if (retry_after && request.checks.size() > 1) retry_after = std::max(*retry_after, asked.wait);
   asked.wait = retry_after.value_or(std::chrono::nanoseconds{-1});
   const bool never = asked.full_for.count() < 0;
   // Of several that no time helps the first.

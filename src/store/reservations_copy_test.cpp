@@ -83,6 +83,29 @@ struct World {
   }
 };
 
+TEST(ReservationsCopy, has_whether_a_pause_forgets) {
+  for (const char* const rule : {"1/s burst 4", "4/h algorithm=fixed_window"}) {
+    for (const bool afresh : {true, false}) {
+      const Limit limit{.rule = core::Rule::parse(rule).value(), .id = 1};
+      if (!afresh && !core::can_reserve(limit.rule.algorithm)) continue;
+      World one, other;
+      other.now = 7s;
+      Check check{.limit = &limit, .key = "k", .cost = Cost{4}};
+      one.ask(Verb::check, {&check, 1}, nullptr);
+      ChargeTerms pause{.outside = Pause{30s, afresh}};
+      Request request{.checks = {&check, 1}, .verb = Verb::charge, .charge = &pause};
+      Request* const each = &request;
+      one.store.submit({&each, 1}, {one.now, one.now});
+      one.now += 10s;
+      ASSERT_TRUE(one.restore_into(other, one.copy()));
+      other.now += 20s - 1ns;
+      EXPECT_EQ(other.left(limit), 0);
+      other.now += 1ns;
+      EXPECT_EQ(other.left(limit), afresh ? 4 : 1) << rule;
+    }
+  }
+}
+
 TEST(ReservationsCopy, goes_on_as_the_store_that_was_copied) {
   core::Chance chance;
   const std::vector<Limit> limits = {{.rule = core::Rule::parse("1/s burst 4").value(), .id = 1},

@@ -146,6 +146,14 @@ struct LedgerKeys {
     add(key, {now, units, kNone});
     return units;
   }
+  // A pause that is afresh has ended: what has acted before its end is no more.
+  static void forget(Key& key, Ns now) {
+    if (!key.afresh || key.pause > now) return;
+    std::erase_if(key.grants, [&key](const Grant& each) { return each.at < key.pause; });
+    key.front = key.pause;
+    key.pause = key.asked = 0;
+    key.afresh = false;
+  }
   // One that has ended and after something that is open: it stays where it is.
   static void keep_pause(Key& key, const Limit& limit) {
     const auto after = std::find_if(key.grants.begin(), key.grants.end(),

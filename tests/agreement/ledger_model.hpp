@@ -102,13 +102,14 @@ class LedgerModel : LedgerKeys {
     });
     const bool may_breach = max_wait == 0;
     if (lacks) return busy(rates, slots, now, max_wait);
-    if (told.kind == Kind::never) return may_breach ? punish(rates, now, told) : told;
+    const bool alone = asks.size() == 1;
+    if (told.kind == Kind::never) return may_breach ? punish(rates, now, told, !alone) : told;
     const Ns at = now + told.wait;
     for (std::size_t i = 0; i < rates.size(); ++i)
       if (told.wait > 0 && !rates[i].shadow && !may_be_told(rates, i, at, now)) max_wait = 0;
     if (told.wait > max_wait) {
       told = {Kind::denied, told.wait - max_wait};
-      return may_breach ? punish(rates, now, told) : told;
+      return may_breach ? punish(rates, now, told, !alone) : told;
     }
     const bool is_kept = told.wait > 0 || hold > 0;
     if (is_kept) {
@@ -298,12 +299,7 @@ class LedgerModel : LedgerKeys {
   Key folded(std::size_t i, Ns now) const {
     const Limit& limit = limits_[i];
     Key key = keys_[i];
-    if (key.afresh && key.pause <= now) {
-      std::erase_if(key.grants, [&key](const Grant& each) { return each.at < key.pause; });
-      key.front = key.pause;
-      key.pause = key.asked = 0;
-      key.afresh = false;
-    }
+    forget(key, now);
     // By another T it is counted as it was when it ended.
     const bool ends_pauses = key.interval == limit.interval;
     while (!key.grants.empty() && !is_open(key.grants.front(), now) && key.grants.front().at <= now) {
@@ -441,6 +437,7 @@ class LedgerModel : LedgerKeys {
   // Units that nobody will owe.
   std::int64_t settle(const Part& part, std::size_t id, std::int64_t actual, Ns now, Ns overdraft) {
     Key& key = keys_[part.key];
+    forget(key, now);
     for (Act& each : key.acts)
       if (each.id == id) each.units = std::min(each.units, actual);
     const std::int64_t more = actual - std::min(actual, part.units);
@@ -482,7 +479,7 @@ class LedgerModel : LedgerKeys {
     Told told{Kind::busy, 0};
     for (const Ask& each : slots) told.wait = std::max(told.wait, lacking(each.key, now));
     Told denied = decide(rates, now);
-    if (max_wait == 0) denied = punish(rates, now, denied);
+    if (max_wait == 0) denied = punish(rates, now, denied, true);
     if (denied.kind == Kind::never) return denied;
     for (const Ask& each : rates)
       if (limits_[each.key].kept > 0 && alone(each, now).kind == Kind::denied)
@@ -491,8 +488,9 @@ class LedgerModel : LedgerKeys {
     return told;
   }
 
-  // A rest of each that denies, whatever the others say; then it is told of after that.
-  Told punish(const Asks& asks, Ns now, const Told& told) {
+  // A rest of each that denies, whatever the others say; then it is told of after that. `joint`: as of all at
+  // once, which was found before and may be longer.
+  Told punish(const Asks& asks, Ns now, const Told& told, bool joint = false) {
     bool any = false;
     for (const Ask& each : asks) {
       Limit& limit = limits_[each.key];
@@ -507,7 +505,7 @@ class LedgerModel : LedgerKeys {
     }
     if (!any || told.kind == Kind::never) return told;
     const Told after = decide(asks, now);
-    return {after.kind, std::max(after.wait, told.wait)};
+    return {after.kind, joint ? std::max(after.wait, told.wait) : after.wait};
   }
   // Its next penalty, and one more breach that counts: each `most_penalty` takes one back.
   Ns grown(std::size_t i, Ns now) {

@@ -301,6 +301,21 @@ void a_rest_may_forget(Trial& trial) {
   }
 }
 
+// What was owed before it is no more.
+void a_rest_that_forgets_may_be_shorter_than_what_is_owed(Trial& trial) {
+  Limit limit = trial.limit("1/min burst 2", 1);
+  limit.penalty = {.time = 10s, .afresh = true};
+  for (const bool reserves : {false, true}) {
+    trial.ask(limit, "k", 2);
+    const nanoseconds told =
+        reserves ? reserve(trial, limit, "k", 2, 0s, 30s).wait : retry_of(trial, limit, "k", 2);
+    trial.equal(told.count(), nanoseconds{10s}.count(), "retry_after of the breach");
+    trial.world.advance(10s);
+    is_as_if_never_used(trial, limit, 2);
+    trial.reset({{limit, "k"}});
+  }
+}
+
 void a_rest_that_forgets_may_grow(Trial& trial) {
   Limit limit = trial.limit("5/h burst 5", 1);
   limit.penalty = {.time = 15min, .growing = 2000, .most = 45min, .afresh = true};
@@ -339,6 +354,8 @@ std::vector<Property> afresh_properties() {
           {"no_other_window_is_paused_so", no_other_window_is_paused_so},
           {"a_rest_of_a_fixed_window_forgets", a_rest_of_a_fixed_window_forgets},
           {"a_rest_may_forget", a_rest_may_forget},
+          {"a_rest_that_forgets_may_be_shorter_than_what_is_owed",
+           a_rest_that_forgets_may_be_shorter_than_what_is_owed},
           {"a_rest_that_forgets_may_grow", a_rest_that_forgets_may_grow}};
 }
 

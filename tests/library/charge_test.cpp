@@ -102,5 +102,20 @@ TEST(Charge, by_a_limits_file_a_denial_may_be_a_rest) {
   EXPECT_EQ(limits.check({.attributes = account}).decision.retry_after.value_or(0s) / 1min, 14);
 }
 
+TEST(Charge, by_a_limits_file_a_pause_may_be_afresh) {
+  ManualClock clock;
+  Limits limits = Limits::from_text(
+      "version: 1\n"
+      "limits: { login: { by: [account], rate: [5/h burst 5, 9/day algorithm=fixed_window], refunds: true } "
+      "}\n",
+      {.clock = &clock});
+  const Attribute account[] = {{"account", "a"}};
+  limits.charge({.attributes = account, .cost = Cost{9}}, {});
+  EXPECT_EQ(limits.charge({.attributes = account}, {.pause = Pause{15min, true}}).charged.wait, 15min);
+  EXPECT_FALSE(limits.check({.attributes = account}).decision.allowed());
+  clock.advance(15min);
+  EXPECT_TRUE(limits.check({.attributes = account, .cost = Cost{5}}).decision.allowed());
+}
+
 }  // namespace
 }  // namespace weir
