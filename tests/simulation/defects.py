@@ -81,7 +81,7 @@ plant("a_state_belongs_to_its_burst", "src/limits/set.cpp", "identities_.emplace
 # Over HTTP.
 plant("over_http_every_cost_is_one", "src/http/json.cpp", '      read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);',
       "      cost.units = 1;")
-plant("over_http_a_denial_is_200", "src/http/answer.cpp", "if (told.allowed || !charges(exchange.kind)) return 200;",
+plant("over_http_a_denial_is_200", "src/http/answer.cpp", "if (told.allowed || !exchange.verb->charges) return 200;",
       "if (told.allowed || exchange.told == 0) return 200;")
 
 # A snapshot on a disk.
@@ -210,10 +210,10 @@ plant("a_moment_that_a_pause_lies_over_has_acted", ENDS, "if (acted && has_acted
       "if (acted) asked.wait = nanoseconds{0};")
 plant("a_pause_charges_less_than_nothing", KEY_LEDGER, "  told.charged = after - std::min(after, before);", "  told.charged = after - before;")
 BESIDE_A_PAUSE = "while a rate is paused those who wait for it too are allowed to wait as long"
-plant("an_extension_in_a_pause_counts_it_again", ENDS, "      make_slots(stripe, part.hash, part.limit).take(*id, end);",
+plant("an_extension_in_a_pause_counts_it_again", ENDS, "      find_slots(part.hash)->move(*id, kept.until, end);",
       "      const KeptLedger* const first = find_ledger(kept.parts[0], now);\n"
       "      const bool is_paused = first != nullptr && first->ledger.is_paused(now);\n"
-      "      make_slots(stripe, part.hash, part.limit).take(*id, is_paused ? end + (end - now) : end);", BESIDE_A_PAUSE)
+      "      find_slots(part.hash)->move(*id, kept.until, is_paused ? end + (end - now) : end);", BESIDE_A_PAUSE)
 plant("a_settlement_frees_a_slot_by_another_end_in_a_pause", ENDS,
       "    if (free_slot(part, *id, record->until)) asked.wait",
       "    const KeptLedger* const first = find_ledger(record->parts[0], now);\n"
