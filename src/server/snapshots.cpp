@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/plural.hpp"
 #include "store/clock.hpp"
 
 namespace weir::inline v0_1::server {
@@ -84,9 +85,9 @@ void restore(store::SnapshotFile file, const Settings& settings, store::Embedded
              std::chrono::nanoseconds now) {
   const auto restored = file.restore_into(embedded.table(), now, &embedded.reservations());
   if (!restored) throw std::runtime_error(restored.error());
-  spdlog::info("snapshot {}: {} keys restored", settings.snapshot, restored->keys);
+  spdlog::info("snapshot {}: {} restored", settings.snapshot, core::counted(restored->keys, "key"));
   if (const std::uint64_t open = embedded.reservations().counts().open; open != 0)
-    spdlog::info("snapshot {}: {} reservations restored", settings.snapshot, open);
+    spdlog::info("snapshot {}: {} restored", settings.snapshot, core::counted(open, "reservation"));
   warn_of_lost("snapshot " + settings.snapshot, embedded.reservations());
   if (restored->dropped == 0) return;
   spdlog::warn("snapshot {}: {} keys, those least in debt, have no room in --memory {}MiB and are forgotten",

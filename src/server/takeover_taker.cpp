@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/plural.hpp"
 #include "server/snapshots.hpp"
 #include "server/takeover_facts.hpp"
 #include "server/takeover_memory.hpp"
@@ -126,8 +127,8 @@ void TakeoverTaker::restore(Received& received, const Into& into) {
 void TakeoverTaker::tell(nanoseconds now) const {
   using std::chrono::milliseconds;
   const auto took = std::chrono::ceil<milliseconds>(Steady::now() - began_);
-  spdlog::info("took over from process {}: {} keys, {} connections, in {} ms: decisions paused {} ms",
-               channel_.its_process(), restored_.keys, connections_, took.count(),
+  spdlog::info("took over from process {}: {}, {}, in {} ms: decisions paused {} ms", channel_.its_process(),
+               core::counted(restored_.keys, "key"), core::counted(connections_, "connection"), took.count(),
                std::chrono::ceil<milliseconds>(now - stopped_).count());
   if (restored_.dropped > 0)
     spdlog::warn("takeover: {} keys, those least in debt, have no room and are forgotten", restored_.dropped);

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "core/plural.hpp"
 #include "core/regular_file.hpp"
 
 namespace weir::inline v0_1::service {
@@ -29,7 +30,7 @@ UsersInForce::Compiled UsersInForce::compile(const std::shared_ptr<const void>&)
     (each.severity == limits::Severity::error ? compiled.errors : compiled.warnings).push_back(to_text(each));
   if (!users) return compiled;
   compiled.text = *text;
-  compiled.counts = std::to_string(users->size()) + " users";
+  compiled.counts = core::counted(users->size(), "user");
   compiled.made = users;
   return compiled;
 }
