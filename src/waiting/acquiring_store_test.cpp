@@ -577,7 +577,7 @@ TEST(AcquiringStore, one_that_a_pause_afresh_leaves_time_for_is_not_denied) {
   World world;
   world.limit.rule = core::Rule::parse("1/s burst 3").value();
   const auto one = world.ask(0s), two = world.ask(0s), three = world.ask(0s), first = world.ask(9s),
-             second = world.ask(10s), third = world.ask(10s), fourth = world.ask(10s);
+             second = world.ask(11s), third = world.ask(11s), fourth = world.ask(11s);
   world.charge(world.limit, "k", Pause{10s, true});
   world.advance(0s);
   EXPECT_EQ(world.told, (Told{first.get()}));

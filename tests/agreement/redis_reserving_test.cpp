@@ -283,7 +283,10 @@ class Trace {
         break;
       case 1:
         if (!pauses_) return;
-        asked.outside = Outside(Pause{nanoseconds{chance_.up_to(4) == 0 ? 0 : chance_.up_to(100) * kUs}});
+        asked.outside = Outside(Pause{nanoseconds{chance_.up_to(4) == 0 ? 0 : chance_.up_to(100) * kUs},
+                                      refunds_ && chance_.up_to(1) == 0});
+        // The promise is of what is not forgotten.
+        refunded_ = refunded_ || asked.outside.afresh;
         break;
       case 2:
         if (!refunds_) return;

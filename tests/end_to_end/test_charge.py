@@ -94,7 +94,7 @@ class TestCharge(OneServerWithLimits):
                        "1/s algorithm=fixed_window")
         self.fails("ERR LIMIT and WINDOW are for limits of the limits file, after AS", "LIMIT", "x", "k", "1/s")
         self.fails("ERR WINDOW: 'x' is not a period, as in 1min", "WINDOW", "x", "AS", "model=a")
-        self.fails("ERR unknown limit 'x'; known: rpm, tpm, window", "LIMIT", "x", "AS", "model=a")
+        self.fails("ERR unknown limit 'x'; known: login, rpm, tpm, window", "LIMIT", "x", "AS", "model=a")
         self.fails("ERR COST by name is for limits of the limits file; of rules, each key costs the same", "COST",
                    "rpm=1", "k", "1/s")
 

@@ -42,7 +42,7 @@ WHOLE = {
         "search": {"by": ["tenant"], "rate": "10/s burst 20", "show": False, "shadow": "until 2027-01-15",
                    "cost": [{"when": {"path": ["/v1/deep*", "/v2"]}, "cost": 10}, {"cost": 1}]},
         "tokens": {"by": ["tenant"], "rate": "100000/min burst 50000", "max_wait": "1s", "cost": {"from": "tokens"}, "lease": {"units": 100, "for": "1s"},
-                   "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}, "penalty": {"for": "5m", "growing": 1.5, "most": "12h"}, "in_flight": 5, "refunds": True,
+                   "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}, "penalty": {"for": "5m", "growing": 1.5, "most": "12h", "then": "afresh"}, "in_flight": 5, "refunds": True,
                    "overrides": [{"when": {"tenant": "acme"}, "in_flight": 8, "penalty": {"for": "1m", "growing": 2, "most": "1h", "then": "afresh"}},
                                  {"when": {"tenant": "globex"}, "in_flight": "unlimited", "penalty": "0s"}]},
         "reports": {"by": ["user"], "rate": "100/h", "charge": "after", "track": True},
