@@ -180,12 +180,12 @@ Outcome pause(Bench& bench) {
   both.check(strict, "penalty");
   for (const char* const rule : {"1/s burst 2", "2/min algorithm=fixed_window"}) {
     Limit& forgets = both.limit(rule);
-    both.check(forgets, "afresh", 2);
-    both.charge({{&forgets, "afresh"}}, Pause{4s, true});
+    both.check(forgets, rule, 2);
+    both.charge({{&forgets, rule}}, Pause{4s, true});
     both.advance(3s);
-    both.check(forgets, "afresh");
+    both.check(forgets, rule);
     both.advance(1s);
-    both.check(forgets, "afresh", 2);
+    both.check(forgets, rule, 2);
   }
   return both.outcome();
 }
