@@ -93,7 +93,7 @@ struct Exchange {
   const limits::Gateway* gateway = nullptr;  // of the set, when one asks
 
   const service::VerbRow* verb = service::kVerbs.data();  // by which it asks
-  std::optional<std::chrono::seconds> prefers;  // to wait at most that long for the answer
+  std::optional<std::chrono::seconds> prefers;            // to wait at most that long for the answer
   bool trusted = false;  // to be set: its sender may ask, though it showed no credentials
 
   // Of a batch, which is answered as a list, one for each question.
