@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "core/digits.hpp"
 #include "logs/input.hpp"
 #include "logs/json_documents.hpp"
 #include "logs/known_names.hpp"
@@ -376,6 +377,14 @@ bool has_values_for_names(const Survey& survey) {
 
 bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
 
+bool has_words_for_names(const Survey& survey) {
+  const auto is_part = [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '_' || c == '-'; };
+  return std::all_of(survey.fields.begin(), survey.fields.end(), [&](const Survey::Seen& field) {
+    return !field.name.empty() && !core::is_digit(field.name[0]) &&
+           std::all_of(field.name.begin(), field.name.end(), is_part);
+  });
+}
+
 // Settled: they are laid out so, and cannot be read.
 enum class Attempt : std::uint8_t { reads, fails, settled };
 
@@ -409,7 +418,7 @@ Attempt explains(Survey& survey, const std::vector<std::string_view>& lines, con
   command.time_format = times->time_format;
   if (survey.keys.empty()) {
     survey.why_not = "no field has addresses, nor names of accounts";
-    if (has_header(found.layout))
+    if (has_header(found.layout) && has_words_for_names(survey))
       return Attempt::settled;  // its columns have names, and a pattern would not know them
   }
   for (const Survey::Key& key : std::span(survey.keys).first(std::min(survey.keys.size(), kMostTries))) {

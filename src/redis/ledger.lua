@@ -386,7 +386,7 @@ local function first_under(its, at, T, need, full, mine)
     local first = earliest(recounted(its, at, T, full), at, need, full, mine)
     if first == at then return at end
     local drained = owed_by_grants(its, at) - left
-    at = drained > at and drained or first
+    at = drained > at and not (its.forgets and at < its.pause) and drained or first
   end
   return max(at + full, owed_by_grants(its, EVER))
 end

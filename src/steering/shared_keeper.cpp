@@ -15,6 +15,7 @@ using std::chrono::nanoseconds;
 constexpr const char* kNoAnswer = "the store does not answer";
 // What a clock is off by less is not told from how long an answer takes.
 constexpr nanoseconds kSameClock = std::chrono::milliseconds{50};
+constexpr std::int64_t kOlder = -2;      // no version is known, and what is there is older than what was
 constexpr std::size_t kHead = 3;         // words of every answer
 constexpr std::size_t kAtOnce = 200;     // changes in one answer
 constexpr std::size_t kOfEnd = 3;        // words of each that is ended
@@ -142,14 +143,14 @@ std::optional<Keeper::Changes> SharedKeeper::whole() {
   const auto before = ask({"since", "-1"});
   const auto version = before && !before->rest.empty() ? integer(before->rest[0]) : std::nullopt;
   if (!version) return std::nullopt;
-  Changes changes{.whole = true, .older = version_ > *version};
+  Changes changes{.whole = true, .older = version_ > *version || version_ == kOlder};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
   std::string cursor = "0";
   do {
     const auto page = ask({"page", cursor});
     if (!page || page->rest.empty()) {
       known_ = std::move(old);
-      version_ = -1;
+      version_ = changes.older ? kOlder : -1;
       return std::nullopt;
     }
     cursor = page->rest[0];

@@ -111,8 +111,9 @@ Ledger::Time KeyLedger::first_under(const core::Rule& rule, Time at, std::uint64
   for (int tries = 0; tries < kTries; ++tries) {
     const Time first = ledger_.recounted(at, interval_of(rule), room.full).earliest(at, units, room);
     if (first == at) return at;
+    const bool is_forgotten = ledger_.forgets() && at < ledger_.pause_end();  // what drains until then
     const Time drained = ledger_.owed_by_grants(at) - left * ledger_.interval();
-    at = drained > at ? drained : first;
+    at = drained > at && !is_forgotten ? drained : first;
   }
   return std::max(at + room.full, ledger_.owed_by_grants(core::GrantMap::kForever));
 }

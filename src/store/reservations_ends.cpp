@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/calendar_window.hpp"
+#include "core/fixed_window.hpp"
 #include "core/overdraft.hpp"
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
@@ -56,6 +57,18 @@ bool Reservations::is_there(ReservationId id, const Record& record, nanoseconds 
   }
   return !has_charged;
 }
+
+namespace {
+
+// Whether the window in which it was counted, not one of the calendar, is the one that runs.
+template <class Part>
+bool runs_still(const Table& table, const Part& part, nanoseconds now) {
+  const core::TwoWords state = table.state_of(Table::place_of(part.hash));
+  return core::ahead_of(part.window_end, now) != 0 && state.until == part.window_end &&
+         !core::fixed_window::is_paused({state.until, state.word}, now);
+}
+
+}  // namespace
 
 // Unless it is seen that the window has been forgotten since.
 bool Reservations::has_window(const Part& part, nanoseconds now) const {
@@ -194,7 +207,7 @@ std::optional<core::TwoWords> Reservations::give_back(const Part& window, std::u
                                                       nanoseconds now) {
   Stripe& stripe = stripe_of(window.hash);
   stripe.mutex.assert_held();
-  if (window.epoch != stripe.resets || core::ahead_of(window.window_end, now) == 0) return std::nullopt;
+  if (window.epoch != stripe.resets || !runs_still(table_, window, now)) return std::nullopt;
   return table_.give_back_in_window(Table::place_of(window.hash), units, now);
 }
 
@@ -336,7 +349,7 @@ void Reservations::settle_window(const Part& part, std::uint64_t actual, Reserva
                                  nanoseconds now) {
   asked.wait = std::max(asked.wait, nanoseconds{0});
   if (part.is_dated) return settle_dated(part, actual, asked, now);
-  if (core::ahead_of(part.window_end, now) == 0) return;  // another window runs
+  if (!runs_still(table_, part, now)) return;
   const std::uint64_t count = part.own.units;
   const core::Rule rule = core::Rule::window(part.quota);
   auto state = give_back(part, part.settles && actual < count ? count - actual : 0, now);

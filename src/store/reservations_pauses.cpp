@@ -48,9 +48,10 @@ void Reservations::pause(std::span<Check> checks, Charging& charging, Shares& sh
       if (is_in_ledger(table_.state_of(Table::place_of(check.hash)), now))
         keep_ledger(stripe, check.hash, *std::move(one), check.limit->rule, end, std::move(shares[i]));
     } else if (!core::can_reserve(check.limit->rule.algorithm)) {
+      // What was counted before gives nothing back. One on the clock may end when the one before would have.
       Stripe& stripe = stripe_of(check.hash);
       stripe.mutex.assert_held();
-      ++stripe.resets;  // what was counted before gives nothing back
+      if (core::goes_by_the_clock(check.limit->rule.algorithm)) ++stripe.resets;
     } else if (KeptLedger* const kept = find_ledger(check.hash, now)) {
       if (shares[i] && kept->until < end) kept->share = std::move(shares[i]);
       kept->until = std::max(kept->until, end);

@@ -262,6 +262,25 @@ void what_a_fixed_window_held_before_gives_nothing_back(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 5, "left when one that was held since has cost less");
 }
 
+// Of windows that open at the first request, in which nothing is forgotten by others' pauses.
+void pauses_of_others_take_nothing_from_a_hold(Trial& trial) {
+  const Limit limit = trial.limit("10/h algorithm=fixed_window", 1);
+  const Limit others = trial.limit("5/h algorithm=fixed_window", 2);
+  const Booked held = reserve(trial, limit, "k", 8, 0s, 60s);
+  for (int i = 0; i < 200; ++i) pause(trial, others, "k" + std::to_string(i), 1s, true);
+  settle(trial, held.id, 2);
+  trial.equal(trial.left(limit, "k"), 8, "left when it has cost less");
+}
+
+// What was owed drains no more, so nobody waits for that, by whatever numbers.
+void a_rest_that_forgets_is_as_long_by_other_numbers(Trial& trial) {
+  const Limit limit = trial.limit("5/h burst 5", 1);
+  for (int i = 0; i < 5; ++i) charge(trial, limit, "k", 5);
+  pause_afresh(trial, limit, 15min);
+  for (const char* const rule : {"2/h burst 2", "6/h burst 6"})
+    trial.equal(retry_of(trial, trial.limit(rule, 1), "k").count(), nanoseconds{15min}.count(), rule);
+}
+
 void no_other_window_is_paused_so(Trial& trial) {
   for (const char* const rule : {"5/h algorithm=sliding_window_counter", "5/day align=calendar"}) {
     const Limit limit = trial.limit(rule, 1);
@@ -330,33 +349,36 @@ void a_rest_that_forgets_may_grow(Trial& trial) {
 }  // namespace
 
 std::vector<Property> afresh_properties() {
-  return {{"nobody_acts_in_it_and_then_the_key_is_as_if_never_used",
-           nobody_acts_in_it_and_then_the_key_is_as_if_never_used},
-          {"one_of_no_length_forgets_nothing", one_of_no_length_forgets_nothing},
-          {"who_acts_at_the_end_or_later_counts", who_acts_at_the_end_or_later_counts},
-          {"the_later_end_stands_with_what_it_leaves", the_later_end_stands_with_what_it_leaves},
-          {"of_equal_ends_the_one_that_forgets_nothing_stands",
-           of_equal_ends_the_one_that_forgets_nothing_stands},
-          {"a_pause_after_one_that_forgot_is_as_the_first", a_pause_after_one_that_forgot_is_as_the_first},
-          {"what_is_charged_in_it_is_forgotten", what_is_charged_in_it_is_forgotten},
-          {"a_refund_after_it_takes_what_was_charged_since", a_refund_after_it_takes_what_was_charged_since},
-          {"what_was_held_before_gives_nothing_back_and_can_cost_more",
-           what_was_held_before_gives_nothing_back_and_can_cost_more},
-          {"what_is_held_at_its_end_or_later_is_settled_as_ever",
-           what_is_held_at_its_end_or_later_is_settled_as_ever},
-          {"what_was_held_before_fills_what_may_be_held", what_was_held_before_fills_what_may_be_held},
-          {"it_forgets_whatever_numbers_ask", it_forgets_whatever_numbers_ask},
-          {"a_reset_forgets_it", a_reset_forgets_it},
-          {"a_fixed_window_is_as_if_never_used_at_its_end", a_fixed_window_is_as_if_never_used_at_its_end},
-          {"nothing_shortens_that_of_a_fixed_window", nothing_shortens_that_of_a_fixed_window},
-          {"what_a_fixed_window_held_before_gives_nothing_back",
-           what_a_fixed_window_held_before_gives_nothing_back},
-          {"no_other_window_is_paused_so", no_other_window_is_paused_so},
-          {"a_rest_of_a_fixed_window_forgets", a_rest_of_a_fixed_window_forgets},
-          {"a_rest_may_forget", a_rest_may_forget},
-          {"a_rest_that_forgets_may_be_shorter_than_what_is_owed",
-           a_rest_that_forgets_may_be_shorter_than_what_is_owed},
-          {"a_rest_that_forgets_may_grow", a_rest_that_forgets_may_grow}};
+  return {
+      {"nobody_acts_in_it_and_then_the_key_is_as_if_never_used",
+       nobody_acts_in_it_and_then_the_key_is_as_if_never_used},
+      {"one_of_no_length_forgets_nothing", one_of_no_length_forgets_nothing},
+      {"who_acts_at_the_end_or_later_counts", who_acts_at_the_end_or_later_counts},
+      {"the_later_end_stands_with_what_it_leaves", the_later_end_stands_with_what_it_leaves},
+      {"of_equal_ends_the_one_that_forgets_nothing_stands",
+       of_equal_ends_the_one_that_forgets_nothing_stands},
+      {"a_pause_after_one_that_forgot_is_as_the_first", a_pause_after_one_that_forgot_is_as_the_first},
+      {"what_is_charged_in_it_is_forgotten", what_is_charged_in_it_is_forgotten},
+      {"a_refund_after_it_takes_what_was_charged_since", a_refund_after_it_takes_what_was_charged_since},
+      {"what_was_held_before_gives_nothing_back_and_can_cost_more",
+       what_was_held_before_gives_nothing_back_and_can_cost_more},
+      {"what_is_held_at_its_end_or_later_is_settled_as_ever",
+       what_is_held_at_its_end_or_later_is_settled_as_ever},
+      {"what_was_held_before_fills_what_may_be_held", what_was_held_before_fills_what_may_be_held},
+      {"it_forgets_whatever_numbers_ask", it_forgets_whatever_numbers_ask},
+      {"a_reset_forgets_it", a_reset_forgets_it},
+      {"a_fixed_window_is_as_if_never_used_at_its_end", a_fixed_window_is_as_if_never_used_at_its_end},
+      {"nothing_shortens_that_of_a_fixed_window", nothing_shortens_that_of_a_fixed_window},
+      {"what_a_fixed_window_held_before_gives_nothing_back",
+       what_a_fixed_window_held_before_gives_nothing_back},
+      {"pauses_of_others_take_nothing_from_a_hold", pauses_of_others_take_nothing_from_a_hold},
+      {"a_rest_that_forgets_is_as_long_by_other_numbers", a_rest_that_forgets_is_as_long_by_other_numbers},
+      {"no_other_window_is_paused_so", no_other_window_is_paused_so},
+      {"a_rest_of_a_fixed_window_forgets", a_rest_of_a_fixed_window_forgets},
+      {"a_rest_may_forget", a_rest_may_forget},
+      {"a_rest_that_forgets_may_be_shorter_than_what_is_owed",
+       a_rest_that_forgets_may_be_shorter_than_what_is_owed},
+      {"a_rest_that_forgets_may_grow", a_rest_that_forgets_may_grow}};
 }
 
 }  // namespace weir::store::conformance
