@@ -161,6 +161,7 @@ class Troubleshooting(unittest.TestCase):
                 "NOPERM": lambda: self.told(("AUTH", "tok"), ("DBSIZE",), server=self.locked),
                 "in_flight=1 is met by WEIR.RESERVE and WEIR.ACQUIRE alone": lambda: self.told(("WEIR.CHECK", "api=x")),
                 "takes no refunds": lambda: self.told(("WEIR.REFUND", "k", "1/s")),
+                "takes no pause afresh": lambda: self.told(("WEIR.CHARGE", "PAUSE", "5", "AFRESH", "k", "1/s")),
                 "calls are unanswered": self.one_too_many,
                 "share of the memory for reservations is full": lambda: self.told(
                     *((*hold, f"k{n}", "5/s") for n in range(999))
