@@ -54,8 +54,9 @@ constexpr std::array kOthers{
 
 template <std::size_t i>
 constexpr Handler route_of_verb() {
-  constexpr const service::VerbRow& its = service::kVerbs[i];
-  static_assert(!its.audited || its.verb == store::Verb::reset, "what it changes is said before it runs");
+  const service::VerbRow& its = service::kVerbs[i];
+  static_assert(!service::kVerbs[i].audited || service::kVerbs[i].verb == store::Verb::reset,
+                "what it changes is said before it runs");
   return {its.path, false, kPost, its.role, true, &run_verb<i>, its.audited ? &change_of_reset : nullptr};
 }
 

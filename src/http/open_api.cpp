@@ -451,9 +451,9 @@ constexpr std::string_view kOtherSchemas = R"~~~(      "Holds": {
 }  // namespace
 
 std::string_view open_api() {
-  static const std::string text = std::string(kBegin) + paths_of_verbs() + std::string(kOtherPaths) +
-                                  bodies_of_verbs() + std::string(kOtherSchemas);
-  return text;
+  static const std::string kDocument = std::string(kBegin) + paths_of_verbs() + std::string(kOtherPaths) +
+                                       bodies_of_verbs() + std::string(kOtherSchemas);
+  return kDocument;
 }
 
 }  // namespace weir::http
