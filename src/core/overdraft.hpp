@@ -40,7 +40,7 @@ struct Overdrawn : Charged {
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
 std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
 
-// By an algorithm that can_overdraw(); a pause by one that can_reserve(), or afresh that can_start_afresh().
+// By an algorithm that can_overdraw(); a pause by one that can_pause().
 // A gcra debt that was counted in another T is counted in this one first, in whole units, where anything is
 // charged.
 Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside);

@@ -60,12 +60,13 @@ constexpr bool has_burst(Algorithm algorithm) { return traits(algorithm).drains;
 // What was charged can be taken back: for that a state must tell what has drained, as a tat does. Leases, and
 // all-or-none where the checks cannot be decided at one moment in one place, need it.
 constexpr bool can_give_back(Algorithm algorithm) { return traits(algorithm).drains; }
-// A state can be charged for a moment that has not come, by a ledger; and it can be paused.
+// A state can be charged for a moment that has not come, by a ledger.
 constexpr bool can_reserve(Algorithm algorithm) { return traits(algorithm).drains; }
-// It can be paused so that it is afresh then: a window of the calendar stays that of its date.
-constexpr bool can_start_afresh(Algorithm algorithm) {
-  return traits(algorithm).drains || traits(algorithm).windows == Traits::Windows::from_the_first ||
-         traits(algorithm).windows == Traits::Windows::of_a_clock;
+// It can be paused, or so that it is afresh then: a window of the calendar stays that of its date.
+constexpr bool can_pause(Algorithm algorithm, bool afresh) {
+  const Traits::Windows windows = traits(algorithm).windows;
+  return traits(algorithm).drains ||
+         (afresh && (windows == Traits::Windows::from_the_first || windows == Traits::Windows::of_a_clock));
 }
 // Equal checks of one key can be decided together, at one moment, by the state before them and their number.
 constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }

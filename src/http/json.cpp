@@ -39,7 +39,8 @@ struct Members {
 std::string list_of(MemberSet allowed) {
   std::string text;
   for (std::size_t i = 0; i < kMembers; ++i) {
-    if ((allowed & MemberSet{1} << i) != 0) text += (text.empty() ? "" : ", ") + std::string(kMemberNames[i]);
+    if ((allowed & service::set_of(i)) != 0)
+      text += (text.empty() ? "" : ", ") + std::string(kMemberNames[i]);
   }
   return text;
 }
@@ -111,13 +112,13 @@ class Reader {
       if (number == kAtLeast && (allowed & service::set_of(kAtLeast)) == 0 && allowed != kOfOneCheck) {
         fault(name,
               "is only for /v1/check, /v1/look and /v1/explain; all else has its whole cost or none of it");
-      } else if (known == kMemberNames.end() || (allowed & MemberSet{1} << number) == 0) {
+      } else if (known == kMemberNames.end() || (allowed & service::set_of(number)) == 0) {
         faults_.full() ? faults_.count()
                        : faults_.add(pointer_to(at_, name), "unknown member; known are " + list_of(allowed));
-      } else if ((members.have & MemberSet{1} << number) != 0) {
+      } else if ((members.have & service::set_of(number)) != 0) {
         faults_.full() ? faults_.count() : faults_.add(pointer_to(at_, name), "is given twice");
       } else {
-        members.have |= MemberSet{1} << number;
+        members.have |= service::set_of(number);
         members.values[number] = member;
       }
     }

@@ -69,7 +69,7 @@ std::string object_of(service::MemberSet members, const std::string& needs) {
   std::string text = R"({"type": "object", "additionalProperties": false, )" + needs + R"(, "properties": {)";
   std::string_view before = "";
   for (std::size_t i = 0; i < kMembers; ++i) {
-    if ((members & service::MemberSet{1} << i) == 0) continue;
+    if ((members & service::set_of(i)) == 0) continue;
     ((text += before) += "\n        ") += in_quotes(service::kMemberNames[i]) + ": ";
     text += kMemberSchemas[i];
     before = ",";

@@ -301,8 +301,7 @@ void judge_who_rests(const NamedLimit& limit, int from, const Penalty& penalty, 
   for (const Window& each : limit.windows) {
     const Algorithm algorithm = each.rule.algorithm;
     const bool afresh = penalty.rest.afresh;
-    if (each.is_slots() || (afresh ? core::can_start_afresh(algorithm) : core::can_reserve(algorithm)))
-      continue;
+    if (each.is_slots() || core::can_pause(algorithm, afresh)) continue;
     return findings.error(FileRule::of_gcra, penalty.place, path_of(limit, from, "penalty"),
                           (afresh ? "gcra and fixed windows can do this; " : "only gcra can do this; ") +
                               quoted(core::to_text(each.rule)) + " counts by " + core::name_of(algorithm));

@@ -104,8 +104,7 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
   const bool afresh = which.of == OneLimit::Of::all_that_start_afresh;
   if (afresh || which.of == OneLimit::Of::all_that_pause) {
     const auto pauses = [&](std::size_t i) {
-      const Algorithm algorithm = matched.checks[i].limit->rule.algorithm;
-      return afresh ? core::can_start_afresh(algorithm) : core::can_reserve(algorithm);
+      return core::can_pause(matched.checks[i].limit->rule.algorithm, afresh);
     };
     std::size_t count = 0;
     for (std::size_t i = 0; i < matched.count; ++i) count += pauses(i) ? 1 : 0;

@@ -99,14 +99,6 @@ void Set::compile(const SetOptions& setting) {
   }
 }
 
-namespace {
-
-bool can_rest(const core::Rule& rule, const core::PenaltyTerms& rest) {
-  return rest.afresh ? core::can_start_afresh(rule.algorithm) : core::can_reserve(rule.algorithm);
-}
-
-}  // namespace
-
 store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state,
                         Position place, const SetOptions& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
@@ -130,7 +122,8 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::FileWhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::FileWhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
-  if (state != kGuaranteeState && can_rest(rule, said.penalty.rest)) limit.penalty = said.penalty.rest;
+  if (state != kGuaranteeState && core::can_pause(rule.algorithm, said.penalty.rest.afresh))
+    limit.penalty = said.penalty.rest;
   if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;

@@ -30,7 +30,7 @@ constexpr std::string_view kHeadEnds = "\r\n\r\n";
 constexpr std::chrono::seconds kAtTheEnd{1};
 
 // One request under way. It is written as a text, and an answer's head is read before it is parsed: Beast's
-// own operations, for two kinds of streams, were half of what compiling the server took.
+// own operations, for two kinds of streams, were a third of what compiling the server took.
 class Posting {
  public:
   Posting(asio::io_context& context, std::string host, bool tls, std::string request)

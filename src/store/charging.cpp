@@ -127,11 +127,10 @@ std::optional<std::string> cannot_charge(std::span<const Check> checks, const Ou
     const Algorithm algorithm = check.limit->rule.algorithm;
     if (core::counts_slots(algorithm))
       return core::to_text(check.limit->rule) + " cannot be charged: a slot is taken by a hold";
-    const bool pauses = outside.form == Outside::Form::pause;
-    if (pauses && outside.afresh && !core::can_start_afresh(algorithm))
-      return core::name_of(algorithm) + " cannot be paused afresh: gcra and fixed windows can";
-    if (pauses && !outside.afresh && !core::can_reserve(algorithm))
-      return core::name_of(algorithm) + " cannot be paused: only gcra can";
+    if (outside.form == Outside::Form::pause && !core::can_pause(algorithm, outside.afresh))
+      return core::name_of(algorithm) + (outside.afresh
+                                             ? " cannot be paused afresh: gcra and fixed windows can"
+                                             : " cannot be paused: only gcra can");
     if (core::can_overdraw(algorithm)) continue;
     const bool refunds = outside.form == Outside::Form::refund;
     return core::name_of(algorithm) + (refunds ? " cannot be refunded" : " cannot be charged afterwards") +

@@ -116,8 +116,7 @@ inline bool suits(const Case& asked, const Can& can) {
   if (verb == Verb::take) return !slots;
   if (verb == Verb::charge)
     return asked.way.form != Form::pause ? core::can_overdraw(algorithm)
-           : asked.way.afresh            ? core::can_start_afresh(algorithm)
-                                         : core::can_reserve(algorithm);
+                                         : core::can_pause(algorithm, asked.way.afresh);
   if (asked.way.gate) return true;
   return can_be_reserved(algorithm);
 }
