@@ -347,7 +347,9 @@ TEST(ReservationsCopy, has_each_open_hold_whatever_was_done_to_it) {
     ASSERT_TRUE(one.restore_into(two, one.copy()));
     const auto open_in_two = two.store.reservations().in_flight(two.now)[1];
     EXPECT_EQ(open_in_two, open.size());
-    for (const auto& [id, end] : open) {
+    std::multimap<nanoseconds, std::string> ends;  // time goes forward, whatever order the ids have
+    for (const auto& [id, end] : open) ends.emplace(end, id);
+    for (const auto& [end, id] : ends) {
       two.now = end - 1ns;
       EXPECT_EQ(extend(two, id, 1ns), 1ns);
     }
