@@ -76,8 +76,10 @@ Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
 }
 
 // Whether a denial that a store remembers is the answer: no report, and nothing that is given back later.
-bool may_recall(RlsLoop& loop, const Hits& hits) {
-  return loop.asks == Asks::may_pass && !hits.own && !loop.asker.service().options().allow_refunds;
+// What a descriptor says as its own hits is a report where it is charged whatever is left: in no window.
+bool may_recall(RlsLoop& loop, const core::Rule& rule, const Hits& hits) {
+  if (loop.asks != Asks::may_pass || loop.asker.service().options().allow_refunds) return false;
+  return !hits.own || (hits.units != 0 && !core::can_give_back(rule.algorithm));
 }
 
 // A fixed window counts what it denies; gcra what is reported alone.
@@ -88,7 +90,7 @@ void ask(RlsLoop& loop, service::Asking& asking, const DescriptorMatch& match, c
                         loop.asker.service().options().max_overdraft};
   Question& question = asking.add_charge(outside, denies_nobody(loop.asks), byte_of(Form::by_tree));
   if (gcra && !hits.own) question.verb = Verb::check;
-  question.charge->recalls = may_recall(loop, hits);
+  question.charge->recalls = may_recall(loop, match.limit->rule, hits);
   keep(question, match);
   question.checks[0].cost = Cost{hits.units};
   if (loop.asks == Asks::whether) {
@@ -119,7 +121,7 @@ Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patien
 
 void add_part(RlsLoop& loop, service::Asking& asking, Question& joint, const DescriptorMatch& match,
               const Hits& hits) {
-  joint.charge->recalls = joint.charge->recalls && may_recall(loop, hits);
+  joint.charge->recalls = joint.charge->recalls && may_recall(loop, match.limit->rule, hits);
   const std::size_t i = joint.more->parts.size();
   Question& part = asking.add_part(joint, byte_of(Form::by_tree));
   keep(part, match);

@@ -496,10 +496,11 @@ class Store(WithFolder):
                 before = calls()
                 self.assertEqual(self.codes(server, 20), [OVER] * 20)
                 self.assertEqual(calls() > before, asks)
-                with server.client() as client:  # a report is charged, whatever is remembered
-                    before = calls()
-                    client.ask("shop", descriptor(user="u", hits=2))
-                    self.assertGreater(calls(), before)
+                with server.client() as client:  # hits of its own are denied, too; none ask what there is
+                    for hits, has_asked in ((2, asks), (0, True)):
+                        before = calls()
+                        self.assertEqual(client.ask("shop", descriptor(user="u", hits=hits)).code, OVER)
+                        self.assertEqual(calls() > before, has_asked, hits)
         self.assertIn("LOCAL_CACHE_SIZE_IN_BYTES: '1' is taken as 4096",
                       self.start(REDIS_URL="127.0.0.1:1", LOCAL_CACHE_SIZE_IN_BYTES="1").stderr())
 
