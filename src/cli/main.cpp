@@ -70,6 +70,19 @@ bool is_server(std::span<char* const> words) {
   return command == "serve" || command == "local" || command == ratelimit_name.data();
 }
 
+// The command line, by the name that the program was called by too.
+std::vector<char*> words_of(int argc, char** argv) {
+  std::vector<char*> given(argv, argv + argc);
+  if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
+  return given;
+}
+
+// Until there is something to read again. It comes before main, and before what the static objects of the
+// libraries take: a good part of the start.
+[[gnu::constructor(101)]] void ignore_hangups(int argc, char** argv) {
+  if (is_server(words_of(argc, argv))) std::signal(SIGHUP, SIG_IGN);
+}
+
 // A descriptor that our parent closed would be the number of the first file or connection that we open, and
 // get what we print.
 void open_standard_streams() {
@@ -82,11 +95,8 @@ void open_standard_streams() {
 
 int main(int argc, char** argv) {
   open_standard_streams();
-  std::vector<char*> given(argv, argv + argc);
-  if (is_ratelimit(given)) given.insert(given.begin() + 1, ratelimit_name.data());
+  const std::vector<char*> given = words_of(argc, argv);
   const std::span<char* const> words(given);
-  // Until there is something to read again.
-  if (is_server(words)) std::signal(SIGHUP, SIG_IGN);
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);

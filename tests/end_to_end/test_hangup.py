@@ -1,4 +1,4 @@
-"""SIGHUP while weir serve starts ends nothing: from the first line of main on it is ignored, until it reads files again.
+"""SIGHUP while weir serve starts ends nothing: it is ignored before the first static object is made, until files are read again.
 
 A library that is loaded before the program sends it at moments of the start, as no other process could hit them.
 """
@@ -16,6 +16,7 @@ LIBRARY = r"""
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,15 @@ static void at(const char* moment) {
   unsetenv("HANGUP_AT");
   if (write(2, "hangup now\n", 11) < 0) abort();
   raise(SIGHUP);
+}
+
+// What the program's own static objects call, the first of them: libraries' come before.
+int __cxa_atexit(void (*ends)(void*), void* object, void* of) {
+  int (*real)(void (*)(void*), void*, void*) = (int (*)(void (*)(void*), void*, void*))dlsym(RTLD_NEXT, "__cxa_atexit");
+  Dl_info its, programs;
+  if (!of || (dladdr(of, &its) && dladdr((void*)getauxval(AT_ENTRY), &programs) && its.dli_fbase == programs.dli_fbase))
+    at("statics");
+  return real(ends, object, of);
 }
 
 // What main calls first, after it has said what becomes of SIGHUP.
@@ -77,7 +87,7 @@ class Hangup(unittest.TestCase):
             config = folder.file("weir.conf", "threads = 1\n")
             os.chmod(config, 0o600)
             limits = folder.file("limits.yaml", LIMITS)
-            for moment in ("main", "flags", "limits", "listens"):
+            for moment in ("statics", "main", "flags", "limits", "listens"):
                 with self.subTest(moment):
                     with Server("--config", config, "--limits", limits, env={"LD_PRELOAD": library, "HANGUP_AT": moment}) as server:
                         self.assertIn("hangup now", server.stderr())
