@@ -51,7 +51,7 @@ std::string why_not_stored(redis::Cause cause, std::string_view error, std::stri
     return sentence;
   }
   if (cause == redis::Cause::other) return "the store refuses: " + core::printable(error);
-  return "the store does not answer";
+  return steering::kNoAnswer;
 }
 
 tl::expected<steering::SharedKeeper::Answer, std::string> told_of(const redis::Call::Result& result,

@@ -331,7 +331,9 @@ void Overrides::look() {
 }
 
 void Overrides::refresh() {
-  if (auto changes = keeper_->changes()) adopt(*std::move(changes));
+  auto changes = keeper_->changes();
+  tell_of_reading(changes ? "" : changes.error());
+  if (changes) adopt(*std::move(changes));
   if (keeper_->ahead() != ahead_) renew_alone();
   end_due();
 }
@@ -369,6 +371,15 @@ void Overrides::adopt(steering::Keeper::Changes changes) {
     made.push_back({std::move(each), std::move(compiled)});
   }
   if (!made.empty() || !ended.empty()) put_in_force(made, ended);
+}
+
+// A line for each reason, and one when they are read again. Of a store that is away there is a line already.
+void Overrides::tell_of_reading(const std::string& why_not) {
+  if (why_not == why_not_read_ || why_not == steering::kNoAnswer) return;
+  links_.log(!why_not.empty(),
+             why_not.empty() ? "overrides: read again"
+                             : "overrides: cannot be read, so what was in force here stays: " + why_not);
+  why_not_read_ = why_not;
 }
 
 void Overrides::tell_of_loss(std::size_t count, bool all) {

@@ -136,6 +136,7 @@ class Overrides {
   void refresh() WEIR_REQUIRES(changing_);
   void end_due() WEIR_REQUIRES(changing_);
   void adopt(steering::Keeper::Changes changes) WEIR_REQUIRES(changing_);
+  void tell_of_reading(const std::string& why_not) WEIR_REQUIRES(changing_);
   void tell_of_loss(std::size_t count, bool all);
   void tell_of_memory() WEIR_REQUIRES(changing_);
   void renew();
@@ -152,6 +153,7 @@ class Overrides {
   // What `until` is ahead of the clock by which requests are decided, in what is in force.
   std::chrono::nanoseconds ahead_ WEIR_GUARDED_BY(changing_){0};
   bool has_told_of_memory_ WEIR_GUARDED_BY(changing_) = false;
+  std::string why_not_read_ WEIR_GUARDED_BY(changing_);  // empty: they are
   std::atomic<std::uint64_t> lost_{0};
   mutable detail::Mutex mutex_;  // taken after the other, and never for long
   steering::OverrideBook book_ WEIR_GUARDED_BY(mutex_);

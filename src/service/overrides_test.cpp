@@ -34,8 +34,12 @@ struct TestKeeper final : steering::Keeper {
                                   const std::vector<steering::OverrideBook::Ptr>&) override {
     return fails ? std::optional<std::string>("the disk is full") : std::nullopt;
   }
-  std::optional<Changes> changes() override { return std::exchange(found, Changes{}); }
+  tl::expected<Changes, std::string> changes() override {
+    if (!why_not.empty()) return tl::unexpected(why_not);
+    return std::exchange(found, Changes{});
+  }
   bool fails = false;
+  std::string why_not;
   Changes found;
 };
 
@@ -145,6 +149,24 @@ TEST(Overrides, that_are_all_gone_are_told_of_and_others_may_end_some) {
   world.keeper->found = {.whole = true};
   world.overrides->look();
   EXPECT_EQ(world.logged.size(), 1U);
+}
+
+TEST(Overrides, that_cannot_be_read_stay_and_each_reason_is_told_once) {
+  OverridesWorld world;
+  EXPECT_EQ(world.set(OverridesWorld::ban("a")), "1");
+  for (const char* why : {steering::kNoAnswer, "something else lies there", "something else lies there",
+                          "the store's user may not do this", steering::kNoAnswer}) {
+    world.keeper->why_not = why;
+    world.overrides->look();
+    EXPECT_TRUE(world.banned("a"));
+  }
+  world.keeper->why_not.clear();
+  world.overrides->look();
+  world.overrides->look();
+  constexpr const char* kCannot = "overrides: cannot be read, so what was in force here stays: ";
+  EXPECT_EQ(world.logged, (std::vector<std::string>{std::string(kCannot) + "something else lies there",
+                                                    std::string(kCannot) + "the store's user may not do this",
+                                                    "overrides: read again"}));
 }
 
 TEST(Overrides, are_recorded_kept_in_force_and_told) {

@@ -16,6 +16,9 @@
 
 namespace weir::inline v0_1::steering {
 
+// Why nothing is read or kept while there is no answer; what is said elsewhere already, once.
+inline constexpr const char* kNoAnswer = "the store does not answer";
+
 class Keeper {
  public:
   virtual ~Keeper() = default;
@@ -39,8 +42,8 @@ class Keeper {
     std::vector<OperatorOverride> set{};
     std::vector<std::uint64_t> ended{};  // their numbers
   };
-  // Nothing: it does not answer.
-  virtual std::optional<Changes> changes() { return Changes{}; }
+  // Or why they cannot be read now, in words for an operator.
+  virtual tl::expected<Changes, std::string> changes() { return Changes{}; }
 };
 
 // Nowhere but in the book.

@@ -12,7 +12,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-constexpr const char* kNoAnswer = "the store does not answer";
 // What a clock is off by less is not told from how long an answer takes.
 constexpr nanoseconds kSameClock = std::chrono::milliseconds{50};
 constexpr std::int64_t kOlder = -2;      // no version is known, and what is there is older than what was
@@ -107,28 +106,28 @@ void SharedKeeper::forget(const std::vector<OverrideBook::Ptr>& ended) {
     if (to_forget_.size() < kMostForgotten * kOfEnd) add_end(*each, to_forget_);
 }
 
-// What could not be done while the store did not answer.
-bool SharedKeeper::make_up() {
+// What could not be done while the store did not answer, or why it cannot yet.
+std::optional<std::string> SharedKeeper::make_up() {
   while (!to_undo_.empty()) {
-    if (!ask(to_undo_.back())) return false;
+    if (auto answer = ask(to_undo_.back()); !answer) return std::move(answer.error());
     to_undo_.pop_back();
   }
   while (!to_forget_.empty()) {
     const std::size_t some = std::min(to_forget_.size(), kMostEnded * kOfEnd);
     std::vector<std::string> words = {"end"};
     words.insert(words.end(), to_forget_.end() - static_cast<std::ptrdiff_t>(some), to_forget_.end());
-    if (!ask(words)) return false;
+    if (auto answer = ask(words); !answer) return std::move(answer.error());
     to_forget_.resize(to_forget_.size() - some);
   }
-  return true;
+  return std::nullopt;
 }
 
-std::optional<Keeper::Changes> SharedKeeper::changes() {
-  if (!make_up()) return std::nullopt;
+tl::expected<Keeper::Changes, std::string> SharedKeeper::changes() {
+  if (auto why = make_up()) return tl::unexpected(*std::move(why));
   Changes changes;
   for (bool more = true; more;) {
-    const auto answer = ask({"since", std::to_string(version_)});
-    if (!answer) return std::nullopt;
+    auto answer = ask({"since", std::to_string(version_)});
+    if (!answer) return tl::unexpected(std::move(answer.error()));
     if (answer->number < 0) return whole();
     for (std::size_t i = 0; i + 1 < answer->rest.size(); i += 2)
       take(answer->rest[i], answer->rest[i + 1], changes);
@@ -139,19 +138,20 @@ std::optional<Keeper::Changes> SharedKeeper::changes() {
 }
 
 // What changes meanwhile is found by the next look, which begins at the version before.
-std::optional<Keeper::Changes> SharedKeeper::whole() {
-  const auto before = ask({"since", "-1"});
-  const auto version = before && !before->rest.empty() ? integer(before->rest[0]) : std::nullopt;
-  if (!version) return std::nullopt;
+tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
+  auto before = ask({"since", "-1"});
+  if (!before) return tl::unexpected(std::move(before.error()));
+  const auto version = !before->rest.empty() ? integer(before->rest[0]) : std::nullopt;
+  if (!version) return tl::unexpected(std::string(kNoAnswer));
   Changes changes{.whole = true, .older = version_ > *version || version_ == kOlder};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
   std::string cursor = "0";
   do {
-    const auto page = ask({"page", cursor});
+    auto page = ask({"page", cursor});
     if (!page || page->rest.empty()) {
       known_ = std::move(old);
       version_ = changes.older ? kOlder : -1;
-      return std::nullopt;
+      return tl::unexpected(page ? std::string(kNoAnswer) : std::move(page.error()));
     }
     cursor = page->rest[0];
     for (std::size_t i = 1; i + 1 < page->rest.size(); i += 2)

@@ -42,7 +42,7 @@ class SharedKeeper final : public Keeper {
     return std::chrono::nanoseconds{ahead_.load(std::memory_order_relaxed)};
   }
   void forget(const std::vector<OverrideBook::Ptr>& ended) override;
-  std::optional<Changes> changes() override;
+  tl::expected<Changes, std::string> changes() override;
 
  private:
   static constexpr std::size_t kMostForgotten =
@@ -54,8 +54,8 @@ class SharedKeeper final : public Keeper {
   };
   tl::expected<Answered, std::string> ask(const std::vector<std::string>& words);
   std::optional<std::string> set(const OverrideBook& book, const OperatorOverride& made);
-  bool make_up();
-  std::optional<Changes> whole();
+  std::optional<std::string> make_up();
+  tl::expected<Changes, std::string> whole();
   void take(const std::string& digest, const std::string& text, Changes& into);
 
   const Ask ask_;

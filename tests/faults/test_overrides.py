@@ -187,13 +187,17 @@ class TestShared(unittest.TestCase):
 
     def test_something_else_under_the_key(self):
         self.redis.must("SET", KEY, "mine")
-        _, client = self.serve()
+        server, client = self.serve()
         self.assertEqual(ban(client, "u1"), f"ERR not stored: something else lies in the store under '{KEY}' (WRONGTYPE): "
                                             "rename or delete it there; nothing has changed")
         self.assertFalse(banned(client, "u1"))
         self.assertEqual(self.redis.must("GET", KEY), b"mine")
+        said = f"overrides: cannot be read, so what was in force here stays: something else lies in the store under '{KEY}' "
+        until(lambda: said in server.stderr(), "it says why they cannot be read")
         self.redis.must("DEL", KEY)
         until(lambda: isinstance(ban(client, "u1"), int), "it is stored again")
+        until(lambda: "overrides: read again" in server.stderr(), "it says that they can")
+        self.assertEqual(server.stderr().count(said), 1)
 
     def test_what_redis_refuses_is_told_as_what_it_is(self):
         _, client = self.serve()
