@@ -147,10 +147,12 @@ class LuaRedis {
   static const std::map<std::string, Command, std::less<>>& commands() {
     static const std::map<std::string, Command, std::less<>> kCommands = {
         {"DEL", &LuaRedis::del},
+        {"EVAL", &LuaRedis::eval},
         {"EVALSHA", &LuaRedis::evalsha},
         {"GET", &LuaRedis::get},
         {"HDEL", &LuaRedis::hdel},
         {"HGET", &LuaRedis::hget},
+        {"HGETALL", &LuaRedis::hgetall},
         {"HINCRBY", &LuaRedis::hincrby},
         {"HSCAN", &LuaRedis::hscan},
         {"HSET", &LuaRedis::hset},
@@ -158,6 +160,7 @@ class LuaRedis {
         {"LRANGE", &LuaRedis::lrange},
         {"LSET", &LuaRedis::lset},
         {"LTRIM", &LuaRedis::ltrim},
+        {"PEXPIRE", &LuaRedis::pexpire},
         {"PEXPIREAT", &LuaRedis::pexpireat},
         {"PING", &LuaRedis::ping},
         {"PTTL", &LuaRedis::pttl},
@@ -228,6 +231,10 @@ class LuaRedis {
       if (find(words[i]) != nullptr) gone += static_cast<std::int64_t>(keys_.erase(words[i]));
     }
     return LuaReply::of(gone);
+  }
+  LuaReply pexpire(const Strings& words) {
+    return pexpireat(
+        {words.at(0), words.at(1), std::to_string(now_.count() / 1'000'000 + std::stoll(words.at(2)))});
   }
   LuaReply pexpireat(const Strings& words) {
     Value* const value = find(words.at(1));
@@ -408,6 +415,9 @@ class LuaRedis {
     text = std::to_string(sum);
     return LuaReply::of(sum);
   }
+  LuaReply hgetall(const Strings& words) {
+    return hscan({"HSCAN", words.at(1), "0", "MATCH", "*"}).list.at(1);
+  }
   // key 0 MATCH x* COUNT count: all at once
   LuaReply hscan(const Strings& words) {
     LuaReply found{LuaReply::Kind::list};
@@ -433,6 +443,10 @@ class LuaRedis {
     return LuaReply::of(sha);
   }
   // EVALSHA sha keys key... word...
+  LuaReply eval(const Strings& words) {
+    if (!scripts_.contains(words.at(1))) load_as(words[1], words[1]);
+    return evalsha(words);
+  }
   LuaReply evalsha(const Strings& words) {
     const auto found = scripts_.find(words.at(1));
     if (found == scripts_.end()) return LuaReply::error("NOSCRIPT No matching script. Please use EVAL.");
