@@ -124,7 +124,7 @@ struct Settings {
   redis::SharedStore::Options store_options;
   std::size_t denial_memory = redis::DenialMemory::kBytes;  // for those that it need not be asked for again
   OnStoreError on_store_error = OnStoreError::local;
-  store::Sharing store_sharing{};  // of the rules that come with requests
+  store::Sharing store_sharing{.lease = 1};  // of the rules that come with requests
   std::string store_tls_ca;
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;

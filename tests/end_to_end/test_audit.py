@@ -182,7 +182,7 @@ class TestAudit(unittest.TestCase):
                 self.verify()
 
     def test_options_of_the_audit_are_judged(self):
-        self.assertIn("audit-required needs audit", weir("serve", "--audit-required")[2])
+        self.assertIn("audit-required needs --audit", weir("serve", "--audit-required")[2])
         with self.server(audit=False) as server, server.client() as client:
             client.ask("DEL", "a")
             until(lambda: len(client.ask("WEIR.AUDIT")) == 1, "a line in memory")

@@ -1,4 +1,5 @@
 """What a person types: help, flags, the file, the environment, `weir check`; and the messages for what is wrong."""
+import http.client
 import json
 import os
 import re
@@ -59,7 +60,7 @@ class TestHelp(WithFolder):
                      "store-tls-cert", "store-tls-key", "snapshot", "snapshot-every", "ignore-bad-snapshot",
                      "insecure", "log-level", "config"):
             self.assertIn(f"--{flag} ", out)
-        for default in ("127.0.0.1:6390", "64MiB", "60s", "30s", "10000", "info", "deny", "default"):
+        for default in ("127.0.0.1:6390", "64MiB", "1m", "30s", "10000", "info", "deny", "default"):
             self.assertRegex(out, rf"=\[?{default}")
         self.assertIn("WEIR_PASSWORD", out)
 
@@ -121,6 +122,16 @@ class TestVersion(WithFolder):
         self.assertEqual(self.said(), "weir 1.2.3", "the commit of something else")
 
 
+def flags_of_serve():
+    """Name, type and default of each, as --help has them."""
+    for name, value in re.findall(r"^ +--([a-z-]+)(?: (\S+))?", weir("serve", "--help")[1], re.M):
+        kind, _, default = (value, "", "") if value.endswith("=VALUE") else value.partition("=")
+        yield name, kind, default.strip("[]")
+
+
+FLAGS = list(flags_of_serve())
+
+
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
@@ -161,15 +172,49 @@ class TestBadFlags(WithFolder):
                 self.serve_is_refused(f"--memory={value}", names=[
                     f"weir: memory: '{value}' is more than this machine has ({have}MiB)\n"])
 
-    def test_settings_of_the_store_need_one(self):
-        for flag, value in (("on-store-error", "deny"), ("store-deadline", "1s"), ("local-share", "50%"),
-                            ("no-remember-denials", "true"), ("denial-memory", "1MiB"), ("merge", "true"), ("lease", "50"), ("lease-for", "1s"), ("store-tls-ca", "x.pem"),
-                            ("store-tls-cert", "x.pem"), ("store-tls-key", "x.pem")):
+    def test_what_says_something_about_another_flag_needs_it(self):
+        rows = {name: (kind, default) for name, kind, default in FLAGS}
+        needs = {**dict.fromkeys(("ready-needs-store", "on-store-error", "store-deadline", "local-share", "no-remember-denials", "denial-memory",
+                                  "merge", "lease", "lease-for", "store-tls-ca", "store-tls-cert", "store-tls-key", "store-tls-name"), "store"),
+                 **dict.fromkeys((name for name in rows if name.startswith("rls-xds-")), "rls-xds"),
+                 **dict.fromkeys(("rls-headers", "rls-dynamic-metadata", "rls-stats-names", "rls-shadow-mode", "rls-quota-mode", "rls-charge",
+                                  "rls-on-bad-request", "grpc-max-connection-age"), "rls"),
+                 "audit-required": "audit"}
+        for flag, other in needs.items():
+            kind, default = rows[flag]
+            value = default or {"": "true", "NAMES": "a,b,c"}.get(kind, "a=b" if "=" in kind else "x")
             with self.subTest(flag):
-                says = [f"weir: {flag} needs --store\n"]
-                self.serve_is_refused(f"--{flag}" + ("" if value == "true" else f"={value}"), names=says)
+                says = [f"weir: {flag} needs --{other}\n"]
+                self.serve_is_refused(f"--{flag}" + (f"={value}" if kind else ""), names=says)
                 self.serve_is_refused("--config", self.folder.file("x.conf", f"{flag} = {value}\n"), names=says)
-        # And they are judged first.
+        self.serve_is_refused("--config", self.folder.file("x.conf", "store = \"\"\nmerge = true\n"), names=["weir: merge needs --store\n"])
+        self.serve_is_refused("--tls-client-name=h", names=["weir: tls-client-name needs --tls-ca\n"])
+
+    def test_bounds_reach_what_they_are_about(self):
+        for flags, used, book, status in (((), 1000, 8 << 20, 403),
+                                          (("--max-overdraft=10s", "--penalty-memory=64KiB", "--admin-name=Weir.Example"), 15, 64 << 10, 200)):
+            with self.subTest(flags), Server("--admin", "127.0.0.1:0", *flags) as server, server.client() as client:
+                self.assertEqual(client.ask("WEIR.CHARGE", "COST", "1000", "k", "1/s burst 5")[0], used)
+                self.assertEqual(server.info()["penalty_memory_limit"], str(book))
+                page = http.client.HTTPConnection("127.0.0.1", server.ports[-1], timeout=30)
+                page.request("GET", "/v1/status", headers={"Host": "weir.example"})
+                self.assertEqual(page.getresponse().status, status)
+                page.close()
+
+    def test_each_flag_refuses_what_is_not_of_its_type(self):
+        bad = {"TIME": "soon", "SIZE": "lots", "N": "x", "HOST:PORT": "nowhere", "TIME,TIME": "1s,x", "SHARE": "half", "URL": "http://x"}
+        seen = set()
+        for flag, kind, _ in FLAGS:
+            value = "loud" if "|" in kind else bad.get(kind)
+            if value is None:
+                continue
+            with self.subTest(flag):
+                more = ("--rls-xds=127.0.0.1:1",) if flag == "rls-xds-retry" else ()
+                self.serve_is_refused(f"--{flag}={value}", *more, names=[flag])
+                seen.add(kind)
+        self.assertEqual({kind for kind in seen if "|" not in kind}, set(bad))
+
+    def test_values_of_settings_of_the_store_are_judged_first(self):
         self.serve_is_refused("--store-deadline=0", names=["weir: store-deadline: '0' is not a time such as 500ms, 60s or 1h\n"])
         self.serve_is_refused("--local-share=0%", names=["weir: local-share: '0%' is not a percentage from 1% to 100%\n"])
         self.serve_is_refused("--store", "redis://127.0.0.1", "--store-tls-ca", "x.pem", names=[
