@@ -31,7 +31,7 @@ bool take_attributes(Arguments words, Pipeline& pipeline, steering::OperatorChan
   if (set == nullptr || (!change.limit.empty() && set->find(change.limit) == nullptr)) return false;
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words, LimitsOption::none, pipeline.asker().attributes(), read, error)) return false;
+  if (!read_limits_words(words, 0, pipeline.asker().attributes(), read, error)) return false;
   for (const limits::Attribute& each : read.attributes) change.when.emplace_back(each.name, each.value);
   return true;
 }

@@ -4,57 +4,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/number.hpp"
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
 
 namespace weir::inline v0_1::resp {
-namespace {
-
-// The options up to AS; false: they are wrong, and `error` says how.
-bool read_options(Arguments& words, service::Ask& into, std::string& error) {
-  const auto fail = [&error](std::string text) {
-    error = "ERR " + std::move(text);
-    return false;
-  };
-  bool says_count = false;
-  while (!words.empty() && !is_word(words[0], "AS")) {
-    const bool is_count = is_word(words[0], "COUNT");
-    if (!is_count && !is_word(words[0], "LIMIT")) return fail(command_form("WEIR.HOLDS"));
-    const std::string name = is_count ? "COUNT" : "LIMIT";
-    if (words.size() == 1 || words[1].empty()) return fail("missing the value of " + name);
-    if (is_count ? says_count : !into.limit.empty()) return fail(name + " is given twice");
-    if (is_count) {
-      constexpr std::int64_t kMost = store::OpenHold::kMost;
-      const std::int64_t count = core::parse_integer(words[1]).value_or(0);
-      if (count < 1 || count > kMost) {
-        error = not_in_range("COUNT", words[1], 1, kMost);
-        return false;
-      }
-      into.most = static_cast<std::size_t>(count);
-      says_count = true;
-    } else {
-      into.limit = words[1];
-    }
-    words = words.subspan(2);
-  }
-  if (into.limit.empty() || words.empty()) return fail(command_form("WEIR.HOLDS"));
-  words = words.subspan(1);
-  return true;
-}
-
-}  // namespace
-
 bool ask_holds(Pipeline& pipeline, Arguments words, bool silent) {
   if (!pipeline.has_file()) return false;
-  Arguments rest = words.subspan(1);
-  service::Ask ask{.verb = store::Verb::holds};
-  LimitsWords read;
+  LimitsWords asked;
   std::string error;
-  if (!read_options(rest, ask, error) ||
-      !read_limits_words(rest, LimitsOption::none, pipeline.asker().attributes(), read, error))
+  words = words.subspan(1);
+  if (!read_options(words, options(Option::count, Option::limit), asked.said, error))
     return pipeline.fail(std::move(error));
-  const limits::Description as = read.asked();
+  if (!asked.said.has(Option::limit) || words.empty() || take_what_follows(words) == Follows::keys)
+    return pipeline.fail("ERR " + command_form("WEIR.HOLDS"));
+  if (!read_limits_words(words, 0, pipeline.asker().attributes(), asked, error))
+    return pipeline.fail(std::move(error));
+  service::Ask ask{.verb = store::Verb::holds, .limit = asked.said.limit};
+  if (asked.said.has(Option::count)) ask.most = asked.said.count;
+  const limits::Description as = asked.asked();
   ask.as = &as;
   return pipeline.add(ask, ReplyForm::holds, silent);
 }

@@ -11,10 +11,12 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
+constexpr OptionSet kOfDecision = options(Option::cost, Option::at_least, Option::class_name);
+
 // As much as there is, where that is said: each limit is then asked about a cost of 1.
 void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask::Units& units) {
-  if (read.at_least == 0) return;
-  units = {std::exchange(read.cost, 1), read.at_least, looks};
+  if (read.said.at_least == 0) return;
+  units = {std::exchange(read.said.cost, 1), read.said.at_least, looks};
   ask.verb = store::Verb::take;
   ask.units = &units;
 }
@@ -26,7 +28,7 @@ void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask
   take_if_said(read, looks, ask, units);
   const limits::Description as = read.asked();
   ask.as = &as;
-  return pipeline.add(ask, with_fields(ReplyForm::seven_units, read.fields), silent);
+  return pipeline.add(ask, with_fields(ReplyForm::seven_units, read.said.has(Option::fields)), silent);
 }
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
@@ -34,13 +36,14 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words.subspan(1), LimitsOption::decision, pipeline.asker().attributes(), read,
-                         error))
+  if (!read_limits_words(words.subspan(1), kOfDecision | options(Option::fields),
+                         pipeline.asker().attributes(), read, error))
     return pipeline.fail(std::move(error));
-  if (read.at_least != 0) [[unlikely]]
+  if (read.said.at_least != 0) [[unlikely]]
     return ask_at_least(pipeline, read, verb == store::Verb::look, silent);
   const limits::Description as = read.asked();
-  return pipeline.add({.verb = verb, .as = &as}, with_fields(ReplyForm::six, read.fields), silent);
+  return pipeline.add({.verb = verb, .as = &as}, with_fields(ReplyForm::six, read.said.has(Option::fields)),
+                      silent);
 }
 
 }  // namespace
@@ -60,8 +63,8 @@ void run_explain(RunningCommand& call) {
   if (!pipeline.has_file()) return fail();
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(call.words.subspan(1), LimitsOption::explanation, pipeline.asker().attributes(),
-                         read, error))
+  if (!read_limits_words(call.words.subspan(1), kOfDecision | options(Option::now),
+                         pipeline.asker().attributes(), read, error))
     return call.fail(error);
   service::Ask ask{.verb = store::Verb::look, .explains = true};
   service::Ask::Units units;
@@ -69,8 +72,8 @@ void run_explain(RunningCommand& call) {
   const limits::Description as = read.asked();
   ask.as = &as;
   limits::Time at{};
-  if (!read.now.empty()) {
-    const auto time = limits::read_time(read.now);
+  if (read.said.has(Option::now)) {
+    const auto time = limits::read_time(read.said.now);
     if (!time) return call.fail("ERR NOW: " + time.error());
     at = *time;
     ask.at = &at;
@@ -93,8 +96,7 @@ void run_reset(RunningCommand& call) {
   }
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(rest, LimitsOption::none, pipeline.asker().attributes(), read, error))
-    return call.fail(error);
+  if (!read_limits_words(rest, 0, pipeline.asker().attributes(), read, error)) return call.fail(error);
   const limits::Description as = read.asked();
   ask.as = &as;
   if (!pipeline.add(ask, ReplyForm::forgotten, call.silent())) fail();

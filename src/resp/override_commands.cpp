@@ -8,7 +8,7 @@
 #include "core/number.hpp"
 #include "core/utc_text.hpp"
 #include "resp/commands.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 #include "resp/steer_words.hpp"
 #include "service/overrides.hpp"
 #include "steering/override.hpp"

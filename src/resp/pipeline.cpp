@@ -8,7 +8,7 @@
 #include "core/utc_text.hpp"
 #include "limits/explain.hpp"
 #include "limits/scalars.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/number.hpp"
 #include "limits/costs.hpp"
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
-#include "resp/reservation_words.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -32,32 +32,34 @@ std::string refuse_tag(const Pipeline& pipeline, store::Verb verb, std::string_v
 }
 
 bool ask_for_moment(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
+  constexpr OptionSet kTaken = options(Option::cost, Option::max_wait, Option::class_name, Option::hold,
+                                       Option::bound, Option::fields, Option::tag);
   const std::string_view command = verb == store::Verb::acquire ? "WEIR.ACQUIRE" : "WEIR.RESERVE";
-  ReservationWords asked;
+  LimitsWords asked;
+  const OptionWords& said = asked.said;
   std::string error;
-  if (!read_reservation_words(words.subspan(1), pipeline.asker().service().options().max_wait, asked, error))
+  words = words.subspan(1);
+  if (!read_options(words, kTaken, asked.said, error, pipeline.asker().service().options().max_wait))
     return pipeline.fail(std::move(error));
-  if (verb == store::Verb::acquire && !asked.max_wait)
+  const bool by_file = take_what_follows(words) == Follows::attributes;
+  if (!by_file) error = refuse_for_rules(said);
+  if (!error.empty()) return pipeline.fail(std::move(error));
+  if (verb == store::Verb::acquire && !said.has(Option::max_wait))
     return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + command_form(command));
-  if (std::string why = refuse_tag(pipeline, verb, asked.tag); !why.empty())
+  if (std::string why = refuse_tag(pipeline, verb, said.tag); !why.empty())
     return pipeline.fail(std::move(why));
-  if (asked.bound && pipeline.asking().has_all_holds())
+  if (said.has(Option::bound) && pipeline.asking().has_all_holds())
     return pipeline.fail("ERR BOUND: this connection has " + std::to_string(service::BoundHolds::kMost) +
                          " holds that end with it, and may have no more; settle some, or open another");
-  service::Ask ask{
-      .verb = verb, .max_wait = asked.max_wait, .hold = asked.hold, .bound = asked.bound, .tag = asked.tag};
-  const ReplyForm reply = with_fields(ReplyForm::reservation, asked.fields);
-  if (!asked.by_file)
-    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, reply, silent, command);
+  service::Ask ask{.verb = verb, .bound = said.has(Option::bound), .tag = said.tag};
+  if (said.has(Option::max_wait)) ask.max_wait = said.max_wait;
+  if (said.has(Option::hold)) ask.hold = said.hold;
+  const ReplyForm reply = with_fields(ReplyForm::reservation, said.has(Option::fields));
+  if (!by_file) return ask_rules(pipeline, words, ask, Cost{said.cost}, reply, silent, command);
   if (!pipeline.has_file()) return false;
-  LimitsWords said;
-  if (!read_limits_words(asked.rest, LimitsOption::none, pipeline.asker().attributes(), said, error))
+  if (!read_limits_words(words, 0, pipeline.asker().attributes(), asked, error))
     return pipeline.fail(std::move(error));
-  said.cost = asked.cost.value_or(1);
-  said.class_name = asked.class_name;
-  said.costs_an_estimate = !asked.cost;
-  said.costs = asked.costs;
-  const limits::Description as = said.asked();
+  const limits::Description as = asked.asked();
   ask.as = &as;
   return pipeline.add(ask, reply, silent);
 }

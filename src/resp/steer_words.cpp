@@ -7,7 +7,7 @@
 #include "core/number.hpp"
 #include "limits/scalars.hpp"
 #include "resp/commands.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 #include "resp/throttle.hpp"
 
 namespace weir::inline v0_1::resp {

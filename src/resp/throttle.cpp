@@ -4,7 +4,7 @@
 
 #include "core/duration.hpp"
 #include "core/number.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {

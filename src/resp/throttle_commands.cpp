@@ -6,7 +6,7 @@
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
-#include "resp/limits_words.hpp"
+#include "resp/option_words.hpp"
 #include "resp/throttle.hpp"
 #include "steering/top.hpp"
 

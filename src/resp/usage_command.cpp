@@ -53,8 +53,7 @@ void run_usage(RunningCommand& call) {
   service::Asker& asker = pipeline.asker();
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words.subspan(4), LimitsOption::none, asker.attributes(), read, error))
-    return call.fail(error);
+  if (!read_limits_words(words.subspan(4), 0, asker.attributes(), read, error)) return call.fail(error);
   asker.limits();
   auto asked = call.service.counting.usage_asked(asker.shared_limits(), words[2], read.attributes,
                                                  asker.match_memory());
