@@ -3,10 +3,9 @@
 #include <string>
 
 #include "core/json_writer.hpp"
-#include "core/utc_text.hpp"
 #include "http/denial.hpp"
 #include "http/holds_answer.hpp"
-#include "limits/explain.hpp"
+#include "limits/explained_json.hpp"
 #include "service/told.hpp"
 
 namespace weir::inline v0_1::http {
@@ -60,33 +59,7 @@ void write_own_limits(JsonWriter& json, const Question& question) {
 void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanation) {
   for (const limits::ExplainedCheck& each : explanation.checks) {
     json.begin_object();
-    json.member("name", each.limit);
-    json.member("line", each.line);
-    json.member("window", or_null(each.window));
-    json.member("key", each.key);
-    json.member("rate", or_null(each.rate));
-    json.member("override_line", line_or_null(each.override_line));
-    json.member("reason", or_null(each.reason));
-    json.member("missing", or_null(each.missing));
-    json.member("penalty", each.penalty.time);
-    if (each.penalty.grows()) {
-      json.member("penalty_growing", each.penalty.growing / double{core::PenaltyTerms::kWhole});
-      json.member("penalty_most", each.penalty.most);
-    }
-    if (each.penalty.afresh) json.member("penalty_then", "afresh");
-    json.member("refunds", each.refunds);
-    json.member("shadow", each.shadow);
-    json.member("verdict", limits::verdict_of(each));
-    if (each.steered) {
-      json.member("override", each.steered->number);
-      json.member("override_reason", each.steered->reason);
-      json.member("override_user", each.steered->user);
-      json.member("override_until", core::utc_ms_text(each.steered->until.time_since_epoch().count()));
-    }
-    if (each.decision) {
-      json.member("cost", each.cost);
-      write_decision(json, *each.decision);
-    }
+    limits::describe(each, limits::ExplainedJson{json});
     json.end_object();
   }
 }

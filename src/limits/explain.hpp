@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/penalty.hpp"
+#include "core/utc_text.hpp"
 #include "limits/attribute.hpp"
 #include "limits/file.hpp"
 #include "limits/trace.hpp"
@@ -70,6 +71,41 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
 // guarantee counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has
 // decided.
 std::string verdict_of(const ExplainedCheck& check);
+
+// What is told of a check wherever members have names, to a writer that knows how they look there: text, line
+// (0: none), number (below 0: none), thousandths, time, flag; an empty text says nothing.
+template <class To>
+void describe(const ExplainedCheck& check, To to) {
+  to.text("name", check.limit);
+  to.line("line", check.line);
+  to.text("window", check.window);
+  to.text("key", check.key);
+  to.text("rate", check.rate);
+  to.line("override_line", check.override_line);
+  to.text("reason", check.reason);
+  to.text("missing", check.missing);
+  to.time("penalty", check.penalty.time);
+  if (check.penalty.grows()) {
+    to.thousandths("penalty_growing", check.penalty.growing);
+    to.time("penalty_most", check.penalty.most);
+  }
+  if (check.penalty.afresh) to.text("penalty_then", "afresh");
+  to.flag("refunds", check.refunds);
+  to.flag("shadow", check.shadow);
+  to.text("verdict", verdict_of(check));
+  if (check.steered) {
+    to.number("override", static_cast<std::int64_t>(check.steered->number));
+    to.text("override_reason", check.steered->reason);
+    to.text("override_user", check.steered->user);
+    to.text("override_until", core::utc_ms_text(check.steered->until.time_since_epoch().count()));
+  }
+  if (!check.decision) return;
+  to.number("cost", static_cast<std::int64_t>(check.cost));
+  to.number("limit", check.decision->limit);
+  to.number("remaining", check.decision->remaining);
+  to.time("retry_after", check.decision->retry_after);
+  to.time("reset_after", check.decision->reset_after);
+}
 
 // What a limit counts a request by: "tenant=acme user=42", of an address its network. It has all attributes.
 std::string key_text(const NamedLimit& limit, std::span<const Attribute> attributes);

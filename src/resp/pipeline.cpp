@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/utc_text.hpp"
 #include "limits/explain.hpp"
 #include "limits/scalars.hpp"
 #include "resp/option_words.hpp"
@@ -36,53 +35,57 @@ std::int64_t in_ms_or_never(std::chrono::nanoseconds time) {
   return time.count() < 0 ? -1 : ceil_to_ms(time);
 }
 
+// For describe(): names and values. Times are milliseconds, and what there is none of is -1 or an empty text.
+struct ExplainedPairs {
+  using Time = std::optional<std::chrono::nanoseconds>;
+
+  void text(std::string_view name, std::string_view value) {
+    to.bulk(name);
+    to.bulk(value);
+  }
+  void line(std::string_view name, std::uint32_t line) { number(name, line == 0 ? -1 : std::int64_t{line}); }
+  void number(std::string_view name, std::int64_t value) {
+    to.bulk(name);
+    to.integer(value);
+  }
+  void thousandths(std::string_view name, std::uint32_t value) { text(name, limits::thousandths(value)); }
+  void time(std::string_view name, const Time& time) {
+    number(std::string(name) + "_ms", time ? ceil_to_ms(*time) : -1);
+  }
+  void flag(std::string_view name, bool value) { text(name, value ? "true" : "false"); }
+
+  Writer& to;
+};
+
+// Only how many words that is.
+struct ExplainedWords {
+  template <class Value>
+  void text(std::string_view, const Value&) {
+    words += 2;
+  }
+  void line(std::string_view, std::uint32_t) { words += 2; }
+  void number(std::string_view, std::int64_t) { words += 2; }
+  void thousandths(std::string_view, std::uint32_t) { words += 2; }
+  void time(std::string_view, const ExplainedPairs::Time&) { words += 2; }
+  void flag(std::string_view, bool) { words += 2; }
+
+  std::size_t& words;
+};
+
 // First the route, then a flat row for each check.
 void write_explained(Writer& to, const limits::Explanation& explanation,
                      std::optional<std::uint64_t> granted) {
   to.array(1 + explanation.checks.size());
   to.array(granted ? 6 : 4);
-  to.bulk("route");
-  to.integer(explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
-  to.bulk("class");
-  to.bulk(explanation.class_of);
-  if (granted) {
-    to.bulk("granted");
-    to.integer(static_cast<std::int64_t>(*granted));
-  }
+  ExplainedPairs writer{to};
+  writer.line("route", explanation.route_line);
+  writer.text("class", explanation.class_of);
+  if (granted) writer.number("granted", static_cast<std::int64_t>(*granted));
   for (const limits::ExplainedCheck& each : explanation.checks) {
-    const auto text = [&to](std::string_view name, std::string_view value) {
-      to.bulk(name);
-      to.bulk(value);
-    };
-    const auto number = [&to](std::string_view name, std::int64_t value) {
-      to.bulk(name);
-      to.integer(value);
-    };
-    const core::PenaltyTerms& penalty = each.penalty;
-    to.array(18 + (penalty ? 2 : 0) + (penalty.grows() ? 4 : 0) + (penalty.afresh ? 2 : 0) +
-             (each.refunds ? 2 : 0) + (each.steered ? 8 : 0));
-    text("limit", each.limit);
-    text("window", each.window);
-    text("key", each.key);
-    text("rate", each.rate);
-    number("override_line", each.override_line == 0 ? -1 : std::int64_t{each.override_line});
-    text("class", explanation.class_of);
-    text("verdict", limits::verdict_of(each));
-    number("remaining", each.decision ? each.decision->remaining : -1);
-    number("retry_after_ms",
-           each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
-    if (penalty) number("penalty_ms", ceil_to_ms(penalty.time));
-    if (penalty.grows()) {
-      text("penalty_growing", limits::thousandths(penalty.growing));
-      number("penalty_most_ms", ceil_to_ms(penalty.most));
-    }
-    if (penalty.afresh) text("penalty_then", "afresh");
-    if (each.refunds) text("refunds", "true");
-    if (!each.steered) continue;
-    number("override", static_cast<std::int64_t>(each.steered->number));
-    text("override_reason", each.steered->reason);
-    text("override_user", each.steered->user);
-    text("override_until", core::utc_ms_text(each.steered->until.time_since_epoch().count()));
+    std::size_t words = 0;
+    limits::describe(each, ExplainedWords{words});
+    to.array(words);
+    limits::describe(each, writer);
   }
 }
 

@@ -125,10 +125,10 @@ class TestVerbs(OneServerWithLimits):
         answer = self.ask("WEIR.EXPLAIN COST 3 CLASS critical tenant=globex user=u ip=10.0.0.1")
         self.assertEqual(answer[0], [b"route", 27, b"class", b"critical"])
         rows = [fields(row) for row in answer[1:]]
-        self.assertEqual([list(row) for row in rows],
-                         [["limit", "window", "key", "rate", "override_line", "class", "verdict", "remaining",
-                           "retry_after_ms"]] * len(rows))
-        self.assertEqual([(row["limit"], row["window"], row["rate"], row["override_line"], row["verdict"]) for row in rows], [
+        told = ["name", "line", "window", "key", "rate", "override_line", "reason", "missing", "penalty_ms", "refunds", "shadow", "verdict"]
+        counted = [*told, "cost", "limit", "remaining", "retry_after_ms", "reset_after_ms"]
+        self.assertEqual([list(row) for row in rows], [told if row["verdict"] == b"exempt" else counted for row in rows])
+        self.assertEqual([(row["name"], row["window"], row["rate"], row["override_line"], row["verdict"]) for row in rows], [
             (b"tenant", b"guarantee", b"200/s burst 100", 21, b"inside"),
             (b"edge", b"1s", b"20000/s burst 100000", -1, b"allowed"),
             (b"ip", b"", b"", -1, b"exempt"),
@@ -152,7 +152,7 @@ class TestVerbs(OneServerWithLimits):
             row = fields(client.ask("WEIR.EXPLAIN", "user=u")[1])
             self.assertEqual((row["penalty_ms"], row["refunds"]), (900_000, b"true"))
             row = fields(client.ask("WEIR.EXPLAIN", "user=tester")[1])
-            self.assertEqual((row.get("penalty_ms"), row["refunds"], row["override_line"]), (None, b"true", 4))
+            self.assertEqual((row["penalty_ms"], row["refunds"], row["override_line"]), (0, b"true", 4))
             self.assertNotIn("penalty_growing", row)
 
     def test_explain_tells_how_a_penalty_grows(self):

@@ -319,7 +319,7 @@ class TestHttp(OneServerWithLimits):
         words = ("explain", self.file, "tenant=a", "model=m", "--json")
         for more, cost in (((), 400), (("--cost", "1"), 1), (("--cost", "tokens=7"), 7)):
             code, out, _ = weir(*words, *more)
-            self.assertEqual((code, [each["cost"] for each in json.loads(out)["checks"] if each["limit"] == "tokens"]),
+            self.assertEqual((code, [each["cost"] for each in json.loads(out)["checks"] if each["name"] == "tokens"]),
                              (0, [cost]))
 
     def test_costs_by_limit(self):
