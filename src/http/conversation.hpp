@@ -41,6 +41,9 @@ class Conversation final : public net::Conversation {
   // A request with an Origin is answered: that has been judged.
   void let_pages_ask() { lets_pages_ask_ = true; }
 
+  void look_for_peer(std::function<bool()> has_gone) override {
+    asking_.look_for_client(std::move(has_gone));
+  }
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return asking_.waiting() || deferred_.waiting() || door_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ struct Arrival {
 class Conversation {
  public:
   virtual ~Conversation() = default;
+
+  // Before anything is fed, with what says at any time whether its peer has ended its side, or the connection
+  // is unusable, before the session is told.
+  virtual void look_for_peer(std::function<bool()> /*has_gone*/) {}
 
   // Takes whole messages from the front of `input` and appends their answers to `out`. Returns how many bytes
   // it took; the rest is half a message, or for a later call.

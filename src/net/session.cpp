@@ -257,6 +257,7 @@ void Session::shake_hands() {
   peer_.certificate = socket_->peer_certificate();
   // The conversation is ours, so it calls nothing after our end.
   conversation_ = protocol_.converse(loop_, peer_, [this] { loop_.resume(weak_from_this()); });
+  conversation_->look_for_peer([this] { return has_gone(); });
   note_progress(true, false, loop_.clock());
   state_ = State::reading;
   watch(Want::input);

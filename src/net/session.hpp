@@ -111,6 +111,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void end_drained();
 
   bool owing() const;
+  bool has_gone() const { return state_ == State::closed || socket_->has_ended(); }
   std::size_t feed(std::string_view fresh, std::string& out, Arrival when);
   Arrival arrival(const Socket::Outcome& got);
   void watch(Want want);

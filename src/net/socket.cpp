@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -44,6 +45,12 @@ class PlainSocket : public Socket {
 
   Outcome end_output() override {
     return {.status = ::shutdown(descriptor_, SHUT_WR) == 0 ? Status::done : Status::broken};
+  }
+
+  // What is read and found at its end would be later: a request that the peer has sent may lie before it.
+  bool has_ended() const override {
+    pollfd its{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
+    return ::poll(&its, 1, 0) > 0;
   }
 
   std::size_t unread() const override {

@@ -52,6 +52,8 @@ class Socket {
   virtual Outcome send(std::string_view bytes) = 0;
   // Tells the peer that nothing more comes; reading continues.
   virtual Outcome end_output() = 0;
+  // The peer has ended its side, whatever there is to be read before that, or the connection is unusable.
+  virtual bool has_ended() const = 0;
   // Bytes that have arrived, as receive() counts `taken`.
   virtual std::size_t unread() const = 0;
   // Calls on_ready() from now on whenever this is so; false when that cannot be.

@@ -98,6 +98,7 @@ class FakeSocket final : public Socket {
     return {};
   }
 
+  bool has_ended() const override { return wire_.ended || wire_.broken; }
   std::size_t unread() const override { return wire_.incoming.size() + wire_.half_record; }
   std::size_t at_rest() const override { return 0; }
   std::size_t kept() const override { return wire_.kept; }

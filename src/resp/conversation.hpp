@@ -37,6 +37,9 @@ class Conversation final : public net::Conversation {
   Conversation(service::Service& service, RespLoop& loop, net::Peer peer, std::function<void()> resume,
                net::Clients* clients = nullptr, steering::Role most = steering::Role::admin);
 
+  void look_for_peer(std::function<bool()> has_gone) override {
+    pipeline_.asking().look_for_client(std::move(has_gone));
+  }
   std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return pipeline_.asking().waiting() || deferred_.waiting(); }
   bool ends_with_peer() const override { return pipeline_.asking().acquiring(); }

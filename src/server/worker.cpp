@@ -57,6 +57,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       loop_(number, loop_clock(service), settings.stall_timeout, connections, service.notices,
             world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
+  acquiring_.look_for_askers(&service::Asking::has_gone);
   for (service::Asker* const each : {&resp_.asker, &room_.asker, &rls_.asker}) each->count_in(&counting_);
   for (service::HoldEnder* const each : {&resp_.ender, &rls_.holds.ender()}) {
     each->on_changed([this](const store::Request& request) {

@@ -48,6 +48,9 @@ class Asking {
   // Where its client is, for people.
   void come_from(std::string address) { address_ = std::move(address); }
 
+  // With what says whether it has gone; without, nobody knows.
+  void look_for_client(std::function<bool()> has_gone) { has_gone_ = std::move(has_gone); }
+
   // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
   // reads the clock.
   void begin(store::Arrival when) {
@@ -203,6 +206,11 @@ class Asking {
   // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that
   // says so, and no checks.
   static bool refuse_if_banned(store::Request& request);
+  // Of an acquire that waits: whether its client has gone.
+  static bool has_gone(const store::Request& request) {
+    const auto& has_gone = static_cast<const Asking*>(request.context)->has_gone_;
+    return has_gone && has_gone();
+  }
   // Of an acquire that stands in line as the server ends: its answer says so.
   static void tell_the_end(store::Request& request);
 
@@ -249,6 +257,7 @@ class Asking {
   std::string address_;
   Keep keep_;
   std::function<void()> resume_;
+  std::function<bool()> has_gone_{};
   store::Arrival when_{};
   bool fresh_ = false;  // when_.now is now
   bool lets_wait_ = true;

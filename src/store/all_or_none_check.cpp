@@ -460,7 +460,9 @@ void AllOrNoneCheck::write_in_ledger(std::size_t which, Key& key) {
   key.ledger_changed = true;
   if (reserving_ == nullptr || !reserving_->is_kept()) return key.ledger->charge(rule, now_, check.cost);
   const nanoseconds at = now_ + reserving_->wait;
-  reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + reserving_->hold);
+  const nanoseconds open =
+      reserving_->wait.count() > 0 && reserving_->hold.count() == 0 ? reserving_->planned : reserving_->hold;
+  reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + open);
   const Decision told = key.ledger->decide(rule, now_, Cost{0}).decision();
   check.decision.remaining = told.remaining;
   check.decision.reset_after = told.reset_after;

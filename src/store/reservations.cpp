@@ -143,10 +143,7 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
     if (found->second.held) {
       holds_expired_.fetch_add(1, std::memory_order_relaxed);
     } else {
-      if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
-      Acted& acted = shelf.acted.emplace_back(Acted{id, due, due + kTold, {}});
-      for (const Part& part : found->second.parts)
-        if (part.is_in_ledger()) acted.keys.push_back({part.hash});
+      note_acted(shelf, id, found->second, due + kTold);
     }
     shelf.records.erase(found);
     open_.fetch_sub(1, std::memory_order_relaxed);
@@ -338,7 +335,7 @@ void Reservations::reserve_later(Request& request, Arrival when) {
 void Reservations::cancel_before(Request& request, nanoseconds now) {
   const auto id = ReservationId::read(request.reservation->instead_of);
   const auto before = id ? copy_record(*id, now) : std::nullopt;
-  if (!before || before->moment <= now) return;
+  if (!before || (before->moment <= now && !before->is_plan)) return;
   ReservationTerms cancelled{.stands_in_line = true};
   if (const auto record = take_record(*id, now)) cancel_all(*id, *record, cancelled, now);
 }
@@ -418,6 +415,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
       ledgers[i] = &asked.ledgers[i].emplace(core::TwoWords{0, 1});
   JointReservation reserving{.max_wait = reservation.max_wait,
                              .hold = reservation.hold,
+                             .planned = reservation.stands_in_line ? kPlanned : nanoseconds{0},
                              .not_before = reservation.not_before,
                              .keeps = static_cast<bool>(asked.share)};
   request.charged = table_.reserve_all(checks, when.arrived, when.now, ledgers, reserving);
@@ -545,7 +543,9 @@ bool Reservations::holds_fit(Request& request, nanoseconds now) {
 void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
   ReservationTerms& reservation = *request.reservation;
   const nanoseconds moment = now + reservation.wait;
-  const nanoseconds until = moment + reservation.hold;
+  const bool is_plan = reservation.stands_in_line && reservation.wait.count() > 0;
+  const bool held = reservation.hold.count() != 0;
+  const nanoseconds until = moment + (is_plan && !held ? kPlanned : reservation.hold);
   const ReservationId id = ids_.next();
   nanoseconds longest = kLongestExtension;
   for (const Check& check : request.checks)
@@ -572,12 +572,12 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     } else if (KeptLedger* const kept = part.is_in_ledger() ? find_ledger(part.hash, now) : nullptr) {
       part.epoch = kept->epoch;
       kept->until = std::max(kept->until, until);
-      if (reservation.hold.count() != 0 && part.is_listed()) kept->holds.add(until, id, part.own.units);
+      if (held && part.is_listed()) kept->holds.add(until, id, part.own.units);
     }
   }
   put_back(id,
-           {moment, until, std::move(asked.parts), std::move(asked.share), reservation.hold.count() != 0,
-            reservation.bound, longest, reservation.address},
+           {moment, until, std::move(asked.parts), std::move(asked.share), held, reservation.bound, longest,
+            reservation.address, is_plan},
            now);
   reservation.id = id.text();
 }

@@ -168,6 +168,7 @@ class Reservations final : public LedgerKeys {
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
     std::string address{};   // as ReservationTerms has it; no snapshot does
+    bool is_plan = false;    // it may be cancelled until it is asked for its moment; no snapshot says so
   };
   // One without a hold whose moment has come: a pause that lies over that is told of it, too.
   struct Acted {
@@ -211,6 +212,8 @@ class Reservations final : public LedgerKeys {
   // For how long it is told of one without a hold that its moment has come, and of how many of a shelf.
   static constexpr nanoseconds kTold = std::chrono::seconds{60};
   static constexpr std::size_t kMostTold = 1024;
+  // And how long after its moment a plan without a hold stays open.
+  static constexpr nanoseconds kPlanned = kTold;
 
   // What keeps the ledgers of a request's keys, by check.
   using Shares = std::array<ReservationMemory::Share, kMostChecks>;
@@ -292,6 +295,9 @@ class Reservations final : public LedgerKeys {
                                                                 nanoseconds now);
   bool has_window(const Part& part, nanoseconds now) const;
   bool may_act(const Record& record, nanoseconds now);
+  void act_on_plan(ReservationId id, nanoseconds now);
+  static void note_acted(Shelf& shelf, ReservationId id, const Record& record, nanoseconds told_until)
+      WEIR_REQUIRES(shelf.mutex);
   void cancel_before(Request& request, nanoseconds now);
   std::optional<Acted> find_acted(ReservationId id);
   bool has_acted(const Acted& acted, nanoseconds now);

@@ -25,8 +25,8 @@ std::optional<Reservations::Record> Reservations::copy_record(ReservationId id, 
   const auto found = shelf.records.find(id);
   if (found == shelf.records.end()) return std::nullopt;
   const Record& record = found->second;
-  return Record{record.moment, record.until, record.parts,   {},
-                record.held,   record.bound, record.longest, record.address};
+  return Record{record.moment,  record.until,   record.parts,  {}, record.held, record.bound,
+                record.longest, record.address, record.is_plan};
 }
 
 void Reservations::forget_due(Shelf& shelf, ReservationId id, const Record& record) {
@@ -120,9 +120,39 @@ void Reservations::moment(Request& request, nanoseconds now) {
   if (!is_there(*id, *record, now)) return;
   if (may_act(*record, now)) {
     asked.wait = std::max(record->moment - now, nanoseconds{0});
+    if (record->is_plan && asked.wait.count() == 0) act_on_plan(*id, now);
     return;
   }
   if (const auto taken = take_record(*id, now)) cancel_all(*id, *taken, asked, now);
+}
+
+// It can be cancelled no more, and without a hold it is over. Under the locks of its stripes.
+void Reservations::act_on_plan(ReservationId id, nanoseconds now) {
+  Shelf& shelf = shelf_of(id);
+  {
+    const Held lock(shelf.mutex);
+    const auto found = shelf.records.find(id);
+    if (found == shelf.records.end()) return;
+    found->second.is_plan = false;
+    if (found->second.held) return;
+  }
+  auto record = take_record(id, now);
+  if (!record) return;
+  for (Part& part : record->parts) {
+    KeptLedger* const kept = find_ledger(part, now);
+    if (kept == nullptr) continue;
+    kept->ledger.extend(part.own, now);
+    put_state(part.hash, *kept, now);
+  }
+  const Held lock(shelf.mutex);
+  note_acted(shelf, id, *record, now + kTold);
+}
+
+void Reservations::note_acted(Shelf& shelf, ReservationId id, const Record& record, nanoseconds told_until) {
+  if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
+  Acted& acted = shelf.acted.emplace_back(Acted{id, record.moment, told_until, {}});
+  for (const Part& part : record.parts)
+    if (part.is_in_ledger()) acted.keys.push_back({part.hash});
 }
 
 void Reservations::extend(Request& request, nanoseconds now) {
@@ -176,7 +206,7 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   asked.given_back = 0;
   const auto id = ReservationId::read(asked.id);
   auto record = id ? copy_record(*id, now) : std::nullopt;
-  if (!record || record->moment <= now) return;
+  if (!record || (record->moment <= now && !record->is_plan)) return;
   record = take_record(*id, now);
   if (!record) return;
   record->share = {};

@@ -102,6 +102,33 @@ TEST(Reservations, are_never_granted_above_the_burst_and_look_at_no_cost) {
   EXPECT_TRUE(world.reserve(one, 0, 10s, 10s).id.empty());
 }
 
+// Of one that stands in line: its moment and the time for which it may be cancelled.
+TEST(Reservations, that_are_plans_can_be_cancelled_until_they_act) {
+  const Limit one = limit("1/10s burst 1");
+  enum class How { in_time, late, acted, forgotten };
+  for (const How how : {How::in_time, How::late, How::acted, How::forgotten}) {
+    for (const nanoseconds hold : {nanoseconds{0s}, nanoseconds{100s}}) {
+      World world;
+      EXPECT_TRUE(world.check(one).allowed());
+      Check check{.limit = &one, .key = "k", .cost = Cost{1}};
+      ReservationTerms plan{.max_wait = 60s, .hold = hold, .stands_in_line = true};
+      world.ask(Verb::reserve, {&check, 1}, &plan);
+      ASSERT_EQ(plan.wait, 10s);
+      ReservationTerms asked{.id = plan.id};
+      world.now += how == How::in_time ? 9s : how == How::late ? 15s : how == How::acted ? 10s : 71s;
+      if (how == How::acted) world.ask(Verb::moment, {}, &asked);
+      EXPECT_EQ(asked.wait, 0s);
+      const bool is_over = how == How::acted || (how == How::forgotten && hold == 0s);
+      EXPECT_EQ(world.cancel(plan.id), is_over ? 0U : 1U);
+      EXPECT_EQ(world.check(one).allowed(), how == How::late || how == How::forgotten) << hold.count();
+      // That it has acted is told for a while.
+      world.ask(Verb::moment, {}, &asked);
+      if (how == How::acted) EXPECT_EQ(asked.wait, 0s);
+      EXPECT_EQ(world.store.reservations().counts().open, how == How::acted && hold != 0s ? 1U : 0U);
+    }
+  }
+}
+
 // Another thread has found that all of it has drained, by a later reading of the clock.
 TEST(Reservations, settled_by_an_older_reading_give_back_nothing_that_others_were_charged) {
   World world;

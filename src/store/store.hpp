@@ -152,7 +152,9 @@ struct ReservationTerms {
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
-  // Asked by reserve, for an acquire: it takes no penalty. By cancel: it asks again, so nobody else is told.
+  // Asked by reserve, for an acquire: it takes no penalty, and what is to act later is a plan, which can be
+  // cancelled until somebody asks for its moment when that has come. By cancel: it asks again, so nobody else
+  // is told.
   bool stands_in_line = false;
   std::chrono::nanoseconds stood{
       0};  // then, for how long: one that stands longer goes first in a shared store

@@ -199,14 +199,13 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
-  if (granted && waiting.asker != nullptr && waiting.reservation.wait.count() > 0)
-    return plan(waiting, since);
-  if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
-  if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
-  if (waiting.asker == nullptr) {
+  if (granted && !waiting.is_given_up() && waiting.reservation.wait.count() > 0) return plan(waiting, since);
+  if (!granted && !waiting.is_given_up() && waits_for_room(waiting, since)) return;
+  if (waiting.is_given_up()) {
     if (granted) take_back(waiting);
-    return remove(waiting);
+    return let_go(waiting);
   }
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
   if (waiting.denied && asked.fault == Fault::none) {
     if (store::takes_slot(waiting.copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);
@@ -255,7 +254,7 @@ void AcquiringStore::tell_refused(Waiting& waiting) {
 // Not charged. What remains is asked for: it was not asked, or long ago.
 void AcquiringStore::deny_in_line(Waiting& waiting, nanoseconds wait) {
   give_up_plan(waiting);
-  house_.queues.leave(waiting, false);
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
   waiting.denied = std::max(nanoseconds{1}, wait);
   waiting.asked.verb = Verb::look;
   const nanoseconds now = clock_();
@@ -338,7 +337,8 @@ void AcquiringStore::end_all_after(nanoseconds moment, Tell tell) {
     if (each->is_asked() || each->refused) continue;
     const bool in_line = each->queue != nullptr;
     const bool is_first = in_line && queues.is_first(*each);
-    if (std::max(each->moment, is_first ? queues.first_moment(*each) : nanoseconds{0}) > moment) {
+    if (each->has_gone ||
+        std::max(each->moment, is_first ? queues.first_moment(*each) : nanoseconds{0}) > moment) {
       end(*each);
     } else if (in_line && each->deadline > moment) {
       each->deadline = moment;

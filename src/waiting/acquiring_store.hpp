@@ -88,6 +88,12 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 
+  // Whether the asker of one that has waited has gone, which nobody has told cancel() yet. It is asked before
+  // the request is granted anything, on the thread of this. One that has gone stands in no line any more and
+  // is charged nothing; if it is not cancelled by the end of its time, it is denied.
+  using HasGone = bool (*)(const store::Request&);
+  void look_for_askers(HasGone has_gone) { has_gone_ = has_gone; }
+
   // Ends the wait of a submitted request: with the next advance() it is answered as denied, uncharged, with
   // the time that it would yet have had to wait. False: it does not wait yet.
   bool end(store::Request& pending);
@@ -130,6 +136,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void settle_in(Waiting& waiting);
   void plan(Waiting& waiting, nanoseconds since);
   void plan_again(Waiting& waiting, nanoseconds now);
+  bool finds_gone(Waiting& waiting);
+  void let_go(Waiting& waiting);
+  void take_back_moment(Waiting& waiting, nanoseconds left, bool is_told);
   void on_plan(Waiting& waiting, nanoseconds now);
   void give_up_plan(Waiting& waiting);
   void end_plan_before(Waiting& waiting);
@@ -151,6 +160,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();
   Tell tell_end_ = nullptr;
+  HasGone has_gone_ = nullptr;
   std::function<void()> soon_;
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers

@@ -41,7 +41,7 @@ void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
   waiting.asked.verb = Verb::reserve;
   waiting.deadline = std::min(waiting.deadline, last_moment_);
   const bool is_late = now >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - now);
-  if (waiting.asker != nullptr && waiting.asked.fault == Fault::none && !is_late) {
+  if (!waiting.is_given_up() && waiting.asked.fault == Fault::none && !is_late) {
     waiting.told_at_once = false;
     waiting.keep();
     house_.queues.needs(waiting, waiting.planned_at());
@@ -49,8 +49,8 @@ void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
     if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
     return;
   }
+  if (waiting.is_given_up()) return let_go(waiting);
   house_.queues.leave(waiting, false);
-  if (waiting.asker == nullptr) return remove(waiting);
   if (waiting.asked.fault != Fault::none) return finish(waiting);
   deny_by_longest(waiting);
 }
@@ -195,7 +195,22 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 
 void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
-  if (waiting.is_postponed && waiting.refused) tell_refused(waiting);
+  if (waiting.refused && (waiting.is_postponed || waiting.has_gone)) return tell_refused(waiting);
+  // Its time is over, or the server's, and it is there to be told.
+  if (std::exchange(waiting.has_gone, false)) deny_in_line(waiting, nanoseconds{1});
+}
+
+// Of one that has waited.
+bool AcquiringStore::finds_gone(Waiting& waiting) {
+  if (has_gone_ == nullptr || !waiting.stood || waiting.is_given_up()) return false;
+  return waiting.has_gone = has_gone_(*waiting.asker);
+}
+
+// Nobody waits for its answer: it stands in no line, and what it was granted has been given up.
+void AcquiringStore::let_go(Waiting& waiting) {
+  if (waiting.asker == nullptr) return remove(waiting);
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
+  wait_until(waiting, waiting.deadline);
 }
 
 // Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may
@@ -208,11 +223,9 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   waiting.asked.fault = Fault::none;
   waiting.asked.charged = true;
   std::tie(waiting.asked.by, waiting.asked.source, waiting.asked.charged_at) = waiting.granted;
-  if (waiting.asker == nullptr) {
-    const bool is_over = left <= nanoseconds{0} && reservation.hold.count() > 0;
-    is_over ? give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle)
-            : give_up({.id = std::move(reservation.id)}, Verb::cancel);
-    return remove(waiting);
+  if (waiting.is_given_up()) {
+    take_back_moment(waiting, left, is_told);
+    return let_go(waiting);
   }
   // A pause lies over its moment, or it is forgotten.
   if (!is_told || left < nanoseconds{0}) return plan_again(waiting, now);
@@ -226,6 +239,17 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   reservation.wait = waiting.moment - waiting.since;
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
+}
+
+// Of one that nobody waits for. What acts in the other store without a hold cannot be settled: as much as has
+// not drained since goes back.
+void AcquiringStore::take_back_moment(Waiting& waiting, nanoseconds left, bool is_told) {
+  std::string id = std::exchange(waiting.reservation.id, {});
+  if (left > nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
+  if (waiting.reservation.hold.count() > 0) return give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
+  if (!is_told || left < nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
+  waiting.asked.charged_at += waiting.moment - waiting.since;
+  other_.give_back(waiting.asked, clock_());
 }
 
 void AcquiringStore::act(Waiting& waiting) {
@@ -254,6 +278,10 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (waiting.ended) {
     const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
     return deny_in_line(waiting, moment - now);
+  }
+  if (finds_gone(waiting)) {
+    give_up_plan(waiting);
+    return let_go(waiting);
   }
   if (waiting.has_plan()) return on_plan(waiting, now);
   if (now >= waiting.deadline && !is_first)

@@ -29,6 +29,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
       on_answer = [](store::Request& request) {
         Waiting& self = static_cast<InnerRequest&>(request).waiting;
         AcquiringStore& store = self.store;
+        // An asker that has gone meanwhile is granted nothing.
+        if (self.asked.verb != store::Verb::look) store.finds_gone(self);
         store.on_answered(self, store.clock_());
         store.begin_postponed();
       };
@@ -94,6 +96,9 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   // In line for one: nobody knows when it is free.
   bool is_for_slot() const { return queue != nullptr && store::takes_slot(copies[by]); }
 
+  // Nobody waits for its answer.
+  bool is_given_up() const { return asker == nullptr || has_gone; }
+
   bool is_asked() const { return asked.state == store::Request::State::submitted; }
 
   // From now on the limits and the keys' bytes are its own: it may ask again.
@@ -118,7 +123,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   }
 
   AcquiringStore& store;
-  store::Request* asker;  // null: it has gone
+  store::Request* asker;  // null: it was cancelled
+  bool has_gone = false;  // and is not cancelled yet; it stands in no line
   Renew renew;
   store::ReservationTerms reservation;
   std::vector<store::Check> copies;

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 
 from chance import chance
-from server import PATIENCE, Error, OneServer, Server, sanitized, until
+from server import PATIENCE, Error, OneServer, Server, encode, sanitized, until
 from server import run as run_tests
 from test_http_acquire import Wire, next_wait
 from world import Redis, available
@@ -239,6 +239,72 @@ class Paused(unittest.TestCase):
     def test_in_redis_too(self):
         with Redis() as redis:
             self.those_in_line("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
+
+
+def reset(each):
+    each.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    each.socket.close()
+
+
+class Gone(unittest.TestCase):
+    """One in line goes while the server is busy with something else: its moment comes before the server reads that."""
+
+    RULE, TAKES = "1/5s burst 1", 5000
+
+    def leave_before_the_grant(self, *flags):
+        with Server("--http", "127.0.0.1:0", "--threads", "1", *flags) as server, server.client() as probe:
+            ways = {"FIN": lambda each: each.close(), "half": lambda each: each.socket.shutdown(socket.SHUT_WR), "RST": reset}
+            cases = [(how, speaks, hold) for how in ways for speaks in ("resp", "tag", "http") for hold in ((), ("HOLD", 60_000))]
+            until(lambda: self.come(server, probe, cases), "all have come within half a second")
+            # Not for long: Redis keeps the plan of a server for 1.1 s after that has asked last.
+            self.sleep_until(self.began + self.TAKES / 1000 - 0.2)
+            server.signal(signal.SIGSTOP)
+            self.sleep_until(self.came + self.TAKES / 1000 + 0.2)
+            for (how, _, _), (_, leaves, _) in zip(cases, self.lines):
+                ways[how](leaves)
+            server.signal(signal.SIGCONT)
+            for case, (began, leaves, stays) in zip(cases, self.lines):
+                self.assertEqual(stays.reply()[0], 0, case)
+                # With the moment of the one that has gone lost, it would be twice that.
+                self.assertLess(stays.reply()[1] - began, 1.8 * self.TAKES, case)
+                stays.close()
+                leaves.close()
+            until(lambda: server.info()["blocked_clients"] == "0", "nobody waits any more")
+
+    def come(self, server, probe, cases):
+        """Of each case when somebody acted first, one that waits and will leave, and one that waits after it."""
+        self.began, self.lines = time.monotonic(), []
+        for how, speaks, hold in cases:
+            key = f"{how}:{speaks}:{len(hold)}:{self.began}"
+            self.assertEqual(probe.ask("WEIR.ACQUIRE", "MAXWAIT", 0, key, self.RULE)[0], 0)
+            began = probe.ask("WEIR.TIME")[1]
+            if speaks == "http":
+                leaves = Wire(server.ports[1])
+                leaves.send(key=key, limit=self.RULE, max_wait=60, **({"hold": 60} if hold else {}))
+            else:
+                leaves = server.client()
+                if speaks == "tag":
+                    leaves.ask("HELLO", "3")
+                leaves.send("WEIR.ACQUIRE", "MAXWAIT", 60_000, *hold, *(("TAG", "t") if speaks == "tag" else ()), key, self.RULE)
+            until(lambda: next_wait(probe, key, self.RULE) > self.TAKES, "it stands in line")
+            stays = server.client()
+            stays.send_bytes(encode("WEIR.ACQUIRE", "MAXWAIT", 60_000, key, self.RULE) + encode("WEIR.TIME"))
+            until(lambda: next_wait(probe, key, self.RULE) > 2 * self.TAKES, "so does the next")
+            self.lines.append((began, leaves, stays))
+        self.came = time.monotonic()
+        return self.came - self.began < 0.5
+
+    @staticmethod
+    def sleep_until(moment):
+        time.sleep(max(0, moment - time.monotonic()))
+
+    def test_in_memory_it_is_granted_nothing_and_the_next_acts(self):
+        self.leave_before_the_grant()
+
+    @unittest.skipUnless(available(), "needs redis-server")
+    def test_in_redis_too(self):
+        with Redis() as redis:
+            self.leave_before_the_grant("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
 
 
 class Crowds(unittest.TestCase):

@@ -38,7 +38,8 @@ plant("settle_gives_back_what_has_drained", KEY_LEDGER, "  if (!ledger_.change(o
 plant("settle_forgets_another_moment", KEY_LEDGER, "  const bool is_open = forget(own);\n  read(rule, now);",
       "  const bool is_open = forget(own);\n  if (!open_.empty() && open_.back().place.at > now.count()) "
       "ledger_.remove(open_.back().place);\n  read(rule, now);")
-plant("cancel_after_the_moment", ENDS, "if (!record || record->moment <= now) return;", "if (!record) return;")
+plant("cancel_after_the_moment", ENDS, "if (!record || (record->moment <= now && !record->is_plan)) return;",
+      "if (!record) return;")
 plant("a_recount_in_a_ledger_forgives_a_part_of_a_unit", LEDGER, ": static_cast<unsigned __int128>((time - 1) / interval_ + 1) *",
       ": static_cast<unsigned __int128>(time / interval_) *")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
