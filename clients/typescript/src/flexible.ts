@@ -1,10 +1,10 @@
 import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Decision } from './answer.js';
+import { assertBlock, block } from './block.js';
 import type { Client } from './client.js';
 import { setTimeout } from './clock.js';
 import { keyOf } from './identity.js';
 import { claim } from './names.js';
-import * as rest from './rest.js';
 import { sharedClient } from './shared.js';
 import { countingRule } from './window.js';
 
@@ -15,7 +15,7 @@ export interface RateLimiterWeirOptions {
   duration?: number;
   /** What it is called; without one another limiter of the same numbers is an error. */
   keyPrefix?: string;
-  /** Seconds that a key rests that has been refused, a day at most. */
+  /** Seconds that a key is blocked that has been refused, a day at most. */
   blockDuration?: number;
   /** Points are spread over the duration: consume() waits for its moment. */
   execEvenly?: boolean;
@@ -24,12 +24,14 @@ export interface RateLimiterWeirOptions {
 }
 
 type Custom = { customDuration?: number };
-type Asked = rest.Resting & { cost: number };
+type Asked = { key: string; rule: string; cost: number };
 
 const KNOWN = ['client', 'points', 'duration', 'keyPrefix', 'blockDuration', 'execEvenly', 'algorithm'];
 const INSTEAD: Record<string, string> = { storeClient: 'client, of connect()', insuranceLimiter: 'onError of connect()',
   inMemoryBlockOnConsumed: 'rememberDenials of connect()', inMemoryBlockDuration: 'rememberDenials of connect()', blockOnConsumed: 'a penalty, in the limits file' };
 const MOST_POINTS = 900_000_000;
+// By GCRA get() could not tell a key that is blocked from one that has just spent its points.
+const OF_A_WINDOW = "needs a window, so neither execEvenly nor the algorithm 'gcra'; a limit of the limits file has a penalty for that";
 
 /** A limiter of rate-limiter-flexible, with its wrappers, unions and queues. */
 export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
@@ -54,7 +56,8 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
       throw new TypeError(`RateLimiterWeir: points is an integer from 1 to ${MOST_POINTS}; to refuse everybody: deny, in the limits file`);
     if (!(duration > 0)) throw new TypeError('RateLimiterWeir: duration is above 0, since what is never due is never forgotten; to deny without end: WEIR.BAN');
     if (execEvenly && algorithm !== 'gcra') throw new TypeError("RateLimiterWeir: execEvenly needs the algorithm 'gcra'");
-    if (blockDuration) rest.assertRest(blockDuration * 1000, 'RateLimiterWeir: blockDuration');
+    if (blockDuration) assertBlock(blockDuration * 1000, 'RateLimiterWeir: blockDuration');
+    if (blockDuration && algorithm === 'gcra') throw new TypeError(`RateLimiterWeir: blockDuration ${OF_A_WINDOW}`);
     this.points = points;
     this.duration = duration;
     this.keyPrefix = keyPrefix;
@@ -67,24 +70,20 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
 
   override async consume(key: string | number, pointsToConsume = 1, options: Custom = {}): Promise<RateLimiterRes> {
     const asked = this.#asked(key, pointsToConsume, options);
-    const { decision, restsMs } = this.execEvenly ? await this.#evenly(asked) : await rest.charge(this.#weir, asked, pointsToConsume);
-    const result = this.#result(decision, restsMs, pointsToConsume);
+    const decision = await (this.execEvenly ? this.#evenly(asked) : this.#weir.check(asked));
+    const result = this.#result(decision, pointsToConsume);
     if (result.consumedPoints <= this.points) return result;
     const first = result.consumedPoints <= this.points + pointsToConsume; // that went beyond the points
-    if (restsMs > 0 || !this.blockDuration || !first || !decision.decided) throw result;
+    if (!this.blockDuration || !first || !decision.decided || this.#isBlocked(decision)) throw result;
     const blockMs = this.blockDuration * 1000;
-    await this.#block(asked, result.consumedPoints, decision.resetAfterMs, blockMs);
-    throw new RateLimiterRes(0, blockMs, result.consumedPoints);
+    throw (await block(this.#weir, bare(asked), blockMs)) ? new RateLimiterRes(0, blockMs, result.consumedPoints) : result;
   }
 
   override async penalty(key: string | number, points = 1, options: Custom = {}): Promise<RateLimiterRes> {
     const asked = this.#asked(key, points, options);
-    if (this.#algorithm === 'gcra') {
-      await this.#weir.charge(asked);
-      return this.#looked(asked);
-    }
-    const { decision, restsMs } = await rest.charge(this.#weir, asked, points);
-    return this.#result(decision, restsMs, points);
+    if (this.#algorithm === 'fixed_window') return this.#result(await this.#weir.check(asked), points);
+    await this.#weir.charge(asked);
+    return this.#looked(asked);
   }
 
   override async reward(key: string | number, points = 1, options: Custom = {}): Promise<RateLimiterRes> {
@@ -101,22 +100,26 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
     if (!(secDuration > 0)) throw new TypeError('RateLimiterWeir: set() takes seconds above 0; to deny without end: WEIR.BAN');
     const asked = this.#asked(key, points, { customDuration: secDuration });
-    await this.#forget(asked);
+    await this.#weir.reset({ key: asked.key });
     if (points > 0) await this.#weir.charge(asked);
     return new RateLimiterRes(0, secDuration * 1000, points);
   }
 
   override async block(key: string | number, secDuration: number): Promise<RateLimiterRes> {
     const ms = secDuration * 1000;
-    rest.assertRest(ms, 'RateLimiterWeir: block()');
-    const asked = this.#asked(key, 0);
-    const { consumedPoints, msBeforeNext } = this.#result(await this.#weir.look(bare(asked)), 0, 0);
-    await this.#block(asked, consumedPoints, msBeforeNext, ms);
+    assertBlock(ms, 'RateLimiterWeir: block()');
+    if (this.#algorithm === 'gcra') throw new TypeError(`RateLimiterWeir: block() ${OF_A_WINDOW}`);
+    const pause = { ...bare(this.#asked(key, 0)), pauseMs: ms, afresh: true };
+    const { waitMs } = await this.#weir.charge(pause);
+    if (waitMs > Math.ceil(ms)) { // a longer one, which this takes the place of
+      await this.#weir.reset({ key: pause.key });
+      await this.#weir.charge(pause);
+    }
     return new RateLimiterRes(0, ms, this.points + 1);
   }
 
   override async delete(key: string | number): Promise<boolean> {
-    return this.#forget(this.#asked(key, 0));
+    return (await this.#weir.reset({ key: this.#asked(key, 0).key })) > 0;
   }
 
   get #weir(): Client {
@@ -129,45 +132,31 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
       rule: this.#algorithm === 'gcra' ? `${this.points}/${ms}ms` : countingRule(ms), cost };
   }
 
-  /** What lasts longer than the rest is forgotten, so that the key begins as a new one after it. */
-  async #block(asked: Asked, consumed: number, endsInMs: number, ms: number): Promise<void> {
-    await rest.begin(this.#weir, asked, ms);
-    if (consumed > 0 && endsInMs > ms) await this.#clear(asked, consumed).catch(rest.tellOfRefunds);
-  }
-
-  async #forget(asked: Asked): Promise<boolean> {
-    const [rested, { consumedPoints }] = await Promise.all([rest.end(this.#weir, asked.key), this.#weir.look(bare(asked)).then((each) => this.#result(each, 0, 0))]);
-    return (consumedPoints > 0 ? await this.#clear(asked, consumedPoints) : 0) > 0 || rested > 0;
-  }
-
-  /** A window is not forgotten, but all of it is given back; it ends when it would have. */
-  async #clear(asked: Asked, consumed: number): Promise<number> {
-    if (this.#algorithm === 'gcra') return this.#weir.reset({ key: asked.key });
-    return this.#weir.refund({ ...asked, cost: consumed });
-  }
-
   /** Points are let through one by one, each at its moment. */
-  async #evenly({ key, rule, cost }: Asked): Promise<{ decision: Decision; restsMs: number }> {
-    const { restsMs, decision: looked } = await rest.look(this.#weir, { key, rule });
-    if (restsMs > 0) return { decision: looked, restsMs };
+  async #evenly({ key, rule, cost }: Asked): Promise<Decision> {
     const { waitMs, decision } = await this.#weir.tryReserve({ key, rule: `${rule} burst 1`, cost, maxWaitMs: this.duration * 1000 });
     if (waitMs) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    return { decision: { ...decision, limit: decision.limit && this.points }, restsMs: 0 };
+    return { ...decision, limit: decision.limit && this.points };
   }
 
   async #looked(asked: Asked): Promise<RateLimiterRes> {
-    const { decision, restsMs } = await rest.look(this.#weir, bare(asked));
-    return this.#result(decision, restsMs, 0);
+    return this.#result(await this.#weir.look(bare(asked)), 0);
   }
 
-  /** Of a key that rests its points are spent; of an answer that nobody gave, what onError says of them. */
-  #result({ allowed, decided, limit, remaining, retryAfterMs, resetAfterMs }: Decision, restsMs: number, consumed: number): RateLimiterRes {
+  /** Hits leave something of a window that denies nobody: only a block takes all of it. */
+  #isBlocked({ decided, remaining }: Decision): boolean {
+    return decided && remaining === 0 && this.#algorithm === 'fixed_window';
+  }
+
+  /** Of an answer that nobody gave, what onError says of the points. */
+  #result(decision: Decision, consumed: number): RateLimiterRes {
+    const { allowed, decided, limit, remaining, retryAfterMs, resetAfterMs } = decision;
     if (!decided) return new RateLimiterRes(allowed ? this.points - consumed : 0, retryAfterMs ?? 0, allowed ? consumed : this.points + consumed);
-    const counted = limit! - remaining! + (allowed || restsMs > 0 ? 0 : consumed); // GCRA counts none that it denies
-    const points = restsMs > 0 ? Math.max(this.points + 1, counted) : counted;
-    const next = restsMs || (allowed ? resetAfterMs : (retryAfterMs ?? resetAfterMs));
+    if (this.#isBlocked(decision)) return new RateLimiterRes(0, resetAfterMs, this.points + 1);
+    const points = limit! - remaining! + (allowed ? 0 : consumed); // GCRA counts none that it denies
+    const next = allowed ? resetAfterMs : (retryAfterMs ?? resetAfterMs);
     return new RateLimiterRes(Math.max(0, this.points - points), next, points, points === consumed);
   }
 }
 
-const bare = ({ key, rule }: Asked): rest.Resting => ({ key, rule });
+const bare = ({ key, rule }: Asked): { key: string; rule: string } => ({ key, rule });

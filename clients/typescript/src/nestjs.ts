@@ -1,8 +1,8 @@
 import { HttpException, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
+import { assertBlock, block } from './block.js';
 import { errorOf, Gate, plainPath, textOf, userOf, type Facts, type LimitOptions } from './gate.js';
 import { keyOf } from './identity.js';
-import * as rest from './rest.js';
 import { sharedClient } from './shared.js';
 import type { StoreOptions } from './window.js';
 
@@ -66,18 +66,19 @@ export class WeirThrottlerStorage implements ThrottlerStorage {
 
   async increment(key: string, ttl: number, limit: number, blockDuration: number, throttlerName: string): Promise<Stored> {
     const { client = sharedClient(), prefix = 'throttler:' } = this.options;
-    if (blockDuration > 0) rest.assertRest(blockDuration, 'WeirThrottlerStorage: blockDuration');
+    if (blockDuration > 0) assertBlock(blockDuration, 'WeirThrottlerStorage: blockDuration');
     if (limit < 1) return stored(1, ttl, blockDuration || ttl); // weir has no such rule
     const rule = `${limit}/${Math.ceil(ttl)}ms algorithm=fixed_window`;
     const counted = { key: keyOf(client.app, `${prefix}${throttlerName}`, key, rule), rule };
-    const { decision, restsMs } = await rest.charge(client, counted, 1);
-    const { allowed, decided, remaining, resetAfterMs, retryAfterMs } = decision;
+    const { allowed, decided, remaining, resetAfterMs, retryAfterMs } = await client.check(counted);
     if (allowed) return stored(limit - (remaining ?? limit - 1), decided ? resetAfterMs : ttl, 0);
-    if (restsMs > 0 || blockDuration <= 0 || !decided) return stored(limit + 1, Math.max(resetAfterMs, restsMs), restsMs || (retryAfterMs ?? resetAfterMs));
-    await rest.begin(client, counted, blockDuration);
-    // What lasts longer than the rest is given back, so that the key begins as a new one after it.
-    if (resetAfterMs > blockDuration) await client.refund({ ...counted, cost: limit }).catch(rest.tellOfRefunds);
-    return stored(limit + 1, Math.max(resetAfterMs, blockDuration), blockDuration);
+    const denied = (ms: number): Stored => stored(limit + 1, ms, ms);
+    const leftMs = retryAfterMs ?? resetAfterMs;
+    if (blockDuration <= 0 || !decided || leftMs > ttl) return denied(leftMs); // no window lasts longer, so it is blocked
+    const { charged, owed, resetAfterMs: endsInMs } = await client.charge(counted);
+    if (charged === 0) return denied(leftMs); // nothing is counted of a key that is blocked
+    if (owed === 0) return stored(1, endsInMs, 0); // the window has ended since, and this is a hit of the next
+    return denied((await block(client, counted, blockDuration)) ? blockDuration : leftMs);
   }
 }
 

@@ -144,6 +144,31 @@ test('@nestjs/throttler in an application', async () => {
   await app.close();
 });
 
+test('@nestjs/throttler: a hundred at once are blocked together, and come back together', async () => {
+  const storage = new WeirThrottlerStorage({ client, prefix: 'at once' });
+  const hits = async () => (await Promise.all(Array.from({ length: 100 }, () => storage.increment('ip', 60_000, 5, 300_000, 'login')))).map((each) => each.timeToBlockExpire);
+  for (let round = 0; round < 2; ++round) {
+    assert.deepEqual(await hits(), [...Array(5).fill(0), ...Array(95).fill(300)]);
+    await weir.advance(299_000);
+    assert.deepEqual(await hits(), Array(100).fill(1));
+    await weir.advance(1000);
+  }
+});
+
+test('@nestjs/throttler: a hit that its window ends under is one of the next', async () => {
+  const charge = async (question) => {
+    await weir.advance(60_000);
+    return client.charge(question);
+  };
+  const slow = { app: client.app, check: (question) => client.check(question), charge };
+  const hit = () => new WeirThrottlerStorage({ client: slow, prefix: 'late' }).increment('ip', 60_000, 2, 300_000, 'login');
+  for (let each = 0; each < 2; ++each) assert.equal((await hit()).isBlocked, false);
+  assert.deepEqual(await hit(), { totalHits: 1, timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 });
+  assert.equal((await hit()).totalHits, 2);
+});
+
+const told = ({ consumedPoints, msBeforeNext }) => [consumedPoints, msBeforeNext];
+
 test('rate-limiter-flexible', async () => {
   const limiter = new RateLimiterWeir({ client, points: 4, duration: 4, keyPrefix: 'rlf', algorithm: 'gcra' });
   const first = await limiter.consume('a');
@@ -157,8 +182,7 @@ test('rate-limiter-flexible', async () => {
   assert.equal(await limiter.get('nobody'), null);
   assert.equal((await limiter.set('a', 1, 4)).consumedPoints, 1);
   assert.equal((await limiter.get('a')).remainingPoints, 3);
-  assert.equal((await limiter.block('a', 10)).msBeforeNext, 10_000);
-  assert.equal((await limiter.consume('a').catch((result) => result)).msBeforeNext, 10_000);
+  await assert.rejects(limiter.block('a', 10), /block\(\) needs a window.*penalty/);
   assert.equal(await limiter.delete('a'), true);
   assert.equal(await limiter.delete('a'), false);
   assert.equal((await limiter.consume('a')).consumedPoints, 1);
@@ -173,7 +197,8 @@ test('rate-limiter-flexible: a block, a custom duration, and points that are spr
   await weir.advance(1000);
   assert.equal((await limiter.consume('a')).remainingPoints, 0);
   assert.equal((await limiter.consume('b', 1, { customDuration: 90 })).msBeforeNext, 90_000);
-  for (const [options, says] of [[{ algorithm: 'fixed_window', execEvenly: true }, /gcra/], [{ blockDuration: 86_401 }, /up to a day.*WEIR\.BAN/], [{ duration: 0 }, /WEIR\.BAN/],
+  for (const [options, says] of [[{ algorithm: 'fixed_window', execEvenly: true }, /gcra/], [{ blockDuration: 86_401 }, /up to a day.*WEIR\.BAN/],
+    [{ blockDuration: 60, execEvenly: true }, /blockDuration needs a window.*penalty/], [{ blockDuration: 60, algorithm: 'gcra' }, /blockDuration needs a window.*penalty/], [{ duration: 0 }, /WEIR\.BAN/],
     [{ points: 0 }, /deny, in the limits file/], [{ insuranceLimiter: limiter }, /onError of connect/], [{ point: 1 }, /unknown option 'point'/]])
     assert.throws(() => new RateLimiterWeir({ client, ...options }), says);
   for (const seconds of [0, 86_401]) await assert.rejects(limiter.block('a', seconds), /up to a day.*WEIR\.BAN/);
@@ -181,6 +206,9 @@ test('rate-limiter-flexible: a block, a custom duration, and points that are spr
   await windows.consume('a');
   await windows.block('a', 1);
   await assert.rejects(windows.consume('a'), ({ msBeforeNext, consumedPoints }) => msBeforeNext === 1000 && consumedPoints === 3);
+  assert.deepEqual(told(await windows.penalty('a', 5)), [3, 1000]);
+  assert.deepEqual(told(await windows.reward('a', 5)), [3, 1000]);
+  assert.deepEqual(told(await windows.get('a')), [3, 1000]);
   assert.equal((await windows.set('a', 2, 60)).remainingPoints, 0);
   assert.equal((await windows.get('a')).consumedPoints, 2);
   assert.equal(await windows.delete('a'), true);
@@ -205,17 +233,23 @@ test('rate-limiter-flexible: in a union, a bursty limiter and a queue', async ()
   assert.equal(await new RateLimiterQueue(each[1]).removeTokens(1, 'c'), 1);
 });
 
-test('a server that takes no refunds: one line says so, and a block is one', async (t) => {
+test('a server that takes no refunds: one line says so, and nobody is refused beyond the window', async (t) => {
   const told = t.mock.method(console, 'warn', () => {});
   const strict = await Weir.start({ flags: [], refunds: false });
   const its = connect(strict.url, { app: 'test', timeoutMs: 10_000 });
   const limiter = new RateLimiterWeir({ client: its, points: 1, duration: 600, blockDuration: 60, keyPrefix: 'strict' });
   await limiter.consume('a');
-  for (let each = 0; each < 2; ++each) await assert.rejects(limiter.consume('a'), ({ msBeforeNext }) => msBeforeNext > 59_000 && msBeforeNext <= 60_000);
+  for (let each = 0; each < 2; ++each) await assert.rejects(limiter.consume('a'), ({ msBeforeNext }) => msBeforeNext > 590_000 && msBeforeNext <= 600_000);
   const storage = new WeirThrottlerStorage({ client: its });
-  for (const blocked of [false, true, true]) assert.equal((await storage.increment('a', 600_000, 1, 60_000, 'x')).isBlocked, blocked);
+  for (const blocked of [false, true, true]) {
+    const { isBlocked, timeToBlockExpire } = await storage.increment('a', 600_000, 1, 60_000, 'x');
+    assert.deepEqual([isBlocked, timeToBlockExpire > 590], [blocked, blocked]);
+  }
   assert.equal(told.mock.callCount(), 1);
-  await assert.rejects(limiter.delete('a'), { code: 'REFUSED' });
+  assert.match(told.mock.calls[0].arguments[0], /^weir: a key that is to be blocked is refused until its window ends.*--allow-refunds$/);
+  await assert.rejects(limiter.block('a', 60), { code: 'REFUSED' });
+  await assert.rejects(limiter.reward('a'), { code: 'REFUSED' });
+  assert.equal(await limiter.delete('a'), true);
   const store = new WeirStore({ client: its, prefix: 'strict' });
   store.init({ limit: 5, windowMs: 60_000 });
   await store.increment('a');
