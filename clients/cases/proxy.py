@@ -8,6 +8,7 @@ Then a command a line on stdin, each answered with "ok" once it holds:
 
     to ADDRESS     connect to this weir: unix:/PATH or HOST:PORT; all connections are closed
     mode NAME      what happens from now on
+    delay MS       what is said takes so long from now on, each way, and so does a close
     connections    answered with how many clients are connected
 
 It ends with its stdin."""
@@ -59,6 +60,7 @@ class Proxy:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.mode = "up"
+        self.delay = 0.0
         self.upstream = None
         self.links = set()
         self.servers = []
@@ -119,6 +121,8 @@ class Proxy:
             self.upstream = word
         elif command == "mode" and word in MODES:
             await self.set_mode(word)
+        elif command == "delay":
+            self.delay = float(word) / 1000
         elif command == "connections":
             return str(len(self.links))
         else:
@@ -126,11 +130,27 @@ class Proxy:
         return "ok"
 
 
+class Way:
+    """From a client to its weir, or back: what takes long arrives in order."""
+
+    def __init__(self):
+        self.loop = asyncio.get_running_loop()
+        self.due = 0.0
+
+    def after(self, seconds, function, *args):
+        now = self.loop.time()
+        if seconds == 0 and now > self.due:
+            return function(*args)
+        self.due = max(self.due + 1e-6, now + seconds)
+        self.loop.call_at(self.due, function, *args)
+
+
 class Link(asyncio.Protocol):
     """One client, and its connection to weir."""
 
     def __init__(self, proxy):
         self.proxy, self.client, self.weir = proxy, None, None
+        self.there, self.back = Way(), Way()
         self.early, self.withheld = b"", b""
 
     def connection_made(self, transport):
@@ -164,6 +184,9 @@ class Link(asyncio.Protocol):
             return self.reset()
         if mode in STRANGERS or mode in ANSWERS:
             return self.client.write(b"".join(by_itself(mode, each) for each in COMMAND.findall(data)))
+        self.there.after(self.proxy.delay, self.ask, data)
+
+    def ask(self, data):
         if self.weir is None:
             self.early += data
         else:
@@ -176,10 +199,8 @@ class Link(asyncio.Protocol):
         elif mode == "half":
             self.client.write(data[: len(data) // 2])
             self.close()
-        elif mode == "slow_40ms":
-            asyncio.get_running_loop().call_later(0.04, self.client.write, data)
         else:
-            self.client.write(data)
+            self.back.after(0.04 if mode == "slow_40ms" else self.proxy.delay, self.client.write, data)
 
     def release(self):
         if self.withheld:
@@ -200,7 +221,7 @@ class Link(asyncio.Protocol):
     def connection_lost(self, error):
         self.proxy.links.discard(self)
         if self.weir is not None:
-            self.weir.close()
+            self.there.after(self.proxy.delay, self.weir.close)
 
 
 class Back(asyncio.Protocol):
@@ -216,7 +237,7 @@ class Back(asyncio.Protocol):
         self.link.answered(data)
 
     def connection_lost(self, error):
-        self.link.client.close()
+        self.link.back.after(self.link.proxy.delay, self.link.client.close)
 
 
 def certify(folder):

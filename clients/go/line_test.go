@@ -3,67 +3,27 @@ package weir
 import (
 	"context"
 	"fmt"
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// far is a way to the weir at a URL on which each word takes so long, there and back.
-func far(t *testing.T, url string, each time.Duration) string {
-	folder := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
-	if err != nil {
-		t.Fatal(err)
+// far is the URL at which the weir of the run is so far away, each way.
+func (r *run) far(each time.Duration) string {
+	r.Helper()
+	if r.proxy == nil {
+		r.proxy = startProxy(r.T)
 	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			weir, err := net.Dial("unix", strings.TrimPrefix(url, "unix:"))
-			if err != nil {
-				near.Close()
-				return
-			}
-			go carry(near, weir, each)
-			go carry(weir, near, each)
-		}
-	}()
-	return "unix:" + listener.Addr().String()
+	r.proxy.say(r.T, "to "+r.url)
+	r.proxy.say(r.T, fmt.Sprint("delay ", each.Milliseconds()))
+	return r.proxy.Unix
 }
 
-func carry(from, to net.Conn, each time.Duration) {
-	type word struct {
-		text []byte
-		due  time.Time
-	}
-	way := make(chan word, 10_000)
-	go func() {
-		for one := range way {
-			time.Sleep(time.Until(one.due))
-			to.Write(one.text)
-		}
-		to.Close()
-		from.Close()
-	}()
-	defer close(way)
-	for {
-		buffer := make([]byte, 16<<10)
-		n, err := from.Read(buffer)
-		if err != nil {
-			return
-		}
-		way <- word{buffer[:n], time.Now().Add(each)}
-	}
-}
+var delays = []time.Duration{0, 3 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond}
 
 // tagged is a run at a weir that knows tags.
 func tagged(t *testing.T) *run {
-	r := &run{T: t, proxy: &proxy{}}
+	r := &run{T: t}
 	r.startWeir(weirProgram(t))
 	if told, err := ask(r.side, "HELLO", "2"); err != nil || !strings.Contains(fmt.Sprint(told), "max_waiters") {
 		t.Skip("this weir has no tags")
@@ -90,10 +50,12 @@ func (r *run) advance(d time.Duration) {
 
 // However far weir is: of those who ask at once each acts in its turn, and nobody for want of a connection.
 func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
-	for _, delay := range []time.Duration{0, 3 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond} {
+	proxy := startProxy(t)
+	for _, delay := range delays {
 		t.Run(delay.String(), func(t *testing.T) {
 			r := tagged(t)
-			c := connected(t, far(t, r.url, delay), WithOnError(Fail))
+			r.proxy = proxy
+			c := connected(t, r.far(delay), WithOnError(Fail))
 			const all, burst = 15, 5
 			done := make(chan outcome, all)
 			for i := 0; i < all; i++ {
@@ -124,37 +86,43 @@ func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
 }
 
 func TestTwoThousandAcquiresAtOnceAreOneConnection(t *testing.T) {
-	r := tagged(t)
-	c := connected(t, far(t, r.url, 25*time.Millisecond), WithOnError(Fail))
-	const all = 2000
-	done := make(chan error, all)
-	acquire := func(ctx context.Context) {
-		_, err := c.Acquire(ctx, Question{Key: "a", Rule: "10/s burst 1"}, Waiting{MaxWait: time.Hour})
-		done <- err
+	proxy := startProxy(t)
+	for _, delay := range delays {
+		t.Run(delay.String(), func(t *testing.T) {
+			r := tagged(t)
+			r.proxy = proxy
+			c := connected(t, r.far(delay), WithOnError(Fail))
+			const all = 2000
+			done := make(chan outcome, all)
+			acquire := func() {
+				got, err := c.Acquire(background, Question{Key: "a", Rule: "10/s burst 1"}, Waiting{MaxWait: time.Hour})
+				done <- outcome{got, err}
+			}
+			for i := 0; i < all; i++ {
+				go acquire()
+			}
+			until(t, "all but one are in line", func() bool { return r.waiting() == all-1 })
+			if d, err := c.Check(background, rule("b")); err != nil || !d.Decided {
+				t.Errorf("%+v, %v", d, err)
+			}
+			if n := r.connections(); n != 1 {
+				t.Errorf("%d connections", n)
+			}
+			r.advance(time.Duration(all-1) * 100 * time.Millisecond)
+			for i := 0; i < all; i++ {
+				if one := <-done; one.err != nil || !one.r.Decision.Decided {
+					t.Fatalf("%+v, %v", one.r, one.err)
+				}
+			}
+			quiet(t, c)
+		})
 	}
-	for i := 0; i < all; i++ {
-		go acquire(background)
-	}
-	until(t, "all but one are in line", func() bool { return r.waiting() == all-1 })
-	if d, err := c.Check(background, rule("b")); err != nil || !d.Decided {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if n := r.connections(); n != 1 {
-		t.Errorf("%d connections", n)
-	}
-	r.advance(time.Duration(all-1) * 100 * time.Millisecond)
-	for i := 0; i < all; i++ {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-	}
-	quiet(t, c)
 }
 
 // Those who give up are out of line at the server too, and a slot that one of them is granted meanwhile is free.
 func TestThoseWhoGiveUpHoldNothing(t *testing.T) {
 	r := tagged(t)
-	c := connected(t, far(t, r.url, 5*time.Millisecond), WithOnError(Fail))
+	c := connected(t, r.far(5*time.Millisecond), WithOnError(Fail))
 	slot := Question{Key: "s", Rule: "in_flight=1"}
 	held, err := c.Acquire(background, slot, Waiting{Hold: time.Hour})
 	if err != nil {

@@ -101,6 +101,12 @@ class Proxy:
     def mode(self, name):
         assert self.say(f"mode {name}") == "ok", name
 
+    def far(self, url, milliseconds):
+        """Where the weir at this URL is so far away."""
+        for line in f"to {url}", f"delay {milliseconds}":
+            assert self.say(line) == "ok", line
+        return self.at["unix"]
+
     def stop(self):
         self.process.stdin.close()
         self.process.wait(PATIENCE)
@@ -124,37 +130,6 @@ def without_tags():
 
     with mock.patch("weir.opening.greeting", greets), mock.patch("weir.aio.pool.greeting", greets):
         yield
-
-
-class Delay:
-    """Stands between a client and a weir, whose words and answers take that many seconds."""
-
-    def __init__(self, path, seconds):
-        self.folder, self.path, self.seconds = Folder(), path, seconds
-        self.url = f"unix:{self.folder.file('far.sock')}"
-        self.drives = Loop()
-        self.loop = self.drives.loop
-        self.server = self.drives.start(asyncio.start_unix_server, self.serve, self.folder.file("far.sock")).result(PATIENCE)
-
-    async def serve(self, reader, writer):
-        there, back = await asyncio.open_unix_connection(self.path)
-        await asyncio.gather(self.carry(reader, back), self.carry(there, writer))
-
-    async def carry(self, reader, writer):
-        due = self.loop.time()
-        while data := await reader.read(1 << 16):
-            due = max(due + 1e-6, self.loop.time() + self.seconds)  # in order
-            self.loop.call_at(due, writer.write, data)
-        self.loop.call_at(due + 1e-6, writer.close)
-        await writer.wait_closed()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.loop.call_soon_threadsafe(self.server.close)
-        self.drives.close()
-        self.folder.__exit__()
 
 
 class Threads:
@@ -214,7 +189,6 @@ __all__ = [
     "ROOT",
     "WEIR",
     "Client",
-    "Delay",
     "Folder",
     "Loop",
     "Proxy",

@@ -115,6 +115,12 @@ export class Proxy {
     if ((await this.say(`mode ${name}`)) !== 'ok') throw new Error(`the proxy has no mode ${name}`);
   }
 
+  /** Where the weir at this URL is so far away. */
+  async far(url, ms) {
+    for (const line of [`to ${url}`, `delay ${ms}`]) if ((await this.say(line)) !== 'ok') throw new Error(`the proxy does not take '${line}'`);
+    return this.at.unix;
+  }
+
   async stop() {
     this.child.stdin.end();
     await ended(this.child);

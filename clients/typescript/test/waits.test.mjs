@@ -2,15 +2,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { Call, Wait } from '../dist/esm/call.js';
 import { dial } from '../dist/esm/dialer.js';
 import { connect } from '../dist/esm/index.js';
 import { encode, Parser } from '../dist/esm/resp.js';
-import { pretender, until, Weir } from './support.mjs';
+import { pretender, Proxy, until, Weir } from './support.mjs';
 
 const PATIENT = { timeoutMs: 10_000, connectTimeoutMs: 10_000, log: () => {} };
 const QUESTION = { key: 'k', rule: '1/s', maxWaitMs: 60_000 };
+let proxy;
+before(async () => (proxy = await Proxy.start()));
+after(() => proxy.stop());
+
 const bulk = (text) => `$${text.length}\r\n${text}\r\n`;
 const granted = (id) => `*7\r\n:0\r\n:1\r\n:0\r\n:0\r\n:1000\r\n${id ? bulk(id) : '_\r\n'}${bulk('k')}`;
 const pushed = (word, answer) => `>3\r\n${bulk('weir.acquire')}${bulk(word)}${answer}`;
@@ -222,23 +226,10 @@ test('what nobody waits for any more is forgotten', async (t) => {
   assert.equal(connection.waits, 0);
 });
 
-/** A way to a weir on which each byte takes so long, there and back. */
-async function distant(path, ms) {
-  const later = (from, to) => from.on('data', (chunk) => setTimeout(() => to.write(chunk), ms)).on('close', () => setTimeout(() => to.destroy(), ms)).on('error', () => {});
-  const server = net.createServer((near) => {
-    const far = net.connect(path);
-    later(near, far);
-    later(far, near);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { url: `weir://127.0.0.1:${server.address().port}`, close: () => server.close() };
-}
-
-for (const ms of [0, 3, 10, 25, 100])
+for (const ms of [0, 3, 10, 25, 100]) {
   test(`15 acquires at once, ${ms} ms away: each has its moment`, async () => {
     const weir = await Weir.start();
-    const way = await distant(weir.path, ms);
-    const client = connect(way.url, PATIENT);
+    const client = connect(await proxy.far(weir.url, ms), PATIENT);
     let ended = 0;
     const all = Array.from({ length: 15 }, () => client.acquire({ key: 'k', rule: '1/s', maxWaitMs: 60_000 }).finally(() => ++ended));
     for (let each = 1; each <= 15; ++each) {
@@ -249,20 +240,20 @@ for (const ms of [0, 3, 10, 25, 100])
     }
     for (const { decision } of await Promise.all(all)) assert.deepEqual([decision.allowed, decision.decided], [true, true]);
     await client.close();
-    way.close();
     await weir.stop();
   });
 
-test('2,000 acquires at once wait on one connection', async () => {
-  const weir = await Weir.start();
-  const client = connect(weir.url, PATIENT);
-  const all = Array.from({ length: 2000 }, () => client.acquire({ key: 'k', rule: '100/s burst 1', maxWaitMs: 60_000 }));
-  await until(async () => (await weir.waiting()) === 1999, 'all but one wait');
-  assert.equal((await weir.ask('CLIENT', 'LIST')).trim().split('\n').length, 2); // and that of this question
-  assert.equal((await client.check('other', '1/s')).decided, true);
-  await weir.advance(20_000);
-  const decisions = (await Promise.all(all)).map(({ decision }) => decision);
-  assert.equal(decisions.filter(({ allowed, decided }) => allowed && decided).length, 2000);
-  await client.close();
-  await weir.stop();
-});
+  test(`2,000 acquires at once, ${ms} ms away: they wait on one connection`, async () => {
+    const weir = await Weir.start();
+    const client = connect(await proxy.far(weir.url, ms), PATIENT);
+    const all = Array.from({ length: 2000 }, () => client.acquire({ key: 'k', rule: '100/s burst 1', maxWaitMs: 60_000 }));
+    await until(async () => (await weir.waiting()) === 1999, 'all but one wait');
+    assert.equal((await weir.ask('CLIENT', 'LIST')).trim().split('\n').length, 2); // and that of this question
+    assert.equal((await client.check('other', '1/s')).decided, true);
+    await weir.advance(20_000);
+    const decisions = (await Promise.all(all)).map(({ decision }) => decision);
+    assert.equal(decisions.filter(({ allowed, decided }) => allowed && decided).length, 2000);
+    await client.close();
+    await weir.stop();
+  });
+}
