@@ -16,10 +16,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -29,6 +26,7 @@ import (
 	"time"
 
 	weir "example.com/weir/go"
+	"example.com/weir/go/internal/beside"
 )
 
 // patience is for the program: no busy machine takes that long.
@@ -39,9 +37,8 @@ type Server struct {
 	URL    string
 	Client *weir.Client // fails where a call has no answer
 
-	t      testing.TB
-	time   net.Conn
-	reader *bufio.Reader
+	t    testing.TB
+	line beside.Line
 }
 
 // An Option is a setting of Start.
@@ -103,47 +100,14 @@ func (s *Server) talk(t testing.TB) {
 	if err := s.dial(); err != nil {
 		t.Fatalf("weirtest: %s", err)
 	}
-	t.Cleanup(func() {
-		s.time.SetDeadline(time.Now().Add(patience))
-		s.time.(interface{ CloseWrite() error }).CloseWrite()
-		io.Copy(io.Discard, s.reader)
-		s.time.Close()
-	})
+	t.Cleanup(s.line.End)
 }
 
-func (s *Server) dial() error {
-	where, err := url.Parse(s.URL)
-	if err != nil {
-		return errors.New("WEIR_TEST_URL is not a URL")
+func (s *Server) dial() (err error) {
+	if strings.HasPrefix(s.URL, "weir+local:") {
+		return errors.New("WEIR_TEST_URL is weir://[[user]:password@]host[:6390] or unix:/path, not weir+local:")
 	}
-	switch where.Scheme {
-	case "unix", "weir+unix":
-		s.time, err = net.Dial("unix", where.Path)
-	case "weir":
-		port := where.Port()
-		if port == "" {
-			port = "6390"
-		}
-		s.time, err = net.Dial("tcp", net.JoinHostPort(where.Hostname(), port))
-	default:
-		return fmt.Errorf("WEIR_TEST_URL is weir://[[user]:password@]host[:6390] or unix:/path, not %s:", where.Scheme)
-	}
-	if err != nil {
-		return err
-	}
-	s.reader = bufio.NewReader(s.time)
-	if where.User != nil {
-		name, password := where.User.Username(), ""
-		if said, has := where.User.Password(); has {
-			password = said
-		} else {
-			name, password = "", name
-		}
-		if name == "" {
-			name = "default"
-		}
-		_, err = s.tell("AUTH", name, password)
-	}
+	s.line, err = beside.Dial(s.URL, patience)
 	return err
 }
 
@@ -229,49 +193,9 @@ func (s *Server) Now() time.Time {
 // must ends the test where the server refuses.
 func (s *Server) must(words ...string) []string {
 	s.t.Helper()
-	told, err := s.tell(words...)
+	told, err := s.line.Tell(words...)
 	if err != nil {
 		s.t.Fatalf("weirtest: %s: %s", strings.Join(words[:min(2, len(words))], " "), err)
 	}
 	return told
-}
-
-// tell asks, and answers the values of the reply.
-func (s *Server) tell(words ...string) ([]string, error) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "*%d\r\n", len(words))
-	for _, each := range words {
-		fmt.Fprintf(&text, "$%d\r\n%s\r\n", len(each), each)
-	}
-	s.time.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(s.time, text.String()); err != nil {
-		return nil, err
-	}
-	return reply(s.reader)
-}
-
-func reply(from *bufio.Reader) (all []string, err error) {
-	line, err := from.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	kind, rest := line[0], strings.TrimSpace(line[1:])
-	switch kind {
-	case '-':
-		return nil, errors.New(strings.TrimPrefix(rest, "ERR "))
-	case '*':
-		n, _ := strconv.Atoi(rest)
-		for ; n > 0 && err == nil; n-- {
-			var some []string
-			some, err = reply(from)
-			all = append(all, some...)
-		}
-		return all, err
-	case '$':
-		n, _ := strconv.Atoi(rest)
-		text := make([]byte, n+2)
-		_, err = io.ReadFull(from, text)
-		return []string{string(text[:n])}, err
-	}
-	return []string{rest}, nil
 }

@@ -3,6 +3,7 @@ package weirtest
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -82,7 +83,7 @@ func TestWhatNobodyDecidesIsAnError(t *testing.T) {
 	s := Start(t)
 	soon := weir.WithTimeout(50 * time.Millisecond)
 	fails, allows := s.Connect(soon), s.Connect(soon, weir.WithOnError(weir.Allow))
-	s.tell("SHUTDOWN", "NOSAVE") // it has no answer
+	s.line.Tell("SHUTDOWN", "NOSAVE") // it has no answer
 	once := weir.Question{Key: "k", Rule: "1/h"}
 	var away *weir.Unavailable
 	for end := time.Now().Add(patience); away == nil && time.Now().Before(end); {
@@ -159,11 +160,43 @@ func TestASecondProcessIsToldTheFlag(t *testing.T) {
 func TestWhatATestURLIs(t *testing.T) {
 	for given, want := range map[string]string{
 		"weir+local:":            "WEIR_TEST_URL is weir://[[user]:password@]host[:6390] or unix:/path, not weir+local:",
-		"weirs://a:secret@there": "not weirs:",
-		"weir://a:%zz@there":     "WEIR_TEST_URL is not a URL",
+		"http://there":           "unknown scheme 'http:'; the form is weir://",
+		"weir://there/0":         "a URL has no path; the form is weir://",
+		"weir://here,there":      "here:6390,there:6390 is not one place",
+		"weir://a:%zz@there":     "a % is not followed by two hex digits",
+		"weir://a:secret@[::1]:": "port '' is not a number",
 	} {
-		if err := (&Server{URL: given}).dial(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (&Server{URL: given}).dial(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", given, err)
 		}
+	}
+}
+
+// The time is told by whoever the client's URL and environment say.
+func TestAWeirOfSomebodyElseMayWantAPassword(t *testing.T) {
+	there, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	said := make(chan string, 1)
+	go func() {
+		one, err := there.Accept()
+		if err != nil {
+			return
+		}
+		defer one.Close()
+		text := make([]byte, 1000)
+		n, _ := one.Read(text)
+		said <- string(text[:n])
+		one.Write([]byte("-WRONGPASS invalid\r\n"))
+	}()
+	t.Setenv("WEIR_PASSWORD", "secret")
+	err = (&Server{URL: "weir://" + there.Addr().String()}).dial()
+	if err == nil || !strings.Contains(err.Error(), "it does not know this password of user 'default'") {
+		t.Errorf("%v", err)
+	}
+	if text := <-said; !strings.Contains(text, "AUTH\r\n$7\r\ndefault\r\n$6\r\nsecret\r\n") {
+		t.Errorf("%q", text)
 	}
 }
