@@ -5,7 +5,8 @@
 Each language has a load program that is told whom to ask and prints a rate and the CPU of a call. A server has one core
 and the load the other; the measurements take turns, and the medians of the ratios of each round count. Compared are a
 plain GET of the language's usual client of Redis, which does nothing but ask, and a rate limiter of that language that
-counts in Redis: one call after another, 50 callers at once, and with the fields that a response carries."""
+counts in Redis: one call after another, of a weir that counts there too, 50 callers at once, and with the fields that a
+response carries."""
 import argparse
 import contextlib
 import dataclasses
@@ -78,6 +79,7 @@ class Row:
 def rows(language: Language) -> list[Row]:
     fifty = ("--callers", "50")
     named = [Row("one after another", language.get, (), 0.9), Row("one after another", language.limiter, (), 1.0),
+             Row("one after another, by a weir over that Redis", language.limiter, (), 0.9, "store"),
              Row(f"50 {language.callers}", language.limiter, fifty, 2.0),
              Row("one after another, with fields", language.limiter, ("--headers",), 2.0),
              Row(f"50 {language.callers}, with fields", language.limiter, (*fifty, "--headers"), 2.0)]
@@ -87,8 +89,8 @@ def rows(language: Language) -> list[Row]:
 
 
 def measure(language: Language, client: str, ports: dict[str, int], flags, seconds: float) -> dict[str, float]:
-    name = {language.get: "get", language.limiter: "limits"}.get(client, client)
-    port = ports["redis" if name in ("get", "limits") else "weir"]
+    name, server = {language.get: ("get", "redis"), language.limiter: ("limits", "redis"), "store": ("weir", "store")}.get(client, (client, "weir"))
+    port = ports[server]
     command = [*language.command, name, str(port), "--seconds", str(seconds), *flags]
     return json.loads(servers.run(command, servers.cores()[1], seconds * 10 + 60))
 
@@ -136,6 +138,8 @@ def body() -> int:
     with contextlib.ExitStack() as stack:
         core = servers.cores()[0]
         ports = {"weir": stack.enter_context(servers.weir(core)).port, "redis": stack.enter_context(servers.redis(core)).port}
+        store = servers.weir(core, "--store", f"redis://127.0.0.1:{ports['redis']}")
+        ports["store"] = stack.enter_context(store).port
         for name in [options.only] if options.only else LANGUAGES:
             make, program = LANGUAGES[name]
             if shutil.which(program) is None:
