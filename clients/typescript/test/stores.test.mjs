@@ -155,6 +155,16 @@ test('@nestjs/throttler: a hundred at once are blocked together, and come back t
   }
 });
 
+test('@nestjs/throttler: what is blocked for longer than any window is asked about once', async (t) => {
+  const verbs = [];
+  const told = weir.connect({ timeoutMs: 10_000, onCall: ({ verb }) => verbs.push(verb) });
+  t.after(() => told.close());
+  const hit = async () => (verbs.length = 0, await new WeirThrottlerStorage({ client: told, prefix: 'once' }).increment('ip', 60_000, 1, 300_000, 'login'), [...verbs]);
+  assert.deepEqual([await hit(), await hit(), await hit()], [['check'], ['check', 'charge', 'charge'], ['check']]);
+  await weir.advance(240_000);
+  assert.deepEqual(await hit(), ['check', 'charge']);
+});
+
 test('@nestjs/throttler: a hit that its window ends under is one of the next', async () => {
   const charge = async (question) => {
     await weir.advance(60_000);
