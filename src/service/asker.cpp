@@ -125,8 +125,8 @@ std::unique_ptr<Question> Asker::take_out(std::size_t i) {
 
 void Asker::put_back(std::unique_ptr<Question> question) {
   // Some keep what they had: made and destroyed, it was a fourteenth of an ACQUIRE that waits.
-  const bool is_small =
-      question->more && question->checks.size() <= kMany && question->more->keys.capacity() <= kMostKeptKeys;
+  const bool is_small = question->more && question->more->room_for_matched &&
+                        question->checks.size() <= kMany && question->more->keys.capacity() <= kMostKeptKeys;
   if (is_small && free_.size() < kMostWithMore) {
     question->more->ruling.reset();
   } else {

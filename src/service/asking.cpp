@@ -232,6 +232,7 @@ void Asking::keep_while_waiting(Question& question) {
   if (question.state == State::answered) return;
   if (question.by_file && question.verb == Verb::acquire && !std::exchange(question.more->keeps_asked, true))
     question.more->asked.keep(asker_.acquired());
+  if (!question.by_file && question.verb == Verb::acquire) question.more->room_for_matched.reset();
   question.context = this;
 }
 

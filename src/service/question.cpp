@@ -38,10 +38,13 @@ void Question::keep_limits() {
 
 std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
-  return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
+  const std::size_t matched =
+      more->room_for_matched ? sizeof(limits::Matched) + more->matched.keys.capacity() : 0;
+  return sizeof(Question) + sizeof(More) + matched + more->keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
          more->tag.capacity() + more->limits.capacity() * sizeof(store::Limit) +
-         more->matched.long_values.bytes() + (more->keeps_asked ? more->asked.bytes() : 0);
+         (more->room_for_matched ? more->matched.long_values.bytes() : 0) +
+         (more->keeps_asked ? more->asked.bytes() : 0);
 }
 
 }  // namespace weir::service
