@@ -305,6 +305,19 @@ TEST_F(SessionTest, one_that_ends_with_its_peer_watches_for_the_end_once_more_ha
   EXPECT_EQ(wire.watching, Want::input);
 }
 
+TEST_F(SessionTest, its_conversation_can_ask_whether_the_peer_has_gone_before_that_is_read) {
+  start();
+  receives("acquire\n");
+  EXPECT_FALSE(talk.has_gone());
+  wire.incoming += "two\n";
+  wire.ended = true;
+  EXPECT_TRUE(talk.has_gone());
+  EXPECT_EQ(state(), State::answering);
+  wire.ended = false;
+  session->close();
+  EXPECT_TRUE(talk.has_gone()) << "it lives until the loop's next turn";
+}
+
 TEST_F(SessionTest, one_that_ends_with_its_peer_is_closed_when_the_peer_ends) {
   for (const std::string_view before : {"", "two\n"}) {
     wire = Wire{};

@@ -257,6 +257,19 @@ TEST_P(SocketTest, a_peer_that_ends_its_side_without_a_word_still_gets_its_answe
   EXPECT_EQ(peer_reads(), "answer");
 }
 
+TEST_P(SocketTest, that_the_peer_has_ended_is_seen_behind_what_is_unread) {
+  shake_hands();
+  socket_->receive(buffer_);  // what TLS says after its handshake
+  EXPECT_FALSE(socket_->has_ended());
+  peer_sends("question");
+  EXPECT_FALSE(socket_->has_ended());
+  ASSERT_EQ(::shutdown(peer_, SHUT_WR), 0);
+  EXPECT_TRUE(socket_->has_ended());
+  EXPECT_EQ(received(socket_->receive(buffer_)), "question");
+  ::close(std::exchange(peer_, -1));
+  EXPECT_TRUE(socket_->has_ended());
+}
+
 TEST(TlsSocketTest, what_is_not_tls_breaks_the_handshake) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);

@@ -139,6 +139,7 @@ struct Talk {
   std::chrono::nanoseconds due = std::chrono::nanoseconds::max();  // when it has something to say by itself
   std::vector<Arrival> fed;
   std::function<void()> resume;
+  std::function<bool()> has_gone;  // its peer
 
   void answer() {
     waiting = false;
@@ -150,6 +151,8 @@ struct Talk {
 class FakeConversation final : public Conversation {
  public:
   explicit FakeConversation(Talk& talk) : talk_(talk) {}
+
+  void look_for_peer(std::function<bool()> has_gone) override { talk_.has_gone = std::move(has_gone); }
 
   std::size_t feed(std::string_view input, std::string& out, Arrival when) override {
     EXPECT_FALSE(talk_.waiting);
