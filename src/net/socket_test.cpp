@@ -257,7 +257,7 @@ TEST_P(SocketTest, a_peer_that_ends_its_side_without_a_word_still_gets_its_answe
   EXPECT_EQ(peer_reads(), "answer");
 }
 
-TEST_P(SocketTest, that_the_peer_has_ended_is_seen_behind_what_is_unread) {
+TEST_P(SocketTest, the_end_of_the_peer_is_seen_before_what_is_unread_is_read) {
   shake_hands();
   socket_->receive(buffer_);  // what TLS says after its handshake
   EXPECT_FALSE(socket_->has_ended());

@@ -125,7 +125,7 @@ TEST(GoneAsker, leaves_its_moment_to_the_next_whole_with_a_hold_or_without) {
       second->gone = true;
       world.advance(1s + late);
       EXPECT_EQ(world.told, (std::vector{third.get()})) << late.count();
-      EXPECT_EQ(second->state, Request::State::submitted);
+      ASSERT_EQ(second->state, Request::State::submitted);
       EXPECT_EQ(world.owed(), 1s) << "the third's unit alone";
       EXPECT_EQ(world.embedded.reservations().counts().open, 0U);
       world.store.cancel(*second);
