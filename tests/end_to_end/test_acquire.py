@@ -274,8 +274,9 @@ class Gone(unittest.TestCase):
     def come(self, server, probe, cases):
         """Of each case when somebody acted first, one that waits and will leave, and one that waits after it."""
         self.began, self.lines = time.monotonic(), []
-        for how, speaks, hold in cases:
-            key = f"{how}:{speaks}:{len(hold)}:{self.began}"
+        keys = [f"{how}:{speaks}:{len(hold)}:{self.began}" for how, speaks, hold in cases]
+        waiting = []
+        for key, (_, speaks, hold) in zip(keys, cases):
             self.assertEqual(probe.ask("WEIR.ACQUIRE", "MAXWAIT", 0, key, self.RULE)[0], 0)
             began = probe.ask("WEIR.TIME")[1]
             if speaks == "http":
@@ -286,11 +287,13 @@ class Gone(unittest.TestCase):
                 if speaks == "tag":
                     leaves.ask("HELLO", "3")
                 leaves.send("WEIR.ACQUIRE", "MAXWAIT", 60_000, *hold, *(("TAG", "t") if speaks == "tag" else ()), key, self.RULE)
-            until(lambda: next_wait(probe, key, self.RULE) > self.TAKES, "it stands in line")
+            waiting.append((began, leaves))
+        until(lambda: all(next_wait(probe, key, self.RULE) > self.TAKES for key in keys), "they stand in line")
+        for key, (began, leaves) in zip(keys, waiting):
             stays = server.client()
             stays.send_bytes(encode("WEIR.ACQUIRE", "MAXWAIT", 60_000, key, self.RULE) + encode("WEIR.TIME"))
-            until(lambda: next_wait(probe, key, self.RULE) > 2 * self.TAKES, "so does the next")
             self.lines.append((began, leaves, stays))
+        until(lambda: all(next_wait(probe, key, self.RULE) > 2 * self.TAKES for key in keys), "so do the next")
         self.came = time.monotonic()
         return self.came - self.began < 0.5
 
