@@ -1,5 +1,6 @@
 """A limits file served: what each verb answers, and what a change of the file does."""
 import hashlib
+import json
 import os
 import signal
 import threading
@@ -154,6 +155,21 @@ class TestVerbs(OneServerWithLimits):
             row = fields(client.ask("WEIR.EXPLAIN", "user=tester")[1])
             self.assertEqual((row["penalty_ms"], row["refunds"], row["override_line"]), (0, b"true", 4))
             self.assertNotIn("penalty_growing", row)
+
+    def test_explain_has_the_same_members_everywhere(self):
+        text = ("version: 1\nlimits:\n  a: { by: [user], rate: 9/min, penalty: { for: 15m, growing: 2, most: 1h, then: afresh } }\n"
+                "  b: { by: [ip], rate: 9/s, allow: { user: u } }\n")
+        with Limits(text) as limits, Server("--limits", limits.path_of, "--http", "127.0.0.1:0") as server, server.client() as client:
+            client.ask("WEIR.BAN", "LIMIT", "a", "AS", "user=x", "FOR", "60000", "REASON", "r")
+            for user in ("u", "v", "x"):
+                resp = [fields(row) for row in client.ask("WEIR.EXPLAIN", f"user={user}")[1:]]
+                http = server.post("/v1/explain", {"attributes": {"user": user}})[1]["limits"]
+                self.assertEqual([[name.removesuffix("_ms") for name in row] for row in resp], [list(row) for row in http])
+                self.assertEqual([row["verdict"].decode() for row in resp], [row["verdict"] for row in http])
+                if user == "x":  # a file knows no override
+                    continue
+                own = json.loads(weir("explain", limits.path_of, f"user={user}", "--json")[1])["checks"]
+                self.assertEqual([list(row) for row in own], [list(row) for row in resp])
 
     def test_explain_tells_how_a_penalty_grows(self):
         text = ("version: 1\nlimits:\n  login: { by: [user], rate: 9/min,\n"
