@@ -83,9 +83,9 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
                                              .local_share = options.local_share};
     memory_ = std::make_unique<redis::ProcessMemory>();
     store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, *memory_, clock_);
-    sockets_ = std::make_unique<redis::Sockets>(
-        context_, *net::asio_timers(context_), store_->client(),
-        redis::streams(context_, tls_ ? &*tls_ : nullptr, options.tls_name), clock_);
+    auto open = redis::streams(context_, tls_ ? &*tls_ : nullptr, options.tls_name);
+    sockets_ = std::make_unique<redis::Sockets>(*net::asio_timers(context_), store_->client(),
+                                                std::move(open), clock_, redis::Sockets::no_turns(context_));
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
     asio::post(context_, [this] { sockets_->start(); });

@@ -116,11 +116,18 @@ void Loop::resume(std::weak_ptr<Session> session) {
 }
 
 void Loop::turn(const std::function<void()>& work) {
+  if (in_turn_) return work();
   in_turn_ = true;
   work();
   in_turn_ = false;
   for (const auto& weak : std::exchange(resumed_, {}))
     if (const auto alive = weak.lock()) alive->on_answers();
+  for (const auto& each : std::exchange(later_, {})) each();
+}
+
+void Loop::later(std::function<void()> work) {
+  if (in_turn_) return later_.push_back(std::move(work));
+  boost::asio::post(context, std::move(work));
 }
 
 void Loop::charge(Session& session, std::chrono::nanoseconds since, const MemoryCharge& from,

@@ -78,9 +78,12 @@ struct Loop {
   // Lets a session go on whose answers have come: not at once, because the call comes from the store's
   // functions, but when the turn is over that is being made; without one, in a turn of its own.
   void resume(std::weak_ptr<Session> session);
-  // Does that, and then lets those go on whose answers came of it: Asio would look at its descriptors before
-  // the handlers that were posted, and that is a system call.
+  // Does that, and then lets those go on whose answers came of it, and what was left for later: Asio would
+  // look at its descriptors before the handlers that were posted, and that is a system call. One within
+  // another is part of it.
   void turn(const std::function<void()>& work);
+  // When the turn is over that is being made; without one, in a turn of its own.
+  void later(std::function<void()> work);
   // What a session keeps has changed. Above the bound for all, the largest holders are closed in a later
   // turn.
   void charge(Session& session, std::chrono::nanoseconds since, const MemoryCharge& from,
@@ -102,7 +105,7 @@ struct Loop {
   // One thread runs it, so what it watches needs no locks; others only post to it.
   boost::asio::io_context context{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   const std::unique_ptr<Timers> timers;
-  Poller poller{context, *timers};
+  Poller poller{context, *timers, [this](const std::function<void()>& work) { turn(work); }};
   Holders holders;
 
  private:
@@ -117,6 +120,7 @@ struct Loop {
   bool holds_ = false;
   bool in_turn_ = false;
   std::vector<std::weak_ptr<Session>> resumed_;  // by this turn
+  std::vector<std::function<void()>> later_;
   std::atomic<bool> relief_asked_{false};
 };
 

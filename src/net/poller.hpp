@@ -43,10 +43,16 @@ class Poller {
     ~Watched() = default;
   };
 
-  Poller(boost::asio::io_context& context, Timers& timers)
-      : epoll_(context, open()), again_(timers.make([this] {
+  // In which sockets are served: it does the work that it is given.
+  using Turn = std::function<void(const std::function<void()>& work)>;
+
+  Poller(
+      boost::asio::io_context& context, Timers& timers, Turn turn = [](const auto& work) { work(); })
+      : epoll_(context, open()),
+        again_(timers.make([this] {
           if (brake_->holds && epoll_.is_open()) serve();
-        })) {
+        })),
+        turn_(std::move(turn)) {
     wait();
   }
 
@@ -112,8 +118,8 @@ class Poller {
   void wait() {
     epoll_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& error) {
       if (error) return;
-      if (brake_) return serve();
-      serve_some(kMost);
+      if (brake_) return turn_([this] { serve(); });
+      turn_([this] { serve_some(kMost); });
       wait();
     });
   }
@@ -142,12 +148,14 @@ class Poller {
       const std::chrono::nanoseconds began = its.clock();
       const std::size_t most = its.brake.sockets(began);
       if (most == 0) return hold(began);
-      const std::size_t served = serve_some(std::min(most, left));
-      if (served == 0) {
+      const std::size_t asked = std::min(most, left);
+      const std::size_t served = serve_some(asked);
+      if (served > 0) its.brake.served(began, its.clock());
+      // It would say so when asked again, for one more call.
+      if (served < asked) {
         its.brake.emptied();
         break;
       }
-      its.brake.served(began, its.clock());
       left -= served;
     }
     if (epoll_.is_open()) wait();
@@ -165,6 +173,7 @@ class Poller {
   using Descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
   Descriptor epoll_;
   std::unique_ptr<Timer> again_;
+  const Turn turn_;
   std::unique_ptr<Braked> brake_;
 };
 

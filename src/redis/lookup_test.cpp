@@ -126,7 +126,8 @@ TEST(Lookup, nobody_waits_for_a_name_that_dns_does_not_answer) {
     ProcessMemory memory;
     const core::ClockFunction clock = [] { return store::steady_now(); };
     SharedStore store(Endpoint::parse("redis://never.test").value(), {}, local, memory, clock);
-    Sockets sockets(context, *net::asio_timers(context), store.client(), streams(context, nullptr), clock);
+    Sockets sockets(*net::asio_timers(context), store.client(), streams(context, nullptr), clock,
+                    Sockets::no_turns(context));
     sockets.start();
     dns().await_one();
     context.run_for(i * 600ms);  // until it has given up and tried again

@@ -20,8 +20,10 @@ void Sockets::Connection::opened() {
 
 void Sockets::Connection::received(std::string_view bytes) {
   if (!std::exchange(heard_, true)) sockets_.first_address_[node_] = number_;
-  sockets_.client_.received(node_, bytes, sockets_.clock_());
-  sockets_.pump();
+  sockets_.turns_.make([this, bytes] {
+    sockets_.client_.received(node_, bytes, sockets_.clock_());
+    sockets_.pump();
+  });
 }
 
 void Sockets::Connection::ended(const std::string& why) {
@@ -32,12 +34,16 @@ void Sockets::Connection::ended(const std::string& why) {
   sockets_.pump();
 }
 
-Sockets::Sockets(boost::asio::io_context& context, net::Timers& timers, Client& client, Open open,
-                 core::ClockFunction clock)
-    : context_(context),
-      client_(client),
+Sockets::Turns Sockets::no_turns(boost::asio::io_context& context) {
+  return {.make = [](const std::function<void()>& work) { work(); },
+          .later = [&context](std::function<void()> work) { boost::asio::post(context, std::move(work)); }};
+}
+
+Sockets::Sockets(net::Timers& timers, Client& client, Open open, core::ClockFunction clock, Turns turns)
+    : client_(client),
       open_(std::move(open)),
       clock_(std::move(clock)),
+      turns_(std::move(turns)),
       timer_(timers.make([this] {
         armed_for_ = std::chrono::nanoseconds{0};
         tick();
@@ -66,7 +72,7 @@ void Sockets::wake(std::size_t calls) {
     for (const auto& [node, connection] : connections_) connection->flush();
   }
   if (std::exchange(waking_, true)) return;
-  boost::asio::post(context_, [this, alive = alive_] {
+  turns_.later([this, alive = alive_] {
     if (!*alive) return;
     waking_ = false;
     pump();
@@ -127,10 +133,11 @@ bool Sockets::has_unread() const {
 // else be given up while they lie there. Asio reads the next as soon as it is asked to and tells us a turn
 // later, so nothing is there only when it is so twice. A node of which bytes lie there is not silent.
 void Sockets::tick() {
+  // It was set again when it had fired already.
+  if (client_.next_tick() > clock_()) return arm();
   const bool was_quiet = std::exchange(quiet_, !has_unread());
   if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {
     ++reads_first_;
-    armed_for_ = std::chrono::nanoseconds{0};
     // arm() may set it again, which a further turn then takes.
     armed_for_ = std::chrono::nanoseconds{0};
     timer_->set(std::chrono::nanoseconds{0});

@@ -26,9 +26,16 @@ class Sockets {
   // Begins a connection to that address of the node; it says how that ends, and not from here.
   using Open = std::function<std::shared_ptr<Connection>(Sockets&, Client::NodeId, const NodeAddress&)>;
 
+  // What comes of one thing that happens on the thread is done together at its end.
+  struct Turns {
+    std::function<void(const std::function<void()>& work)> make;
+    std::function<void(std::function<void()> work)> later;
+  };
+  // Each by itself.
+  static Turns no_turns(boost::asio::io_context& context);
+
   // `clock` is the one that the Client is told. The timers are not kept.
-  Sockets(boost::asio::io_context& context, net::Timers& timers, Client& client, Open open,
-          core::ClockFunction clock);
+  Sockets(net::Timers& timers, Client& client, Open open, core::ClockFunction clock, Turns turns);
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
@@ -47,10 +54,10 @@ class Sockets {
   void tick();
   bool has_unread() const;
 
-  boost::asio::io_context& context_;
   Client& client_;
   const Open open_;
   core::ClockFunction clock_;
+  const Turns turns_;
   const std::unique_ptr<net::Timer> timer_;
   std::chrono::nanoseconds armed_for_{0};
   int reads_first_ = 0;  // how often the tick that is due has waited for what has come

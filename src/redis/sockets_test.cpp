@@ -76,8 +76,9 @@ TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
   std::vector<std::string> results;
   const std::string url = "redis://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
   Client client({Endpoint::parse(url).value(), {"script"}}, {.silence = 1ms});
-  Sockets sockets(context, *net::asio_timers(context), client, streams(context, nullptr),
-                  [&now] { return now; });
+  Sockets sockets(
+      *net::asio_timers(context), client, streams(context, nullptr), [&now] { return now; },
+      Sockets::no_turns(context));
   sockets.start();
   context.poll();
   tcp::socket redis = acceptor.accept();

@@ -28,10 +28,12 @@ StoreLink::StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings&
       clock_(clock),
       deadline_(settings.store_options.deadline),
       tls_(store_tls(settings)),
-      sockets_(loop.context, *loop.timers, store.client(),
+      sockets_(*loop.timers, store.client(),
                open ? std::move(open)
                     : redis::streams(loop.context, tls_ ? &*tls_ : nullptr, settings.store_tls_name),
-               clock) {
+               clock,
+               {.make = [&loop](const std::function<void()>& work) { loop.turn(work); },
+                .later = [&loop](std::function<void()> work) { loop.later(std::move(work)); }}) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     note();

@@ -323,8 +323,8 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     client_.emplace(redis::Greeting{redis::Endpoint::parse(cluster_->url()).value(),
                                     {std::string(redis::check_script()), std::string(redis::take_script())}},
                     redis::Client::Options{});
-    sockets_.emplace(context_, *net::asio_timers(context_), *client_, redis::streams(context_, nullptr),
-                     &store::steady_now);
+    sockets_.emplace(*net::asio_timers(context_), *client_, redis::streams(context_, nullptr),
+                     &store::steady_now, redis::Sockets::no_turns(context_));
     sockets_->start();
   }
   void TearDown() override {
