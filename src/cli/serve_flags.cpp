@@ -191,15 +191,18 @@ void judge_tls(const Settings& settings) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
 }
 
-// Whether it is given, and not as an empty text.
-bool has(const CLI::App& app, const char* name) {
-  const std::vector<std::string> given = app.get_option(option_of(name))->results();
+// Whether it is given, as more than an empty text, or than off.
+bool says(const CLI::App& app, const char* name) {
+  const CLI::Option* const option = app.get_option(option_of(name));
+  if (option->count() == 0) return false;
+  if (is_switch(*option)) return option->as<bool>();
+  const std::vector<std::string> given = option->results();
   return std::any_of(given.begin(), given.end(), [](const std::string& each) { return !each.empty(); });
 }
 
 void judge_needs(const ServeFlags& flags, const CLI::App& app) {
   for (const auto& [name, other] : flags.needs) {
-    if (app.count(option_of(name)) > 0 && !has(app, other))
+    if (says(app, name) && !says(app, other))
       throw std::runtime_error(std::string(name) + " needs " + option_of(other));
   }
 }

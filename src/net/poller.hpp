@@ -50,7 +50,7 @@ class Poller {
       boost::asio::io_context& context, Timers& timers, Turn turn = [](const auto& work) { work(); })
       : epoll_(context, open()),
         again_(timers.make([this] {
-          if (brake_->holds && epoll_.is_open()) serve();
+          if (brake_->holds && epoll_.is_open()) turn_([this] { serve(); });
         })),
         turn_(std::move(turn)) {
     wait();
@@ -67,7 +67,7 @@ class Poller {
   }
   // What the brake goes by may have changed.
   void look_at_brake() {
-    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) serve();
+    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) turn_([this] { serve(); });
   }
 
   // Changes what one descriptor waits for. False when the kernel has no room for one more.

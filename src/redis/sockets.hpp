@@ -41,7 +41,7 @@ class Sockets {
   Sockets& operator=(const Sockets&) = delete;
 
   void start();
-  // After calls have been made: what they want is done before the loop's next turn, or at once.
+  // After calls have been made: what they want is done at the end of the turn that is being made, or at once.
   void wake(std::size_t calls);
   // Called when something has happened to a connection.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }

@@ -75,8 +75,8 @@ Hits hits_of(RlsLoop& loop, const AskedDescriptor& descriptor) {
   return hits;
 }
 
-// Whether a denial that a store remembers is the answer: no report, and nothing that is given back later.
-// What a descriptor says as its own hits is a report where it is charged whatever is left: in no window.
+// Whether a denial that a store remembers is the answer: no report, and nothing that is given back later. By
+// gcra a descriptor's own hits are charged whatever is left; a window denies them as any others.
 bool may_recall(RlsLoop& loop, const core::Rule& rule, const Hits& hits) {
   if (loop.asks != Asks::may_pass || loop.asker.service().options().allow_refunds) return false;
   return !hits.own || (hits.units != 0 && !core::can_give_back(rule.algorithm));

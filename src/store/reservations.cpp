@@ -557,7 +557,9 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     if (made && is_in_ledger(table_.state_of(Table::place_of(check.hash)), now)) {
       Stripe& stripe = stripe_of(check.hash);
       stripe.mutex.assert_held();
-      keep_ledger(stripe, check.hash, *std::move(made), check.limit->rule, until, std::move(asked.shares[i]));
+      // Looked at by then: of a plan that has acted nothing is left, however long it could be cancelled.
+      keep_ledger(stripe, check.hash, *std::move(made), check.limit->rule, moment + reservation.hold,
+                  std::move(asked.shares[i]));
     } else if (KeptLedger* const kept = asked.shares[i] ? find_ledger(check.hash, now) : nullptr) {
       if (outlasts(*kept, until, asked.kind)) kept->share = std::move(asked.shares[i]);
     }

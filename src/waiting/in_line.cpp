@@ -210,7 +210,7 @@ bool AcquiringStore::finds_gone(Waiting& waiting) {
 void AcquiringStore::let_go(Waiting& waiting) {
   if (waiting.asker == nullptr) return remove(waiting);
   if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
-  wait_until(waiting, waiting.deadline);
+  wait_until(waiting, std::min(waiting.deadline, last_moment_));
 }
 
 // Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may

@@ -251,11 +251,11 @@ class Gone(unittest.TestCase):
 
     RULE, TAKES = "1/5s burst 1", 5000
 
-    def leave_before_the_grant(self, *flags):
+    def leave_before_the_grant(self, *flags, within):
         with Server("--http", "127.0.0.1:0", "--threads", "1", *flags) as server, server.client() as probe:
             ways = {"FIN": lambda each: each.close(), "half": lambda each: each.socket.shutdown(socket.SHUT_WR), "RST": reset}
             cases = [(how, speaks, hold) for how in ways for speaks in ("resp", "tag", "http") for hold in ((), ("HOLD", 60_000))]
-            until(lambda: self.come(server, probe, cases), "all have come within half a second")
+            until(lambda: self.come(server, probe, cases) < within, f"all have come within {within} s")
             # Not for long: Redis keeps the plan of a server for 1.1 s after that has asked last.
             self.sleep_until(self.began + self.TAKES / 1000 - 0.2)
             server.signal(signal.SIGSTOP)
@@ -295,19 +295,19 @@ class Gone(unittest.TestCase):
             self.lines.append((began, leaves, stays))
         until(lambda: all(next_wait(probe, key, self.RULE) > 2 * self.TAKES for key in keys), "so do the next")
         self.came = time.monotonic()
-        return self.came - self.began < 0.5
+        return self.came - self.began
 
     @staticmethod
     def sleep_until(moment):
         time.sleep(max(0, moment - time.monotonic()))
 
     def test_in_memory_it_is_granted_nothing_and_the_next_acts(self):
-        self.leave_before_the_grant()
+        self.leave_before_the_grant(within=2)
 
     @unittest.skipUnless(available(), "needs redis-server")
     def test_in_redis_too(self):
         with Redis() as redis:
-            self.leave_before_the_grant("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
+            self.leave_before_the_grant("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s", within=0.5)
 
 
 class Crowds(unittest.TestCase):

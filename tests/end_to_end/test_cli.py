@@ -188,6 +188,8 @@ class TestBadFlags(WithFolder):
                 self.serve_is_refused(f"--{flag}" + (f"={value}" if kind else ""), names=says)
                 self.serve_is_refused("--config", self.folder.file("x.conf", f"{flag} = {value}\n"), names=says)
         self.serve_is_refused("--config", self.folder.file("x.conf", "store = \"\"\nmerge = true\n"), names=["weir: merge needs --store\n"])
+        with Server("--config", self.folder.file("x.conf", "audit-required = false\nmerge = false\nstore-tls-name = \"\"\n")):
+            pass
         self.serve_is_refused("--tls-client-name=h", names=["weir: tls-client-name needs --tls-ca\n"])
 
     def test_bounds_reach_what_they_are_about(self):

@@ -161,7 +161,7 @@ plant("the_rest_of_a_read_is_forgotten", SESSION, "    if (used < fresh.size()) 
 plant("who_has_gone_is_not_looked_for", SESSION, "      if (ends_with_peer_) return ends_or_talks();\n", "",
       "what a client that went away keeps waiting, and for how long, is not known outside of weir")
 plant("a_brake_is_never_let_go", "src/net/poller.hpp",
-      "    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) serve();\n", "    (void)brake_;\n",
+      "    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) turn_([this] { serve(); });\n", "    (void)brake_;\n",
       "in no seed has the store no room for what is asked at once")
 SOCKETS = "src/redis/sockets.cpp"
 plant("deadlines_are_not_waited_for", SOCKETS, "  timer_->set(wait);\n", "")
