@@ -311,6 +311,7 @@ class TestFull(WithServer):
         waiting = [self.wire(), self.server.client()]
         self.addCleanup(waiting[1].close)
         waiting[0].send(key=self.key, limit=rule, max_wait=60)
+        until(lambda: self.blocked() == 1, "one waits")
         waiting[1].send("WEIR.ACQUIRE", "MAXWAIT", "60000", self.key, rule)
         until(lambda: self.blocked() == 2, "both wait")
         third = self.wire()
