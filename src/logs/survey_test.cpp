@@ -190,6 +190,7 @@ TEST(Survey, a_version_is_not_an_address) {
     return clients(text);
   };
   EXPECT_EQ(log("GET / 200 \"Mozilla/5.0 Chrome/13", ".0.0.0 Safari/537.36\""), none);
+  EXPECT_EQ(log("GET / Chrome/131.0.", ".9 ok"), none);
   EXPECT_EQ(log("started version 44.0.27.", ""), none);
   EXPECT_EQ(log("app 4.2.0.", " started"), none);
   EXPECT_EQ(log("from app/4.2.0.1 to 203.0.113.", " GET /"), kBoth);

@@ -180,6 +180,7 @@ KINDS = [
     Kind("durations alone", ["time,ip", *(f"{n}.25,203.0.113.{n}" for n in range(5))], None),
     Kind("without a client", [f'[21/Nov/2026 05:49:4{n}] "GET / HTTP/1.1" 200 12' for n in range(5)], None),
     Kind("browsers alone", [f'2026-11-21T05:49:4{n}Z GET / "Chrome/13{n}.0.0.0"' for n in range(9)], None),
+    Kind("builds of browsers", [f'2026-11-21T05:49:4{n}Z GET / Chrome/131.0.{n}.7 ok' for n in range(9)], None),
     Kind("a column of versions", ["time,app_version,path", *(f"2026-03-17T08:00:{n:02}Z,4.1.{n}.7,/a" for n in range(30))], None),
     Kind("versions alone", [f'{{"time":179524018{n},"app_version":"4.2.{n}.1"}}' for n in range(9)], None),
     Kind("several requests a line", ['{"records":[' + ",".join(
