@@ -48,75 +48,75 @@ func (r *run) advance(d time.Duration) {
 	}
 }
 
-// However far weir is: of those who ask at once each acts in its turn, and nobody for want of a connection.
-func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
+// fromEachDistance runs the test with a weir of its own and a client of that, so far away.
+func fromEachDistance(t *testing.T, test func(t *testing.T, r *run, c *Client)) {
 	proxy := startProxy(t)
 	for _, delay := range delays {
 		t.Run(delay.String(), func(t *testing.T) {
 			r := tagged(t)
 			r.proxy = proxy
-			c := connected(t, r.far(delay), WithOnError(Fail))
-			const all, burst = 15, 5
-			done := make(chan outcome, all)
-			for i := 0; i < all; i++ {
-				go func() { done <- <-acquiring(background, c, "a") }()
-			}
-			act := func() {
-				t.Helper()
-				if one := <-done; one.err != nil || !one.r.Decision.Decided {
-					t.Errorf("%+v, %v", one.r, one.err)
-				}
-			}
-			for i := 0; i < burst; i++ {
-				act()
-			}
-			until(t, "the others are in line", func() bool { return r.waiting() == all-burst })
-			for left := all - burst - 1; left >= 0; left-- {
-				r.advance(12 * time.Second)
-				if n := r.waiting(); n != left {
-					t.Errorf("%d wait, expected %d", n, left)
-				}
-				act()
-			}
-			if n := r.connections(); n != 1 {
-				t.Errorf("%d connections", n)
-			}
+			test(t, r, connected(t, r.far(delay), WithOnError(Fail)))
 		})
 	}
 }
 
+// However far weir is: of those who ask at once each acts in its turn, and nobody for want of a connection.
+func TestOfThoseWhoAcquireAtOnceEachActsInItsTurn(t *testing.T) {
+	fromEachDistance(t, func(t *testing.T, r *run, c *Client) {
+		const all, burst = 15, 5
+		done := make(chan outcome, all)
+		for i := 0; i < all; i++ {
+			go func() { done <- <-acquiring(background, c, "a") }()
+		}
+		act := func() {
+			t.Helper()
+			if one := <-done; one.err != nil || !one.r.Decision.Decided {
+				t.Errorf("%+v, %v", one.r, one.err)
+			}
+		}
+		for i := 0; i < burst; i++ {
+			act()
+		}
+		until(t, "the others are in line", func() bool { return r.waiting() == all-burst })
+		for left := all - burst - 1; left >= 0; left-- {
+			r.advance(12 * time.Second)
+			if n := r.waiting(); n != left {
+				t.Errorf("%d wait, expected %d", n, left)
+			}
+			act()
+		}
+		if n := r.connections(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+	})
+}
+
 func TestTwoThousandAcquiresAtOnceAreOneConnection(t *testing.T) {
-	proxy := startProxy(t)
-	for _, delay := range delays {
-		t.Run(delay.String(), func(t *testing.T) {
-			r := tagged(t)
-			r.proxy = proxy
-			c := connected(t, r.far(delay), WithOnError(Fail))
-			const all = 2000
-			done := make(chan outcome, all)
-			acquire := func() {
-				got, err := c.Acquire(background, Question{Key: "a", Rule: "10/s burst 1"}, Waiting{MaxWait: time.Hour})
-				done <- outcome{got, err}
+	fromEachDistance(t, func(t *testing.T, r *run, c *Client) {
+		const all = 2000
+		done := make(chan outcome, all)
+		acquire := func() {
+			got, err := c.Acquire(background, Question{Key: "a", Rule: "10/s burst 1"}, Waiting{MaxWait: time.Hour})
+			done <- outcome{got, err}
+		}
+		for i := 0; i < all; i++ {
+			go acquire()
+		}
+		until(t, "all but one are in line", func() bool { return r.waiting() == all-1 })
+		if d, err := c.Check(background, rule("b")); err != nil || !d.Decided {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if n := r.connections(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+		r.advance(time.Duration(all-1) * 100 * time.Millisecond)
+		for i := 0; i < all; i++ {
+			if one := <-done; one.err != nil || !one.r.Decision.Decided {
+				t.Fatalf("%+v, %v", one.r, one.err)
 			}
-			for i := 0; i < all; i++ {
-				go acquire()
-			}
-			until(t, "all but one are in line", func() bool { return r.waiting() == all-1 })
-			if d, err := c.Check(background, rule("b")); err != nil || !d.Decided {
-				t.Errorf("%+v, %v", d, err)
-			}
-			if n := r.connections(); n != 1 {
-				t.Errorf("%d connections", n)
-			}
-			r.advance(time.Duration(all-1) * 100 * time.Millisecond)
-			for i := 0; i < all; i++ {
-				if one := <-done; one.err != nil || !one.r.Decision.Decided {
-					t.Fatalf("%+v, %v", one.r, one.err)
-				}
-			}
-			quiet(t, c)
-		})
-	}
+		}
+		quiet(t, c)
+	})
 }
 
 // Those who give up are out of line at the server too, and a slot that one of them is granted meanwhile is free.
