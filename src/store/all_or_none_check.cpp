@@ -460,9 +460,7 @@ void AllOrNoneCheck::write_in_ledger(std::size_t which, Key& key) {
   key.ledger_changed = true;
   if (reserving_ == nullptr || !reserving_->is_kept()) return key.ledger->charge(rule, now_, check.cost);
   const nanoseconds at = now_ + reserving_->wait;
-  const nanoseconds open =
-      reserving_->wait.count() > 0 && reserving_->hold.count() == 0 ? reserving_->planned : reserving_->hold;
-  reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + open);
+  reserving_->owns[which] = key.ledger->reserve(rule, now_, at, check.cost.units, at + reserving_->open());
   const Decision told = key.ledger->decide(rule, now_, Cost{0}).decision();
   check.decision.remaining = told.remaining;
   check.decision.reset_after = told.reset_after;

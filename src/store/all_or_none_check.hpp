@@ -64,6 +64,8 @@ struct JointReservation {
   bool would_wait = false;           // denied, as it will not be kept
 
   bool is_kept() const { return keeps && (hold.count() != 0 || wait.count() > 0); }
+  // For how long from its moment on.
+  std::chrono::nanoseconds open() const { return wait.count() > 0 && hold.count() == 0 ? planned : hold; }
 };
 
 class AllOrNoneCheck {

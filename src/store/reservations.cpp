@@ -42,6 +42,7 @@ struct Reservations::Draft {
   std::array<std::optional<KeyLedger>, kMostChecks> ledgers{};  // of keys that are in none, by check
   ReservationMemory::Full full = ReservationMemory::Full::no;
   bool would_wait = false;  // and there is no memory for that
+  nanoseconds open{0};      // for how long from its moment on
 };
 
 Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random,
@@ -422,6 +423,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   request.by = reserving.by;
   reservation.wait = reserving.wait;
   asked.would_wait = reserving.would_wait;
+  asked.open = reserving.open();
   for (std::size_t i = 0; request.charged && i < checks.size(); ++i) {
     const Check& check = checks[i];
     if (core::counts_at_grant(check.limit->rule.algorithm)) {
@@ -545,7 +547,7 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
   const nanoseconds moment = now + reservation.wait;
   const bool is_plan = reservation.stands_in_line && reservation.wait.count() > 0;
   const bool held = reservation.hold.count() != 0;
-  const nanoseconds until = moment + (is_plan && !held ? kPlanned : reservation.hold);
+  const nanoseconds until = moment + asked.open;
   const ReservationId id = ids_.next();
   nanoseconds longest = kLongestExtension;
   for (const Check& check : request.checks)
