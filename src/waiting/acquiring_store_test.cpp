@@ -375,14 +375,34 @@ struct SlowWorld {
   nanoseconds now = 100s;
   std::vector<Asker*> told;
   AcquiringStore store{slow, house, [this] { return now; }, [] {}, [] {}};
+  AcquiringStore other{slow, house, [this] { return now; }, [] {}, [] {}};  // of another loop
 
-  std::unique_ptr<Asker> ask(nanoseconds max_wait) {
+  std::unique_ptr<Asker> ask(nanoseconds max_wait) { return ask(max_wait, store); }
+  std::unique_ptr<Asker> ask(nanoseconds max_wait, AcquiringStore& of) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
     Request* const one = asker.get();
-    store.submit({&one, 1}, {now, now});
+    of.submit({&one, 1}, {now, now});
     return asker;
   }
 };
+
+// Both are asked about before either is in line, so both have plans; whoever comes then waits for both.
+TEST(AcquiringStore, two_that_came_at_once_on_two_loops_make_the_next_wait_for_two) {
+  for (const bool in_order : {true, false}) {
+    SlowWorld world;
+    const auto taken = world.ask(0s);
+    world.slow.answer(world.now);
+    const auto first = world.ask(10s), second = world.ask(10s, world.other);
+    if (!in_order) std::swap(world.slow.asked[0], world.slow.asked[1]);
+    world.slow.answer(world.now);
+    EXPECT_EQ(world.told.size(), 1U);
+    const auto third = world.ask(2s), fourth = world.ask(3s);
+    world.slow.answer(world.now);
+    EXPECT_EQ(world.told, (std::vector{taken.get(), third.get()})) << in_order;
+    EXPECT_EQ(third->which.wait, 1s) << in_order;
+    world.store.cancel(*fourth);
+  }
+}
 
 TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
   SlowWorld world;

@@ -107,8 +107,7 @@ void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   waiting.keep();
   waiting.since = since;
   waiting.moment = since + waiting.reservation.wait;
-  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
-  house_.queues.plan(waiting, waiting.planned_at());
+  house_.queues.plan(waiting, waiting.asked.by, waiting.moment, waiting.planned_at());
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
 }

@@ -101,6 +101,18 @@ bool Queues::join(Place& place, Of lines) {
 
 void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   const detail::Held lock(mutex_);
+  stand(place, by, opens);
+}
+
+void Queues::plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys) {
+  const detail::Held lock(mutex_);
+  forget_plan(place);
+  stand(place, by, opens);
+  for (const std::uint64_t each : keys) planned_.emplace(each, &place);
+  place.planned = std::move(keys);
+}
+
+void Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
   std::string name = name_of(place.checks, by);
   std::unique_ptr<Queue>& its = queues_[name];
   if (!its) {
@@ -122,7 +134,21 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
     add(place, queue, by);
   }
   queue.interval = queue.is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
-  queue.base = opens - after(nanoseconds{0}, units_of(place), queue.interval);
+  place.opens = opens;
+  queue.base = opens - after(nanoseconds{0}, units_up_to(place), queue.interval);
+}
+
+// Its own, and those of the others in its line that have plans for earlier moments: two that came at once, on
+// two loops, both have one.
+std::uint64_t Queues::units_up_to(const Place& place) const {
+  std::uint64_t units = units_of(place);
+  const auto [first, last] = planned_.equal_range(place.queue->key);
+  for (auto each = first; each != last; ++each) {
+    const Place& other = *each->second;
+    if (&other != &place && other.queue == place.queue && other.opens <= place.opens)
+      units += units_of(other);
+  }
+  return units;
 }
 
 void Queues::hear(store::Reservations& reservations) {
@@ -143,16 +169,13 @@ void Queues::slot_freed(std::uint64_t slots) {
   }
 }
 
-void Queues::plan(Place& place, std::vector<std::uint64_t> keys) {
-  unplan(place);
-  const detail::Held lock(mutex_);
-  for (const std::uint64_t each : keys) planned_.emplace(each, &place);
-  place.planned = std::move(keys);
-}
-
 void Queues::unplan(Place& place) {
   if (place.planned.empty()) return;
   const detail::Held lock(mutex_);
+  forget_plan(place);
+}
+
+void Queues::forget_plan(Place& place) {
   for (const std::uint64_t key : place.planned) {
     auto [each, last] = planned_.equal_range(key);
     while (each != last && each->second != &place) ++each;

@@ -57,6 +57,7 @@ class Queues {
     nanoseconds latest{0};                 // to act; as long as it waits for a key nobody changes it
     Queue* queue = nullptr;                // null: it waits for no key
     std::size_t by = 0;                    // the check that this key is of
+    nanoseconds opens{0};                  // when there is room for it there, as it was told last
     std::vector<std::uint64_t> planned{};  // the keys at which it has a plan, as place_of() has them
     std::vector<std::uint64_t> rates{};    // those that it needs beside the slot for which it waits
     nanoseconds too_late{0};               // above 0: a pause lets it act no earlier
@@ -87,9 +88,9 @@ class Queues {
   void hear(store::Reservations& reservations);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
-  // One that has a plan at these keys is told, as one that is now first, when something of any of them was
-  // given back: it may act earlier.
-  void plan(Place& place, std::vector<std::uint64_t> keys);
+  // The same of one that has a plan for that moment, at these keys: it is told, as one that is now first, when
+  // something of any of them was given back, as it may act earlier.
+  void plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys);
   void unplan(Place& place);
   void given_back(std::uint64_t key);
   // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
@@ -121,6 +122,9 @@ class Queues {
   };
   const Queue& queue_of(const Place& place) const WEIR_REQUIRES(mutex_) { return *place.queue; }
   Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
+  void stand(Place& place, std::size_t by, nanoseconds opens) WEIR_REQUIRES(mutex_);
+  void forget_plan(Place& place) WEIR_REQUIRES(mutex_);
+  std::uint64_t units_up_to(const Place& place) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
   void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
   void tell_late(Place& place, nanoseconds earliest) WEIR_REQUIRES(mutex_);
