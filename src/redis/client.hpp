@@ -56,8 +56,8 @@ class Client {
     std::uint64_t seed = 0;  // of what is left to chance
     // How long a node that owes an answer may say nothing, or as long as that answer may take.
     nanoseconds silence = std::chrono::milliseconds{50};
-    // How to read from an answer to a call when, by the node's clock, it was decided; nothing when it does
-    // not say.
+    // Given each answer to a call: how to read from it when, by the node's clock, it was decided; nothing
+    // when it does not say.
     std::function<std::optional<nanoseconds>(const resp::Value&)> read_time = [](const resp::Value&) {
       return std::optional<nanoseconds>{};
     };

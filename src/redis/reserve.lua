@@ -149,7 +149,7 @@ local function read_state(i, id, T)
   local owes = tat and from_now(tat) > 0
   if owes and (from_now(tat) >= 9223372036854775807 or of + 0.0 == 0) then return false end
   ledgers[i] = ledger_of_state(key, id, owes and of + 0.0 or T, owes and tat)
-  ledgers[i].text = more == '' and text or tat and format('weir1g %s %s', tat, of) or false
+  ledgers[i].text = text
   return true
 end
 -- Those whose time is over can change no more. A pause that has ended counts by T and `full` then; one who only reads has

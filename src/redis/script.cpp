@@ -143,6 +143,9 @@ std::optional<nanoseconds> read_time(const Value& seconds, const Value& microsec
   return nanoseconds{static_cast<std::int64_t>(now)};
 }
 
+// A former build has marked states of gcra that had a line.
+constexpr std::string_view kFormerMark = " @";
+
 // What follows the mark of the algorithm's states; nothing when there is another.
 std::optional<std::string_view> after_mark(std::string_view text, Algorithm algorithm) {
   const std::string_view mark = mark_of(algorithm);
@@ -151,6 +154,13 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
 }
 
 }  // namespace
+
+bool tells_former_state(const Value& reply) {
+  return std::any_of(reply.items.begin(), reply.items.end(), [](const Value& each) {
+    const auto text = after_mark(each.text, Algorithm::gcra);
+    return text && text->find(kFormerMark) != text->npos;
+  });
+}
 
 std::optional<KeyState> read_state(const Value& value, const ScriptCheck& ask, nanoseconds now) {
   const core::Rule& rule = *ask.rule;
@@ -165,8 +175,7 @@ std::optional<KeyState> read_state(const Value& value, const ScriptCheck& ask, n
   const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
   if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
-  // A former build has marked states of gcra that had a line.
-  const std::size_t count = read_numbers(text->substr(0, text->find(" @")), numbers);
+  const std::size_t count = read_numbers(text->substr(0, text->find(kFormerMark)), numbers);
   core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:

@@ -145,4 +145,8 @@ std::string window_word(const core::Rule& rule, std::chrono::nanoseconds utc);
 // The store's clock when it decided; nothing when that was not weir's script.
 std::optional<std::chrono::nanoseconds> decided_at(const resp::Value& reply);
 
+// Whether a state that the answer tells was written by a former build, of a key that had reservations: what
+// it owes counts, and nobody knows of them any more.
+bool tells_former_state(const resp::Value& reply);
+
 }  // namespace weir::redis

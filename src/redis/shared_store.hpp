@@ -84,6 +84,8 @@ class SharedStore final : public store::Store {
   // every second or so.
   void note_state();
   const Health& health() const { return parts_.tally.health; }
+  // Whether a key was found whose reservations a former build has written: they are forgotten.
+  bool found_former_state() const { return parts_.found_former_state; }
 
   // Written by our thread, read by any.
   const Counters& counters() const { return parts_.tally.counters; }

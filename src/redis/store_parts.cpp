@@ -28,7 +28,11 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
                std::string(take_script()), std::string(overrides_script())}},
              {.seed = options.random().k0,
               .silence = options.deadline,
-              .read_time = [](const resp::Value& value) { return decided_at(value); },
+              .read_time =
+                  [this](const resp::Value& value) {
+                    found_former_state = found_former_state || tells_former_state(value);
+                    return decided_at(value);
+                  },
               .ring = [this](nanoseconds now) { release_due(*this, now); }}) {}
 
 KeptCheck StoreParts::keep(const store::Check& check) const {

@@ -85,8 +85,9 @@ struct StoreParts {
   Lines lines;
   store::ReservationIds ids;
   std::function<void(std::size_t calls)> on_work = [](std::size_t) {};
-  std::uint64_t told_calls = 0;  // that the owner of the sockets has been told of
-  Client client;                 // last: its end must not call what is gone
+  std::uint64_t told_calls = 0;     // that the owner of the sockets has been told of
+  bool found_former_state = false;  // by tells_former_state()
+  Client client;                    // last: its end must not call what is gone
 };
 
 }  // namespace weir::redis

@@ -52,6 +52,8 @@ void StoreLink::note() {
   note_round_trip();
   if (store_.client().endangers_redis_cell() && !std::exchange(noted_redis_cell_, true))
     log(status_.note_redis_cell());
+  if (store_.found_former_state() && !std::exchange(noted_former_state_, true))
+    log(status_.note_former_state());
   const redis::Health& health = store_.health();
   const std::chrono::nanoseconds now = clock_();
   if (health.changes() == noted_changes_ && now < noted_at_ + std::chrono::seconds{1}) return;

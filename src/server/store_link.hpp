@@ -53,6 +53,7 @@ class StoreLink {
   std::chrono::nanoseconds noted_at_{0};
   std::string noted_eviction_;
   bool noted_redis_cell_ = false;
+  bool noted_former_state_ = false;
   std::optional<std::chrono::nanoseconds>
       far_since_;  // when a round trip came to take longer than the deadline
 };

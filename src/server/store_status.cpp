@@ -102,4 +102,12 @@ std::optional<StoreStatus::Message> StoreStatus::note_redis_cell() {
                            "redis-cell aborts Redis when it is asked for one; expected a prefix"};
 }
 
+std::optional<StoreStatus::Message> StoreStatus::note_former_state() {
+  const detail::Held lock(mutex_);
+  if (std::exchange(former_state_told_, true)) return std::nullopt;
+  return Message{true, "store " + store_ +
+                           ": keys are there that a former build of weir has reserved from: what they owe "
+                           "counts, and those reservations are forgotten; their ids are unknown"};
+}
+
 }  // namespace weir::server

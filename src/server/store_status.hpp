@@ -49,6 +49,8 @@ class StoreStatus {
   std::optional<Message> note_round_trip(nanoseconds round_trip, nanoseconds deadline, nanoseconds now);
   // Of a loop that has found the module redis-cell where what weir writes would be fatal to it.
   std::optional<Message> note_redis_cell();
+  // Of a loop that has found a key that a former build has reserved from.
+  std::optional<Message> note_former_state();
 
  private:
   struct Loop {
@@ -70,6 +72,7 @@ class StoreStatus {
   std::uint64_t not_decided_then_ WEIR_GUARDED_BY(mutex_) = 0;  // at the last line
   std::string eviction_ WEIR_GUARDED_BY(mutex_) = "noeviction";
   bool redis_cell_told_ WEIR_GUARDED_BY(mutex_) = false;
+  bool former_state_told_ WEIR_GUARDED_BY(mutex_) = false;
   core::Repeated far_;  // a long round trip
 };
 

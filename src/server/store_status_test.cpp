@@ -134,6 +134,17 @@ TEST(StoreStatus, that_redis_cell_is_in_danger_is_said_once) {
   EXPECT_FALSE(status.note_redis_cell());
 }
 
+TEST(StoreStatus, that_reservations_of_a_former_build_are_forgotten_is_said_once) {
+  StoreStatus status("redis://h", 2);
+  const auto line = status.note_former_state();
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->warns);
+  EXPECT_EQ(line->text,
+            "store redis://h: keys are there that a former build of weir has reserved from: what they owe "
+            "counts, and those reservations are forgotten; their ids are unknown");
+  EXPECT_FALSE(status.note_former_state());
+}
+
 TEST(StoreStatus, a_changed_eviction_policy_is_said_once) {
   StoreStatus status("redis://h", 2);
   const auto note = [&](const char* policy) {

@@ -88,8 +88,8 @@ class Queues {
   void hear(store::Reservations& reservations);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
-  // The same of one that has a plan for that moment, at these keys: it is told, as one that is now first, when
-  // something of any of them was given back, as it may act earlier.
+  // The same of one that has a plan for that moment, at these keys: it is told, as one that is now first,
+  // when something of any of them was given back, as it may act earlier.
   void plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys);
   void unplan(Place& place);
   void given_back(std::uint64_t key);

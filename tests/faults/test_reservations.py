@@ -184,11 +184,20 @@ limits:
                 until(lambda: client.ask(*reserve)[0] == 0, "its slot is free")
 
     def test_a_state_of_a_former_build_is_taken_as_what_it_owes(self):
-        for ask in (owed_ms, lambda *args: reserve(*args)[3]):
-            key = f"{self.key} {ask.__name__}"
-            stop = int(time.time()) + 100
-            self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
-            self.assertTrue(70_000 < ask(self.one, key, SLOW) <= 100_000, ask)
+        line = "keys are there that a former build of weir has reserved from"
+        asks = (owed_ms, lambda *args: reserve(*args)[3],
+                lambda client, key, rule: client.ask("WEIR.CHARGE", "COST", 0, "KEYS", key, rule)[3])
+        for ask in asks:
+            with Server("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--threads", "1") as server:
+                until(lambda: server.info()["store_state"] == "ready", "connected")
+                with server.client() as client:
+                    for which in range(2):
+                        key = f"{self.key} {asks.index(ask)} {which}"
+                        stop = int(time.time()) + 100
+                        self.assertEqual(server.stderr().count(line), which)
+                        self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
+                        self.assertTrue(70_000 < ask(client, key, SLOW) <= 100_000, ask)
+                        until(lambda: line in server.stderr(), "it is logged")
 
     def test_what_cannot_be_reserved_from_is_said(self):
         refused = {
