@@ -376,12 +376,17 @@ bool meet(const Set& set, const Steered* steered, const Description& asked, cons
   return true;
 }
 
+// Apart, so that what is done for each check stays small.
+[[gnu::noinline]] void make_room(Matched& into) { into.checks.emplace_back(); }
+
 inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
                       std::uint8_t inside, Index limit_of, Matched& into) {
   if (into.count == store::kMostChecks) {
     return fail(into.error, "the request meets more than " + std::to_string(store::kMostChecks) +
                                 " windows and guarantees");
   }
+  if (into.count == into.checks.size()) [[unlikely]]
+    make_room(into);
   store::Check& check = into.checks[into.count];
   check.limit = &limit;
   check.key = {into.keys.data() + keyed.key_at, keyed.key_size};
@@ -391,6 +396,13 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
   check.inside = inside;
   into.limit_of[into.count++] = limit_of;
   return true;
+}
+
+// Of all that the request meets.
+std::size_t most_windows(const Work& work) {
+  std::size_t most = 0;
+  for (const Meeting& each : work.meetings()) most += each.limit->windows.size();
+  return std::min(most, store::kMostChecks);
 }
 
 // The share of its burst that a request like this of a class leaves.
@@ -484,7 +496,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
       }
     }
     if ((kept > 0 || penalty_changes) && into.count < store::kMostChecks) {
-      into.own.reserve(store::kMostChecks);
+      into.own.reserve(most_windows(work));  // none moves
       store::Limit& own = into.own.emplace_back(*counted);
       // A reserve is of rates.
       own.rule.kept = part_of(own.rule.quota, is_slots ? left_of(meeting, into.class_of) : kept);

@@ -78,10 +78,12 @@ struct Matched {
   std::size_t refused_size = 0;
   std::vector<Index> skipped_of;  // File::limits that do not apply, as an attribute is missing
   std::size_t count = 0;
-  std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set
-  std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
-  std::string error;                                    // when match() says false: a sentence for people
-  bool lacks_required = false;                          // then: why, an attribute that a limit requires
+  // Its first `count`; their limits and keys lie here and in the set. As one that waits keeps them, there is
+  // room for as many as there have been.
+  std::vector<store::Check> checks;
+  std::array<Index, store::kMostChecks> limit_of;  // File::limits, of each check
+  std::string error;                               // when match() says false: a sentence for people
+  bool lacks_required = false;                     // then: why, an attribute that a limit requires
 
   std::string keys;               // their bytes; it keeps its size, which may be more
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them

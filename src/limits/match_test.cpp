@@ -47,6 +47,19 @@ answers: { status: 429, headers: [retry-after, ratelimit-11] }
 
 World example() { return World(kExample, {{"bad_nets.txt", "203.0.113.0/24\n2001:db8:bad::/48\n"}}); }
 
+// Each that waits in line keeps it.
+TEST(Match, there_is_room_for_what_a_request_meets_and_no_more) {
+  World world(R"(
+version: 1
+classes: [default, bulk]
+limits:
+  all: { rate: 10/s burst 10, leave: { bulk: 50% } }
+)");
+  EXPECT_EQ(world.ask("", 1, "bulk"), "allowed 10 4 all");
+  EXPECT_EQ(world.matched.checks.capacity(), 1U);
+  EXPECT_EQ(world.matched.own.capacity(), 1U);
+}
+
 TEST(Match, what_each_request_of_the_example_meets) {
   World world = example();
   EXPECT_EQ(world.ask("path=/healthz tenant=acme"), "allowed -1 -1");

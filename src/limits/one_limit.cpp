@@ -122,7 +122,8 @@ void move_one(Matched& from, std::size_t which, Matched& into) {
   into.skipped_of.clear();
   into.count = 1;
   into.limit_of[0] = from.limit_of[which];
-  store::Check& check = into.checks[0] = from.checks[which];
+  into.checks.assign(1, from.checks[which]);
+  store::Check& check = into.checks[0];
   into.keys.assign(check.key).append(check.colocate);
   check.key = std::string_view(into.keys).substr(0, check.key.size());
   if (!check.colocate.empty()) check.colocate = std::string_view(into.keys).substr(check.key.size());

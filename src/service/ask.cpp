@@ -184,10 +184,9 @@ bool is_refused(const Question& question) {
 
 // Each check costs what one unit costs.
 void take_units(const Ask::Units& asked, Question& into) {
-  into.take = &into.more_of().take;
   // What is refused has checks only to be explained, and is charged nothing.
   const bool looks = asked.looks || (is_refused(into) && into.explains);
-  *into.take = {.most = asked.most, .least = asked.least, .looks = looks};
+  into.set_take({.most = asked.most, .least = asked.least, .looks = looks});
   for (std::size_t i = 0; i < into.checks.size(); ++i) into.take->unit[i] = into.checks[i].cost.units;
 }
 
@@ -234,8 +233,7 @@ bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal
   if (ask.as == nullptr && of_one && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");
   if (!may_undo(ask, basis, into, refusal)) return false;
-  into.charge = &into.more_of().charge;
-  *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};
+  into.set_charge({.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}});
   into.charge->outside.length = ask.pause.length;
   into.charge->outside.afresh = ask.pause.afresh;
   return true;

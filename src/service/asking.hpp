@@ -91,8 +91,7 @@ class Asking {
   // The caller fills its checks.
   Question& add_charge(const Outside& outside, bool reports, std::uint8_t form) {
     Question& question = add_bare(store::Verb::charge, form);
-    question.charge = &question.more_of().charge;
-    *question.charge = {.outside = outside, .client = from_, .decides = !reports};
+    question.set_charge({.outside = outside, .client = from_, .decides = !reports});
     return question;
   }
   // A part of that one, which has its answer when the other has.

@@ -38,12 +38,15 @@ void Question::keep_limits() {
 
 std::size_t Question::kept() const {
   if (!more) return sizeof(Question);
-  const std::size_t matched =
-      more->room_for_matched ? sizeof(limits::Matched) + more->matched.keys.capacity() : 0;
+  const limits::Matched* const its = more->room_for_matched.get();
+  const std::size_t matched = its == nullptr ? 0
+                                             : sizeof(*its) + its->checks.capacity() * sizeof(store::Check) +
+                                                   its->own.capacity() * sizeof(store::Limit) +
+                                                   its->keys.capacity() + its->long_values.bytes();
   return sizeof(Question) + sizeof(More) + matched + more->keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
          more->tag.capacity() + more->limits.capacity() * sizeof(store::Limit) +
-         (more->room_for_matched ? more->matched.long_values.bytes() : 0) +
+         (more->charge ? sizeof(*more->charge) : 0) + (more->take ? sizeof(*more->take) : 0) +
          (more->keeps_asked ? more->asked.bytes() : 0);
 }
 

@@ -31,8 +31,8 @@ struct alignas(64) Question final : store::Request {
     std::vector<store::Check> checks;
     std::vector<store::Limit> limits;  // copies of theirs, as are the next, once they are kept
     std::string keys;
-    // By the limits file. Its room is two thirds of all: one that stands in line by other rules gives it up,
-    // and nobody looks at `matched` any more.
+    // By the limits file: one that stands in line by other rules gives its room up, and nobody looks at
+    // `matched` any more.
     std::unique_ptr<limits::Matched> room_for_matched = std::make_unique<limits::Matched>();
     limits::Matched& matched = *room_for_matched;
     std::shared_ptr<const limits::Steered> ruling;  // while the answer is not there
@@ -40,8 +40,8 @@ struct alignas(64) Question final : store::Request {
     // Of an explanation: attributes with their values, or keys with their rules.
     std::vector<std::pair<std::string, std::string>> said;
     store::ReservationTerms reservation;
-    store::ChargeTerms charge;
-    store::TakeTerms take;
+    std::unique_ptr<store::ChargeTerms> charge;  // these two once there was one
+    std::unique_ptr<store::TakeTerms> take;
     limits::KeptDescription asked;  // of one that may wait in line while the limits change
     std::vector<Question*> parts;   // that have the answers of its checks, one each; they follow it
     bool keeps_asked = false;       // it has something
@@ -67,6 +67,17 @@ struct alignas(64) Question final : store::Request {
     check.cost = {};  // all else of it is the asker's to set, the store's, or never set
     checks = {&check, 1};
     return checks;
+  }
+  // What is asked of it.
+  void set_charge(const store::ChargeTerms& its) {
+    if (!more_of().charge) more->charge = std::make_unique<store::ChargeTerms>();
+    charge = more->charge.get();
+    *charge = its;
+  }
+  void set_take(const store::TakeTerms& its) {
+    if (!more_of().take) more->take = std::make_unique<store::TakeTerms>();
+    take = more->take.get();
+    *take = its;
   }
   // Its checks are reserved.
   void reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold);
