@@ -4,7 +4,7 @@ import { now } from './clock.js';
 import { Refused, Unauthorized, Unavailable, type WeirError } from './error.js';
 import { keysOf, whoOf } from './identity.js';
 import { claim } from './names.js';
-import { allows, undecided, type OnError } from './policy.js';
+import { allows, isOnError, undecided, type OnError } from './policy.js';
 import type { Asked, Value } from './question.js';
 import { rulesIn } from './rule.js';
 import { sharedClient } from './shared.js';
@@ -68,7 +68,7 @@ const OPTIONS: Record<string, [check: (value: unknown) => boolean, form: string]
   onDenied: [callable, 'a function'],
   client: [known, 'what connect() returns'],
   limits: [named, 'the path of a limits file'],
-  onError: [known, "'allow', 'deny', 'throw' or a function"],
+  onError: [isOnError, "'allow', 'deny', 'throw' or a function"],
 };
 const TEXTS = { 400: 'Bad request', 429: 'Too many requests', 503: 'Service unavailable' };
 const QUIET_MS = 60_000;

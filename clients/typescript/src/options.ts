@@ -1,5 +1,5 @@
 import type { Call } from './client.js';
-import type { OnError } from './policy.js';
+import { isOnError, type OnError } from './policy.js';
 
 export interface Options {
   /** A limits file, for a weir that is started here: WEIR_LIMITS unless it is said. One at a URL has its own. */
@@ -39,7 +39,7 @@ const KNOWN: Record<keyof Options, [check: (value: unknown) => boolean, form: st
   tls: [(value) => typeof value === 'object' && value !== null && Object.keys(value).every((each) => ['ca', 'cert', 'key'].includes(each)), '{ ca, cert, key }'],
   timeoutMs: [number(1), 'milliseconds, from 1'],
   connectTimeoutMs: [number(1), 'milliseconds, from 1'],
-  onError: [(value) => value === 'allow' || value === 'deny' || value === 'throw' || callable(value), "'allow', 'deny', 'throw' or a function"],
+  onError: [isOnError, "'allow', 'deny', 'throw' or a function"],
   rememberDenials: [(value) => typeof value === 'boolean', 'true or false'],
   maxConnections: [(value) => Number.isInteger(value) && number(2)(value), 'an integer from 2: one for all calls, and with an older weir one for each acquire'],
   maxInFlight: [(value) => Number.isInteger(value) && number(1)(value), 'an integer from 1'],

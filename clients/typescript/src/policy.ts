@@ -6,10 +6,16 @@ export type OnError = 'allow' | 'deny' | 'throw' | ((error: Unavailable, questio
 
 const DENIED_MS = 1000;
 
+export const isOnError = (value: unknown): boolean => value === 'allow' || value === 'deny' || value === 'throw' || typeof value === 'function';
+
 /** Whether it is allowed though nobody decided; throws where that is what `onError` says. */
 export function allows(onError: OnError, error: WeirError, question: Words): boolean {
   if (onError === 'throw') throw error;
-  return typeof onError === 'function' ? onError(error as Unavailable, question as Question) : onError === 'allow';
+  if (typeof onError !== 'function') return onError === 'allow';
+  const says: unknown = onError(error as Unavailable, question as Question);
+  if (typeof (says as { then?: unknown } | undefined)?.then !== 'function') return says === true;
+  Promise.resolve(says).catch(() => {}); // what it says later, nobody hears
+  throw new TypeError('onError returns true or false at once, so it cannot be async');
 }
 
 /** What is answered where weir did not. */

@@ -13,7 +13,7 @@ import { greet } from '../dist/esm/hello.js';
 import { connect } from '../dist/esm/index.js';
 import { ErrorReply } from '../dist/esm/resp.js';
 import { VERSION } from '../dist/esm/version.js';
-import { pretender, PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
+import { deadPort, pretender, PROGRAM, Proxy, sleep, until, Weir } from './support.mjs';
 
 const PATIENT = { timeoutMs: 10_000, connectTimeoutMs: 10_000, log: () => {} };
 const INDEX = fileURLToPath(new URL('../dist/esm/index.js', import.meta.url));
@@ -156,6 +156,21 @@ test('onCall that throws is logged, and the call is answered', async () => {
   assert.equal((await client.check('told', '1/s')).allowed, true);
   assert.deepEqual(lines, ['weir: onCall has thrown: counter']);
   await client.close();
+});
+
+test('onError allows by true alone, and cannot be async', async () => {
+  const url = `weir://127.0.0.1:${await deadPort()}`;
+  const question = { key: 'a', rule: '1/s' };
+  for (const [says, allowed] of [[true, true], [false, false], [undefined, false], ['deny', false], [1, false]]) {
+    const client = connect(url, { ...PATIENT, timeoutMs: 50, onError: () => says });
+    for (const each of [await client.check(question), (await client.tryReserve(question)).decision]) assert.equal(each.allowed, allowed, String(says));
+    await client.close();
+  }
+  for (const onError of [async () => false, async () => Promise.reject(new Error('nobody sees this')), () => ({ then: (resolve) => resolve(true) })]) {
+    const client = connect(url, { ...PATIENT, timeoutMs: 50, onError });
+    for (const verb of ['check', 'look', 'reserve', 'acquire']) await assert.rejects(client[verb](question), /^TypeError: onError returns true or false at once, so it cannot be async$/);
+    await client.close();
+  }
 });
 
 test('a program ends that has a client which nobody waits for', async () => {

@@ -64,7 +64,8 @@ for (const [name, { limit, header, start }] of Object.entries(FRAMEWORKS))
 
     test('without weir: as the client says, or as is said here', async () => {
       for (const [clients, here, status] of [['allow', undefined, 200], ['deny', undefined, 503], ['throw', undefined, 500], ['throw', 'allow', 200],
-        ['allow', 'deny', 503], ['allow', () => false, 503], ['deny', () => true, 200], ['allow', 'throw', 500]]) {
+        ['allow', 'deny', 503], ['allow', () => false, 503], ['deny', () => true, 200], ['allow', 'throw', 500],
+        ['allow', async () => false, 500], ['allow', async () => true, 500]]) {
         const away = connect(`weir://127.0.0.1:${dead}`, { onError: clients, log: () => {}, timeoutMs: 100 });
         const [answer] = await asking({ client: away, onError: here }, [['/hello']]);
         assert.equal(answer.status, status, `${clients}, ${here}`);
@@ -86,7 +87,7 @@ for (const [name, { limit, header, start }] of Object.entries(FRAMEWORKS))
 
     test('an option that is unknown or cannot be meant', () => {
       for (const options of [{ rule: 'x' }, { rules: '1/s' }, { key: 'x' }, { name: 'x' }, { rule: '1/s', attributes: () => ({}) }, { rule: '1/s', name: '' },
-        { rule: '1/s', cost: -1 }, { rule: '1/s', cost: '1' }, { rule: '1/s', exempt: true }, { rule: '1/s', onDenied: 'no' }, { rule: '1/s', key: 5 },
+        { rule: '1/s', cost: -1 }, { rule: '1/s', cost: '1' }, { rule: '1/s', exempt: true }, { rule: '1/s', onDenied: 'no' }, { rule: '1/s', key: 5 }, { rule: '1/s', onError: 'alow' },
         { rule: '1/s', toString: 1 }, ...(name === 'express' ? [{ next: 1 }] : [{ next: true }])])
         assert.throws(() => limit(options), TypeError, JSON.stringify(options));
     });
