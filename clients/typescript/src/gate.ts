@@ -74,8 +74,8 @@ const TEXTS = { 400: 'Bad request', 429: 'Too many requests', 503: 'Service unav
 const QUIET_MS = 60_000;
 const PASSES: Verdict = { status: undefined, fields: [] };
 
-// What has been asked about a request: what its router and its route ask alike is charged once.
-const asked = new WeakMap<object, Map<string, Promise<Verdict>>>();
+// What each client has been asked about a request: what its router and its route ask alike is charged once.
+const asked = new WeakMap<object, Map<Client, Map<string, Promise<Verdict>>>>();
 
 /** Asks about each request of a framework; throws Unavailable where `onError` says so. */
 export class Gate<Request, Answer extends unknown[] = []> {
@@ -110,8 +110,10 @@ export class Gate<Request, Answer extends unknown[] = []> {
     const facts = this.facts(request);
     const question = await this.#question(request, facts, client, place);
     const { cost: _, ...same } = question;
-    const before = asked.get(facts.once) ?? new Map<string, Promise<Verdict>>();
-    asked.set(facts.once, before);
+    const ofRequest = asked.get(facts.once) ?? new Map<Client, Map<string, Promise<Verdict>>>();
+    asked.set(facts.once, ofRequest);
+    const before = ofRequest.get(client) ?? new Map<string, Promise<Verdict>>();
+    ofRequest.set(client, before);
     const words = JSON.stringify(same, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
     const verdict = before.get(words) ?? this.#verdict(client, question);
     before.set(words, verdict);

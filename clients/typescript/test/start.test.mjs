@@ -94,6 +94,19 @@ test('middleware takes a limits file too', async () => {
   assert.throws(() => limit({ limits: 'x', client: connect(weir.url) }), TypeError);
 });
 
+test('a request that meets the limits of two clients is asked about by each', async () => {
+  writeFileSync(join(folder, 'narrow.yaml'), LIMITS.replace('7/h', '1/h'));
+  const app = express();
+  for (const limits of ['limits.yaml', 'narrow.yaml']) app.use(limit({ limits: join(folder, limits), attributes: () => ({ user: 'bob' }) }));
+  app.use((_, res) => res.send('hello'));
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const statuses = [];
+  for (let each = 0; each < 2; ++each) statuses.push((await fetch(`http://127.0.0.1:${server.address().port}/`)).status);
+  server.close();
+  assert.deepEqual(statuses, [200, 429]);
+});
+
 test('a client that is made before a test\'s weir asks that one, and the next one after it', async () => {
   await within({ WEIR_URL: 'weir://elsewhere.invalid' }, async (log, lines) => {
     const client = connect(undefined, { log });
