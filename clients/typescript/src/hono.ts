@@ -3,11 +3,13 @@ import { HTTPException } from 'hono/http-exception';
 import { errorOf, Gate, textOf, userOf, type Facts, type LimitOptions } from './gate.js';
 
 /** Of @hono/node-server; others tell it elsewhere. */
-type Incoming = { incoming?: { socket?: { remoteAddress?: string } } } | undefined;
+type OfNode = { incoming?: { socket?: { remoteAddress?: string } } } | undefined;
 
 function facts(c: Context): Facts {
-  const ip = (c.env as Incoming)?.incoming?.socket?.remoteAddress;
-  return { ip, attributes: { ip, method: c.req.method, path: c.req.path, user: userOf(c.get('user')) }, once: c.req.raw,
+  const incoming = (c.env as OfNode)?.incoming;
+  const ip = incoming?.socket?.remoteAddress;
+  // app.mount() and bodyLimit() put another in the place of c.req.raw.
+  return { ip, attributes: { ip, method: c.req.method, path: c.req.path, user: userOf(c.get('user')) }, once: incoming ?? c.req.raw,
     forwarded: c.req.header('x-forwarded-for'), trust: 'a key that takes it from a header that your proxy writes' };
 }
 

@@ -1,6 +1,7 @@
 // What a limit counts by: clients/cases/identity.json, and how each framework tells what a limit asks.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { keyOf, keysOf, whoOf } from '../dist/esm/identity.js';
 import { claim } from '../dist/esm/names.js';
 import { rulesIn } from '../dist/esm/rule.js';
@@ -110,6 +114,23 @@ for (const [framework, { limit, header, start }] of Object.entries(FRAMEWORKS))
       assert.match(told.mock.calls[0].arguments[0], /counted by (::ffff:)?127\.0\.0\.1.*(trust|proxy)/);
     });
   });
+
+test('hono: a request that is mounted, or read by bodyLimit, is charged once', async () => {
+  const { limit } = FRAMEWORKS.hono;
+  const one = limit({ client, rule: '9/h', name: fresh('hono'), key: () => 'me' });
+  const [app, mounted] = [new Hono(), new Hono()];
+  mounted.use(one).get('/', (c) => c.text('hello'));
+  app.use(one).use(bodyLimit({ maxSize: 1000 })).post('/', one, async (c) => c.text(await c.req.text())).mount('/mounted', mounted.fetch);
+  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${server.address().port}`;
+  const said = [];
+  const chunked = () => new ReadableStream({ start: (stream) => (stream.enqueue(new TextEncoder().encode('hello')), stream.close()) });
+  for (const answer of [await fetch(`${url}/mounted`), await fetch(url, { method: 'POST', body: chunked(), duplex: 'half' })])
+    said.push([await answer.text(), /r=(\d+)/.exec(answer.headers.get('ratelimit'))[1]]);
+  server.close();
+  assert.deepEqual(said, [['hello', '8'], ['hello', '7']]);
+});
 
 test('a second limit of one name is an error that says so', () => {
   const { limit } = FRAMEWORKS.express;
