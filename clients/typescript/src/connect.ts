@@ -7,6 +7,6 @@ import { Source } from './source.js';
  * at the first question. It connects then; a TypeError says what is wrong with the URL or an option.
  */
 export function connect(url?: string, options: Options = {}): Client {
-  const settings = settingsOf(options);
+  const settings = settingsOf(options, url);
   return new WeirClient(new Source(url, settings), settings);
 }

@@ -1,2 +1,5 @@
 /** The weir of a test, which clients that were given no URL ask for as long as it runs. */
 export const fixture: { url: string | undefined } = { url: undefined };
+
+/** Of clients that ask it, unless they say otherwise: so that no test passes because a limit was not asked, also where the machine is busy. */
+export const OF_A_TEST = { timeoutMs: 5000, onError: 'throw' } as const;

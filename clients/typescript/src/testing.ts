@@ -8,7 +8,7 @@ import type { Connection } from './connection.js';
 import { dial } from './dialer.js';
 import { asyncDispose } from './dispose.js';
 import { errorOfReply } from './error.js';
-import { fixture } from './fixture.js';
+import { fixture, OF_A_TEST } from './fixture.js';
 import { settingsOf, type Options } from './options.js';
 import { findProgram } from './program.js';
 import { encode, ErrorReply, type Reply } from './resp.js';
@@ -20,7 +20,7 @@ const NO_LIMITS = 'version: 1\nlimits: {}\n';
 
 /** A weir of one test, in virtual time: between two advances it stands still. */
 export interface TestWeir extends AsyncDisposable {
-  /** It is in WEIR_URL too, and clients that were given no URL ask it for as long as it runs. */
+  /** It is in WEIR_URL too, and clients that were given no URL ask it for as long as it runs, and throw where it does not answer. */
   readonly url: string;
   /** A client of it, which is closed with it; it throws where weir does not answer, unless `onError` says otherwise. */
   connect(options?: Omit<Options, 'limits'>): Client;
@@ -118,7 +118,7 @@ class Started implements TestWeir {
   }
 
   connect(options: Omit<Options, 'limits'> = {}): Client {
-    const client = connect(this.url, { app: 'test', onError: 'throw', ...options });
+    const client = connect(this.url, { app: 'test', ...OF_A_TEST, ...options });
     this.#clients.push(client);
     return client;
   }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { connect } from '../dist/esm/index.js';
 import { startWeir } from '../dist/esm/testing.js';
-import { Weir } from './support.mjs';
+import { sleep, Weir } from './support.mjs';
 
 test('time stands still until it is advanced', async () => {
   const weir = await startWeir({ now: '2027-03-28T00:59:59Z' });
@@ -82,6 +83,30 @@ test('WEIR_TEST_URL: a weir that somebody else has started is as new for each te
   await assert.rejects(startWeir({ limits: 'version: 1\nlimits: { a: { rate: x } }\n' }), /limits\.a\.rate/);
   await assert.rejects(startWeir({ now: new Date() }), /a start of its own/);
   await (await startWeir()).close();
+});
+
+test('an application that does not say what it does without weir waits for the test\'s weir, and throws', async (t) => {
+  const theirs = await Weir.start();
+  process.env.WEIR_TEST_URL = theirs.url;
+  t.after(() => theirs.stop());
+  const [silent, saying] = [{}, { onError: 'allow', timeoutMs: 50 }].map((options) => connect(undefined, { log: () => {}, ...options }));
+  const weir = await startWeir();
+  delete process.env.WEIR_TEST_URL;
+  const given = weir.connect();
+  for (const each of [silent, saying, given]) await each.ready();
+  theirs.child.kill('SIGSTOP');
+  const answers = [silent, saying, given].map((each) => each.check('a', '9/h'));
+  await sleep(400); // as on a busy machine
+  theirs.child.kill('SIGCONT');
+  assert.deepEqual((await Promise.all(answers)).map(({ decided }) => decided), [true, false, true]);
+  theirs.child.kill('SIGKILL');
+  for (const each of [silent, given]) await assert.rejects(each.check('a', '9/h'), { code: 'UNAVAILABLE' });
+  assert.equal((await saying.check('a', '9/h')).allowed, true);
+  await weir.close();
+  process.env.WEIR_URL = theirs.url;
+  assert.equal((await silent.check('a', '9/h')).allowed, true, 'after the test it is as ever');
+  delete process.env.WEIR_URL;
+  for (const each of [silent, saying]) await each.close();
 });
 
 test('WEIR_TEST_URL: a second process is told the flag that keeps them apart', async (t) => {
