@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -109,17 +110,17 @@ test('a request that meets the limits of two clients is asked about by each', as
 
 test('a client that is made before a test\'s weir asks that one, and the next one after it', async () => {
   await within({ WEIR_URL: 'weir://elsewhere.invalid' }, async (log, lines) => {
-    const client = connect(undefined, { log });
+    const [client, ofCommonJs] = [connect, createRequire(import.meta.url)('../dist/cjs/index.js').connect].map((connects) => connects(undefined, { log }));
     for (let each = 0; each < 2; ++each) {
       const mine = await startWeir();
       assert.equal(process.env.WEIR_URL, mine.url);
-      assert.deepEqual([(await client.check('a', '3/h')).remaining, (await client.check('a', '3/h')).remaining], [2, 1]);
+      assert.deepEqual([(await client.check('a', '3/h')).remaining, (await client.check('a', '3/h')).remaining, (await ofCommonJs.check('a', '3/h')).remaining], [2, 1, 0]);
       assert.equal(typeof client.app, 'string');
       await mine.close();
       assert.equal(process.env.WEIR_URL, 'weir://elsewhere.invalid');
     }
     assert.deepEqual(lines, []);
-    await client.close();
+    for (const each of [client, ofCommonJs]) await each.close();
   });
 });
 
