@@ -6,7 +6,7 @@ import { setTimeout } from './clock.js';
 import { keyOf } from './identity.js';
 import { claim } from './names.js';
 import { sharedClient } from './shared.js';
-import { countingRule } from './window.js';
+import { countingRule, forget } from './window.js';
 
 export interface RateLimiterWeirOptions {
   client?: Client;
@@ -119,7 +119,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   }
 
   override async delete(key: string | number): Promise<boolean> {
-    return (await this.#weir.reset({ key: this.#asked(key, 0).key })) > 0;
+    return forget(this.#weir, bare(this.#asked(key, 0)));
   }
 
   get #weir(): Client {

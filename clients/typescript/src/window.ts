@@ -1,6 +1,6 @@
 import type { Decision } from './answer.js';
 import type { Client } from './client.js';
-import { Refused } from './error.js';
+import { Refused, Unauthorized } from './error.js';
 import { keyOf } from './identity.js';
 import { sharedClient } from './shared.js';
 
@@ -39,20 +39,23 @@ export class Windows {
     return decision.decided ? hitsOf(decision) : { hits: 0, endsInMs: 0 };
   }
 
-  /** Takes the last hits back, where the server allows that; else one line says so. */
-  async giveBack(key: string, windowMs: number, hits = 1): Promise<void> {
+  async giveBack(key: string, windowMs: number): Promise<void> {
+    await this.#takesBack(this.client.refund(this.#question(key, windowMs)));
+  }
+
+  async reset(key: string, windowMs: number): Promise<void> {
+    await this.#takesBack(forget(this.client, this.#question(key, windowMs)));
+  }
+
+  /** Where the server takes nothing back, one line says so. */
+  async #takesBack(call: Promise<unknown>): Promise<void> {
     try {
-      await this.client.refund({ ...this.#question(key, windowMs), cost: hits });
+      await call;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (!this.#toldOfRefunds) this.log(`weir: what is not to be counted stays counted: ${error.message}`);
       this.#toldOfRefunds = true;
     }
-  }
-
-  async reset(key: string, windowMs: number): Promise<void> {
-    const { hits } = await this.look(key, windowMs);
-    if (hits > 0) await this.giveBack(key, windowMs, hits);
   }
 
   #question(key: string, windowMs: number): { key: string; rule: string } {
@@ -67,6 +70,21 @@ export function countingRule(windowMs: number): string {
   const ns = BigInt(Math.ceil(windowMs)) * 1_000_000n;
   const each = ns / MOST_HITS || 1n; // whole nanoseconds, as weir counts them
   return `${(ns + each - 1n) / each}/${Math.ceil(windowMs)}ms algorithm=fixed_window`;
+}
+
+/**
+ * Forgets a key, and says whether there was something. Where that is for another role, what is counted is taken back: then
+ * the window ends when it would have, and what is blocked stays so, which is the error.
+ */
+export async function forget(client: Client, { key, rule }: { key: string; rule: string }): Promise<boolean> {
+  try {
+    return (await client.reset({ key })) > 0;
+  } catch (error) {
+    if (!(error instanceof Unauthorized && error.message.startsWith('NOPERM '))) throw error;
+    const units = await client.refund({ key, rule, cost: Number(MOST_HITS) });
+    if (units === 0 && (await client.look({ key, rule })).remaining === 0) throw error;
+    return units > 0;
+  }
 }
 
 const hitsOf = ({ limit, remaining, resetAfterMs }: Decision): Hits => ({ hits: limit! - remaining!, endsInMs: resetAfterMs });

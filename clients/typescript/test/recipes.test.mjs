@@ -230,6 +230,9 @@ test('express-rate-limit: 100 in 15 minutes, failed log-ins alone, and a key tha
     }
     for (const limiter of limiters) await limiter.resetKey('192.0.2.1');
     assert.deepEqual([await stores[1].get('192.0.2.1'), await stores[0].get('192.0.2.1')], [undefined, undefined]);
+    await compared(200);
+    await advance(1000);
+    await compared(200);
     await advance(options.windowMs);
     await compared(200);
   }

@@ -1,6 +1,10 @@
 // The stores of other libraries, in those libraries.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fastifyRateLimit from '@fastify/rate-limit';
 import express from 'express';
@@ -265,8 +269,37 @@ test('a server that takes no refunds: one line says so, and nobody is refused be
   await store.increment('a');
   for (let each = 0; each < 2; ++each) await store.decrement('a');
   assert.equal(told.mock.callCount(), 2);
+  await store.increment('a');
+  await store.resetKey('a');
+  assert.equal(await store.get('a'), undefined, 'to forget needs no refunds');
   await its.close();
   await strict.stop();
+});
+
+test('a token of the role decide: what only a reset does is an error, and else what is counted is taken back', async () => {
+  const token = 'weir_kpq376k6jqtusqd4f2e2m4bjiazb436u';
+  const users = join(mkdtempSync(join(tmpdir(), 'weir-users-')), 'users.yaml');
+  writeFileSync(users, `users: { shop: { role: decide, token: "sha256:${createHash('sha256').update(token).digest('hex')}" } }\n`, { mode: 0o600 });
+  const guarded = await Weir.start({ flags: ['--users', users] });
+  const its = connect(guarded.url, { app: 'test', password: token, timeoutMs: 10_000 });
+  for (const algorithm of ['fixed_window', 'gcra']) {
+    const limiter = new RateLimiterWeir({ client: its, points: 5, duration: 600, algorithm, keyPrefix: `decides ${algorithm}` });
+    await limiter.consume('a', 2);
+    await limiter.penalty('a', 9);
+    assert.deepEqual([await limiter.delete('a'), await limiter.get('a'), await limiter.delete('a')], [true, null, false]);
+    assert.equal((await limiter.consume('a', 5)).remainingPoints, 0);
+    await assert.rejects(limiter.set('a', 2, 10), { code: 'UNAUTHORIZED', message: /needs operate/ });
+  }
+  const limiter = new RateLimiterWeir({ client: its, points: 5, duration: 600, keyPrefix: 'decides' });
+  await limiter.block('a', 60);
+  await assert.rejects(limiter.delete('a'), { code: 'UNAUTHORIZED', message: /needs operate/ });
+  const store = new WeirStore({ client: its, prefix: 'decides' });
+  store.init({ limit: 5, windowMs: 600_000 });
+  for (let each = 0; each < 3; ++each) await store.increment('a');
+  await store.resetKey('a');
+  assert.equal(await store.get('a'), undefined);
+  await its.close();
+  await guarded.stop();
 });
 
 test('without weir the stores do as their client says', async () => {
