@@ -33,6 +33,13 @@ const MOST_POINTS = 900_000_000;
 // By GCRA get() could not tell a key that is blocked from one that has just spent its points.
 const OF_A_WINDOW = "needs a window, so neither execEvenly nor the algorithm 'gcra'; a limit of the limits file has a penalty for that";
 
+const MOST_SECONDS = 9_223_372_036; // in nanoseconds, an integer of 64 bits
+
+function assertDuration(seconds: number): void {
+  if (!(Number.isFinite(seconds) && seconds > 0 && seconds <= MOST_SECONDS))
+    throw new TypeError('RateLimiterWeir: a duration is seconds above 0, up to 292 years, since what is never due is never forgotten; to deny without end: WEIR.BAN');
+}
+
 /** A limiter of rate-limiter-flexible, with its wrappers, unions and queues. */
 export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   readonly points: number;
@@ -54,7 +61,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
     const { algorithm = execEvenly ? 'gcra' : 'fixed_window' } = options;
     if (!(Number.isInteger(points) && points > 0 && points <= MOST_POINTS))
       throw new TypeError(`RateLimiterWeir: points is an integer from 1 to ${MOST_POINTS}; to refuse everybody: deny, in the limits file`);
-    if (!(duration > 0)) throw new TypeError('RateLimiterWeir: duration is above 0, since what is never due is never forgotten; to deny without end: WEIR.BAN');
+    assertDuration(duration);
     if (execEvenly && algorithm !== 'gcra') throw new TypeError("RateLimiterWeir: execEvenly needs the algorithm 'gcra'");
     if (blockDuration) assertBlock(blockDuration * 1000, 'RateLimiterWeir: blockDuration');
     if (blockDuration && algorithm === 'gcra') throw new TypeError(`RateLimiterWeir: blockDuration ${OF_A_WINDOW}`);
@@ -98,7 +105,6 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   }
 
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
-    if (!(secDuration > 0)) throw new TypeError('RateLimiterWeir: set() takes seconds above 0; to deny without end: WEIR.BAN');
     const asked = this.#asked(key, points, { customDuration: secDuration });
     await this.#weir.reset({ key: asked.key });
     if (points > 0) await this.#weir.charge(asked);
@@ -127,6 +133,7 @@ export class RateLimiterWeir extends RateLimiterCompatibleAbstract {
   }
 
   #asked(key: string | number, cost: number, { customDuration = this.duration }: Custom = {}): Asked {
+    assertDuration(customDuration);
     const ms = Math.ceil(customDuration * 1000);
     return { key: keyOf(this.#weir.app, this.#name, String(key), `${this.points}/${this.duration}s`),
       rule: this.#algorithm === 'gcra' ? `${this.points}/${ms}ms` : countingRule(ms), cost };

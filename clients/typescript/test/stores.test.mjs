@@ -181,6 +181,7 @@ test('@nestjs/throttler: a hit that its window ends under is one of the next', a
   assert.equal((await hit()).totalHits, 2);
 });
 
+const DURATION = /^TypeError: RateLimiterWeir: .* seconds above 0, up to 292 years.*WEIR\.BAN/;
 const told = ({ consumedPoints, msBeforeNext }) => [consumedPoints, msBeforeNext];
 
 test('rate-limiter-flexible', async () => {
@@ -212,9 +213,13 @@ test('rate-limiter-flexible: a block, a custom duration, and points that are spr
   assert.equal((await limiter.consume('a')).remainingPoints, 0);
   assert.equal((await limiter.consume('b', 1, { customDuration: 90 })).msBeforeNext, 90_000);
   for (const [options, says] of [[{ algorithm: 'fixed_window', execEvenly: true }, /gcra/], [{ blockDuration: 86_401 }, /up to a day.*WEIR\.BAN/],
-    [{ blockDuration: 60, execEvenly: true }, /blockDuration needs a window.*penalty/], [{ blockDuration: 60, algorithm: 'gcra' }, /blockDuration needs a window.*penalty/], [{ duration: 0 }, /WEIR\.BAN/],
-    [{ points: 0 }, /deny, in the limits file/], [{ insuranceLimiter: limiter }, /onError of connect/], [{ point: 1 }, /unknown option 'point'/]])
+    [{ blockDuration: 60, execEvenly: true }, /blockDuration needs a window.*penalty/], [{ blockDuration: 60, algorithm: 'gcra' }, /blockDuration needs a window.*penalty/], [{ duration: 0 }, DURATION],
+    [{ duration: Infinity }, DURATION], [{ duration: '60' }, DURATION], [{ duration: NaN }, DURATION], [{ points: 0 }, /deny, in the limits file/], [{ insuranceLimiter: limiter }, /onError of connect/], [{ point: 1 }, /unknown option 'point'/]])
     assert.throws(() => new RateLimiterWeir({ client, ...options }), says);
+  for (const seconds of [0, -1, Infinity, 9_223_372_037]) {
+    await assert.rejects(limiter.consume('a', 1, { customDuration: seconds }), DURATION);
+    await assert.rejects(limiter.set('a', 1, seconds), DURATION);
+  }
   for (const seconds of [0, 86_401]) await assert.rejects(limiter.block('a', seconds), /up to a day.*WEIR\.BAN/);
   const windows = new RateLimiterWeir({ client, points: 2, duration: 60, keyPrefix: 'w' });
   await windows.consume('a');
