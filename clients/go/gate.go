@@ -9,10 +9,9 @@ import (
 // A Gate is a limit that travels with requests: each of its rules is counted by App, its name and who asks. One without
 // rules asks by attributes. weirhttp and weirgrpc ask by it; it is for adapters of other frameworks.
 type Gate struct {
-	client    *Client
-	name      string
-	rules     []string
-	forwarded sync.Once
+	client *Client
+	name   string
+	rules  []string
 }
 
 // NewGate makes a limit of rules, of which a request needs all, or of the limits file where there are none. Without a name its rules are the name.
@@ -45,6 +44,8 @@ func (c *Client) NewGate(name string, rules ...string) (*Gate, error) {
 	return &Gate{client: c, name: name, rules: found}, nil
 }
 
+var toldOfForwarded sync.Once // once for the process
+
 // Who is the client at an address, as a framework tells it: without port, IPv6 by its network of 64 bits. forwarded are
 // the request's X-Forwarded-For: where they tell of a proxy that nothing here trusts, the log says so, once.
 func (g *Gate) Who(address string, forwarded ...string) (string, error) {
@@ -53,7 +54,7 @@ func (g *Gate) Who(address string, forwarded ...string) (string, error) {
 	}
 	who := whoOf(address)
 	if len(forwarded) > 0 && !holdsAddress(forwarded, who) {
-		g.forwarded.Do(func() {
+		toldOfForwarded.Do(func() {
 			g.client.Logger().Warn("weir: requests have X-Forwarded-For, and nothing here takes the client's address from it, so all clients " +
 				"of a proxy are counted as one: let what trusts your proxy set the request's remote address, or count by WithKey")
 		})

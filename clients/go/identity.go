@@ -52,6 +52,8 @@ func whoOf(address string) string {
 	return network.String()
 }
 
+var toldOfGuess sync.Once // once for the process
+
 // App is the name that limits without a key of their own count under: that of WithApp or WEIR_APP, and else the path of
 // the program's main package. A guess is told in the log, once, where others may count at the same server.
 func (c *Client) App() string {
@@ -63,7 +65,9 @@ func (c *Client) App() string {
 			return
 		}
 		if c.app = guessedApp(); c.asksElsewhere() {
-			c.Logger().Warn(fmt.Sprintf("weir: limits are counted under the name %q, a guess; WEIR_APP or WithApp says another", c.app))
+			toldOfGuess.Do(func() {
+				c.Logger().Warn(fmt.Sprintf("weir: limits are counted under the name %q, a guess; WEIR_APP or WithApp says another", c.app))
+			})
 		}
 	})
 	return c.app

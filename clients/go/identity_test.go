@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -135,9 +136,10 @@ func TestARequestIsChargedOnce(t *testing.T) {
 func TestTheApplicationsName(t *testing.T) {
 	f := newFake(t, always(yes))
 	var log logged
+	toldOfGuess = sync.Once{}
 	t.Setenv("WEIR_APP", "")
-	c := connected(t, f.url(), log.option())
-	if c.App() != "example.com/weir/go" || c.App() != "example.com/weir/go" {
+	c, another := connected(t, f.url(), log.option()), connected(t, f.url(), log.option())
+	if c.App() != "example.com/weir/go" || c.App() != "example.com/weir/go" || another.App() != c.App() {
 		t.Error(c.App())
 	}
 	sameLines(t, log.lines(), `level=WARN msg="weir: limits are counted under the name \"example.com/weir/go\", a guess; WEIR_APP or WithApp says another"`)
@@ -152,8 +154,10 @@ func TestTheApplicationsName(t *testing.T) {
 
 func TestAProxyThatNothingTrustsIsTold(t *testing.T) {
 	var log logged
+	toldOfForwarded = sync.Once{}
 	c := connected(t, newFake(t, always(yes)).url(), log.option(), WithApp("a"))
 	g, _ := c.NewGate("", "5/min")
+	another, _ := c.NewGate("", "6/min")
 	for i := 0; i < 2; i++ {
 		if who, err := g.Who("[2001:db8:1:2::9]:443", "192.0.2.1, 2001:db8:1:2::7"); err != nil || who != "2001:db8:1:2::/64" {
 			t.Error(who, err)
@@ -162,8 +166,8 @@ func TestAProxyThatNothingTrustsIsTold(t *testing.T) {
 	if lines := log.lines(); lines[0] != "" {
 		t.Errorf("it was taken from there: %q", lines)
 	}
-	for i := 0; i < 2; i++ {
-		if who, err := g.Who("10.0.0.1:443", "192.0.2.1", "192.0.2.2"); err != nil || who != "10.0.0.1" {
+	for _, each := range []*Gate{g, g, another} {
+		if who, err := each.Who("10.0.0.1:443", "192.0.2.1", "192.0.2.2"); err != nil || who != "10.0.0.1" {
 			t.Error(who, err)
 		}
 	}

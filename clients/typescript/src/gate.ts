@@ -77,12 +77,14 @@ const PASSES: Verdict = { status: undefined, fields: [] };
 // What each client has been asked about a request: what its router and its route ask alike is charged once.
 const asked = new WeakMap<object, Map<Client, Map<string, Promise<Verdict>>>>();
 
+// The settings that have been named as those by which X-Forwarded-For would be believed.
+const toldOf = new Set<string>();
+
 /** Asks about each request of a framework; throws Unavailable where `onError` says so. */
 export class Gate<Request, Answer extends unknown[] = []> {
   readonly #rules: string[] | undefined;
   readonly #name: string | undefined;
   #toldAt = -Infinity;
-  #toldOfProxies = false;
 
   /** `placed`: the framework says at each request where the limit stands, which is its name. */
   constructor(readonly options: LimitOptions<Request, Answer>, private readonly facts: (request: Request) => Facts, placed = false) {
@@ -165,8 +167,8 @@ export class Gate<Request, Answer extends unknown[] = []> {
   #address({ ip, forwarded, trust }: Facts): string {
     if (!ip) throw new TypeError('limit: the framework tells no address of this client; say whose counter it is by key');
     const said = String(forwarded ?? '');
-    if (said && !this.#toldOfProxies && !said.split(',').some((each) => whoOf(each.trim()) === whoOf(ip))) {
-      this.#toldOfProxies = true;
+    if (said && !toldOf.has(trust) && !said.split(',').some((each) => whoOf(each.trim()) === whoOf(ip))) {
+      toldOf.add(trust);
       console.warn(`weir: requests have X-Forwarded-For, and are counted by ${ip}, which may be a proxy's address; for the client's: ${trust}`);
     }
     return whoOf(ip);

@@ -14,6 +14,8 @@ const START_MS = 20_000; // of a weir that is started here
 const STUCK_MS = 1000; // beyond the timeout
 const WRONG_PASSWORD_MS = 1500; // weir holds that answer back for a second
 
+let guessTold = false; // once for the process
+
 /**
  * Where a client asks: the URL that it was given, or what is there at its first question, so that importing an
  * application starts nothing. Without a URL it follows the weir of a test.
@@ -83,8 +85,10 @@ export class Source {
   /** Told where others count there too, who may have a name of the same kind. */
   #guessed(): string {
     const app = guessedApp();
-    if (this.#found.kind !== 'local' && !fixture.url)
+    if (this.#found.kind !== 'local' && !fixture.url && !guessTold) {
+      guessTold = true;
       this.#settings.log(`weir: limits are counted under '${app}', the name of this program; WEIR_APP, or app of connect(), says another`);
+    }
     return app;
   }
 }

@@ -109,7 +109,8 @@ for (const [framework, { limit, header, start }] of Object.entries(FRAMEWORKS))
       const one = limit({ client, rule: '9/h', name: fresh('proxy') });
       await asking({ all: [one] }, [['/hello'], ['/hello', { 'x-forwarded-for': '192.0.2.1, 127.0.0.1' }]]);
       assert.equal(told.mock.callCount(), 0);
-      await asking({ all: [one] }, times(2, ['/hello', { 'x-forwarded-for': '192.0.2.1' }]));
+      const another = limit({ client, rule: '9/h', name: fresh('proxy') });
+      await asking({ all: [one, another] }, times(2, ['/hello', { 'x-forwarded-for': '192.0.2.1' }]));
       assert.equal(told.mock.callCount(), 1);
       assert.match(told.mock.calls[0].arguments[0], /counted by (::ffff:)?127\.0\.0\.1.*(trust|proxy)/);
     });
@@ -172,7 +173,8 @@ test('what an application is called', async (t) => {
   mkdirSync(join(folder, 'shop/src'), { recursive: true });
   const module = pathToFileURL(new URL('../dist/esm/index.js', import.meta.url).pathname);
   writeFileSync(program, `import { connect } from '${module}';\nconst [url, app] = process.argv.slice(2);
-    const client = connect(url, { ...(app && { app }) });\nconsole.log(client.app);\nclient.app;\nawait client.close();\n`);
+    const [client, another] = [1, 2].map(() => connect(url, { ...(app && { app }) }));\nconsole.log(client.app);\nclient.app;\nanother.app;
+    for (const each of [client, another]) await each.close();\n`);
   const asked = async (words, env = {}) => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, ...words], { env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env } });
     return [stdout.trim(), stderr.trim()];
