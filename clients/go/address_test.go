@@ -97,8 +97,10 @@ func TestTheSameLineHasAURLInProduction(t *testing.T) {
 			}
 		}
 	}
+	t.Setenv("WEIR_LIMITS", "limits.yaml")
+	connected(t, f.url(), log.option())
 	own := `level=WARN msg="weir: the limits file limits.yaml is for a weir of this machine; the one at ` + f.url() + ` has its own"`
-	sameLines(t, log.lines(), own, own)
+	sameLines(t, log.lines(), own, own, own)
 }
 
 // A client that a package makes starts nothing, and knows nothing yet.

@@ -29,7 +29,7 @@ func dialBeside(url string, patience time.Duration) (beside.Line, error) {
 	}
 	set, out := defaults(), &outage{}
 	set.timeout, set.connectTimeout = patience, patience
-	if err := set.complete(where, out); err != nil {
+	if err := set.complete(where); err != nil {
 		return nil, err
 	}
 	c, err := newDialer(&set, where, out).dial(context.Background())

@@ -116,9 +116,10 @@ func (c *Client) find() error {
 	if err != nil {
 		return err
 	}
-	if err := c.set.complete(where, &c.outage); err != nil {
+	if err := c.set.complete(where); err != nil {
 		return err
 	}
+	c.findLimits(where)
 	c.assumed = assumed
 	c.outage.place(where)
 	c.dialer = newDialer(&c.set, where, &c.outage)
@@ -126,7 +127,7 @@ func (c *Client) find() error {
 }
 
 // complete is what the URL and the environment say, where the options do not.
-func (s *settings) complete(where place, o *outage) error {
+func (s *settings) complete(where place) error {
 	if where.user != "" {
 		s.user = where.user
 	}
@@ -136,16 +137,21 @@ func (s *settings) complete(where place, o *outage) error {
 	if s.password == "" && !where.local {
 		s.password = os.Getenv("WEIR_PASSWORD")
 	}
-	switch {
-	case s.tls != nil && !where.tls:
+	if s.tls != nil && !where.tls {
 		return refuse("WithTLS is for weirs://")
-	case s.limits != "" && !where.local:
-		o.logger().Warn(fmt.Sprintf("weir: the limits file %s is for a weir of this machine; the one at %s has its own", s.limits, where))
-		s.limits = ""
-	case s.limits == "" && where.local:
-		s.limits = os.Getenv("WEIR_LIMITS")
 	}
 	return nil
+}
+
+// findLimits is the limits file of a weir of this machine; another has its own.
+func (c *Client) findLimits(where place) {
+	if c.set.limits == "" {
+		c.set.limits = os.Getenv("WEIR_LIMITS")
+	}
+	if c.set.limits != "" && !where.local {
+		c.Logger().Warn(fmt.Sprintf("weir: the limits file %s is for a weir of this machine; the one at %s has its own", c.set.limits, where))
+		c.set.limits = ""
+	}
 }
 
 // begin waits for the first attempt to connect. For want of a server it does not fail.
