@@ -23,7 +23,7 @@ type Answer struct {
 
 // Told charges what the answer of a vendor says: what remains there, and how long to stay away. The question is what the
 // call was asked by. limits says which of the vendor's limits are taken over, by the names of the table, and what each is
-// here: a key of the question's Rules, a limit's name where it asks by Attributes, or "", the question as it is. nil is
+// here: a key of the question, a limit's name where it asks by Attributes, or "", the question as it is. nil is
 // {"requests": ""}. Headers that the table does not have are left alone; what was told is never made more generous.
 func (c *Client) Told(ctx context.Context, q Question, a Answer, limits map[string]string) ([]Charged, error) {
 	if limits == nil {
@@ -53,12 +53,15 @@ func (q Question) narrowed(name string) (Question, string, error) {
 	if name == "" || !q.byRules() {
 		return q, name, nil
 	}
+	if name == q.Key {
+		return q, "", nil
+	}
 	for _, each := range q.Rules {
 		if each.Key == name {
 			return Question{Key: each.Key, Rule: each.Rule}, "", nil
 		}
 	}
-	return q, "", refuse("Told's limits name '%s', which is no key of the Question's Rules", name)
+	return q, "", refuse("Told's limits name '%s', which is no key of the Question", name)
 }
 
 // outsideOf is what one limit is charged: what remains, and the longest pause.

@@ -149,6 +149,8 @@ func TestToldCharges(t *testing.T) {
 		{"the requests of one key", Question{Key: "v", Rule: "60/min", Cost: 3}, nil,
 			Answer{200, map[string][]string{"X-Ratelimit-Remaining-Requests": {"9"}, "X-Ratelimit-Remaining-Tokens": {"0"}}, nil},
 			[]string{"WEIR.CHARGE REMAINING 9 KEYS v 60/min"}},
+		{"the key by its name", Question{Key: "v", Rule: "60/min", Cost: 3}, map[string]string{"requests": "v"},
+			Answer{200, map[string][]string{"X-Ratelimit-Remaining-Requests": {"9"}}, nil}, []string{"WEIR.CHARGE REMAINING 9 KEYS v 60/min"}},
 		{"a pause for all", Question{Key: "v", Rule: "60/min"}, nil, Answer{429, map[string][]string{"Retry-After": {"2"}}, nil},
 			[]string{"WEIR.CHARGE PAUSE 2000 KEYS v 60/min"}},
 		{"several keys", Question{Rules: []KeyRule{{"calls", "60/min"}, {"tokens", "9000/min"}}, Cost: 10},
@@ -171,8 +173,10 @@ func TestToldCharges(t *testing.T) {
 		}
 	}
 	c := connected(t, newFake(t, always(yes)).url())
-	_, err := c.Told(background, Question{Rules: []KeyRule{{"calls", "60/min"}}}, Answer{}, map[string]string{"tokens": "tokens"})
-	if err == nil || err.Error() != "weir: Told's limits name 'tokens', which is no key of the Question's Rules" {
-		t.Error(err)
+	for _, q := range []Question{{Rules: []KeyRule{{"calls", "60/min"}}}, {Key: "calls", Rule: "60/min"}} {
+		_, err := c.Told(background, q, Answer{}, map[string]string{"tokens": "tokens"})
+		if err == nil || err.Error() != "weir: Told's limits name 'tokens', which is no key of the Question" {
+			t.Error(err)
+		}
 	}
 }

@@ -72,6 +72,9 @@ test('several limits, by the limits file and by keys', async () => {
   const rules = { calls: '60/min', tokens: '9000/min' };
   await told(client, answer, { rules }, { limits: { requests: 'calls', tokens: 'tokens' } });
   for (const [key, left] of [['calls', 5], ['tokens', 3]]) assert.equal((await client.look({ key, rule: rules[key] })).remaining, left);
+  await told(client, answer, { key: 'one', rule: '60/min' }, { limits: { requests: 'one' } });
+  assert.equal((await client.look({ key: 'one', rule: '60/min' })).remaining, 5);
+  await assert.rejects(told(client, answer, { key: 'one', rule: '60/min' }, { limits: { requests: 'other' } }), /^TypeError: told: limits: 'other' is not one of the keys, 'one'$/);
   await assert.rejects(told(client, answer, { rules }, { limits: { tokens: 'other' } }), /^TypeError: told: limits: 'other' is not one of the keys, 'calls', 'tokens'$/);
   await assert.rejects(told(client, answer, openai, { limits: { tokens: 'other' } }), { code: 'REFUSED', message: /unknown limit 'other'/ });
 });
