@@ -8,6 +8,9 @@
 //		...
 //	}
 //
+// What is tested is given server.Client, or connects to server.URL: tests may run in parallel, so a client without a URL
+// does not find the weir of one of them.
+//
 // The weir program is that of WEIR_PROGRAM, or the one in PATH. It runs on Linux; elsewhere WEIR_TEST_URL names a weir of
 // virtual time that runs in a container, and `go test -p 1` has one package at a time begin again with it.
 package weirtest
