@@ -5,6 +5,7 @@ import os
 import sys
 import types
 import unittest
+import uuid
 from unittest import mock
 
 import django.urls
@@ -34,6 +35,17 @@ from world import WEIR, Weir
 from weir import asgi
 
 PLAIN = starlette.responses.PlainTextResponse
+
+
+async def never(*_, **__):
+    return False
+
+
+async def two(*_, **__):
+    return 2
+
+
+AWAITED = {"exempt": never, "key": two, "cost": two}
 
 
 class Asking(unittest.TestCase):
@@ -140,6 +152,33 @@ class Flask(Asking):
         app = flask.Flask("other")
         app.add_url_rule("/", "a", lambda: str(__import__("loaded_late").view is not None))
         self.assertEqual(wsgi_ask(app)("/")[0], 200)
+
+    def raising(self, *limits):
+        """An application that tells what its views raise, and the path of one for each limit."""
+        app = flask.Flask("other")
+        app.config["PROPAGATE_EXCEPTIONS"] = True
+        for at, limit in enumerate(limits):
+            app.add_url_rule(f"/{at}", f"{at}", limit(lambda: "hello"))
+        return wsgi_ask(app), [f"/{at}" for at in range(len(limits))]
+
+    def test_what_would_have_to_be_awaited_is_an_error(self):
+        for name, function in AWAITED.items():
+            each = function, lambda request, function=function: function()
+            ask, paths = self.raising(*(self.limit("2/h", **{name: said}) for said in each))
+            for path in paths:
+                with self.assertRaisesRegex(TypeError, f"{name} answers a coroutine, which is not awaited here"):
+                    ask(path)
+
+    def test_a_key_is_what_is_another_for_another(self):
+        right = "text", b"bytes", 7, uuid.UUID(int=7)
+        ask, paths = self.raising(*(self.limit("1/h", key=lambda request, key=key: key) for key in right))
+        for path in paths:
+            self.assertEqual(self.statuses(ask, path, path), [200, 429])
+        wrong = object(), [], 1.0, True
+        ask, paths = self.raising(*(self.limit("1/h", key=lambda request, key=key: key) for key in wrong))
+        for path, key in zip(paths, wrong):
+            with self.assertRaisesRegex(TypeError, f"key= says a {type(key).__name__}: it is text, bytes, a whole number or a"):
+                ask(path)
 
     def test_addresses(self):
         app = flask.Flask("other")
@@ -269,6 +308,16 @@ class Starlette(Asking):
         self.assertEqual((status, headers["retry-after"], body), (429, "3600", "own 3600"))
         self.assertEqual(ask("/a", user="root")[0], 200)
 
+    def test_functions_that_are_async(self):
+        for name, function in AWAITED.items():
+            app = fastapi.FastAPI()
+            app.get("/a")(self.hello("2/h", name=f"view {name}", **{name: function}))
+            app.get("/b")(lambda: "hello")
+            around = asgi.Middleware(app, rules="2/h", name=f"all {name}", client=self.awaited, **{name: function})
+            for each, path in (app, "/a"), (around, "/b"):
+                passes = 1 if name == "cost" else 2
+                self.assertEqual(self.statuses(self.of_asgi(each), *[path] * 3), [200] * passes + [429] * (3 - passes), name)
+
     def test_one_that_is_made_in_a_request_is_an_error(self):
         app = fastapi.FastAPI()
 
@@ -354,6 +403,21 @@ class Django(Asking):
         self.assertEqual([ask("/second", REQUEST_METHOD="POST")[0] for _ in range(2)], [200, 429])
         self.assertEqual(self.statuses(ask, "/s/x/a/1", "/s/y/a/2", "/s/x/c"), [200, 429, 200])
         self.assertEqual(ask("/first", REQUEST_METHOD="ANY")[0], 429, "a method that the client chooses changes nothing")
+
+    def test_functions_that_are_async(self):
+        for name, function in AWAITED.items():
+            passes = 1 if name == "cost" else 2
+
+            @weir.django.limit("2/h", name=name, client=self.awaited, **{name: function})
+            async def awaited(request):
+                return HttpResponse("hello")
+
+            blocking = self.hello("2/h", **{name: function})
+            ask = self.of_django(django.urls.path("a", awaited), django.urls.path("b", blocking), handler=ASGIHandler)
+            self.assertEqual(self.statuses(ask, *["/a"] * 3), [200] * passes + [429] * (3 - passes), name)
+            with override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True):
+                with self.assertRaisesRegex(TypeError, f"{name} answers a coroutine"):
+                    ask("/b")
 
     def test_what_a_denial_looks_like(self):
         urls = (django.urls.path("a", self.hello("1/h")), django.urls.path("b", self.hello("1/h", on_denied=self.instead)))
@@ -511,6 +575,22 @@ class Functions(Asking):
             return 1
 
         self.assertEqual([self.loop.run_until_complete(awaited()) for _ in range(2)], [1, 3600.0])
+
+    def test_functions_that_are_async(self):
+        for name, function in {**AWAITED, "attributes": never}.items():
+            rules = () if name == "attributes" else ("2/h",)
+            blocking = weir.limit(*rules, client=self.sync, **{name: function})(lambda: 1)
+            with self.assertRaisesRegex(TypeError, f"{name} answers a coroutine"):
+                blocking()
+        for name, function in AWAITED.items():
+
+            @weir.limit("2/h", name=name, client=self.awaited, on_denied=lambda decision: 0, **{name: function})
+            async def awaited():
+                return 1
+
+            passes = 1 if name == "cost" else 2
+            found = [self.loop.run_until_complete(awaited()) for _ in range(3)]
+            self.assertEqual(found, [1] * passes + [0] * (3 - passes), name)
 
 
 if __name__ == "__main__":

@@ -241,6 +241,17 @@ class TestCore(unittest.TestCase):
         self.assertTrue(decision.allowed)
         self.assertIn("a broken gauge", logged.output[0])
 
+    def test_an_on_error_that_would_have_to_be_awaited_is_an_error(self):
+        async def no(error, question):
+            return False
+
+        for module in weir, weir.aio:
+            with self.assertRaisesRegex(TypeError, "on_error is not awaited"):
+                module.connect("weir://localhost", on_error=no)
+        asker = core.Core("h", lambda error, question: no(error, question), False, None)
+        with self.assertLogs("weir"), self.assertRaisesRegex(TypeError, "on_error answers a coroutine"):
+            asker.without(words.check(subject("k", "1/s")), weir.Unavailable("x"), 0.0)
+
     def test_a_verb_that_the_server_lacks(self):
         with self.assertRaisesRegex(weir.Refused, "has no refund; 0.1.0 has it"):
             asker = core.Core("h", "allow", False, None)

@@ -418,6 +418,16 @@ class Wsgi(Middleware, unittest.TestCase):
 
         return weir.wsgi.Middleware(hello, **options)
 
+    def test_an_on_error_that_would_have_to_be_awaited_is_an_error(self):
+        async def no(error, question):
+            return False
+
+        with self.assertRaisesRegex(TypeError, "on_error is not awaited"):
+            weir.wsgi.Middleware(None, on_error=no)
+        ask = self.ask_of(client=self.to_nobody(), on_error=lambda error, question: no(error, question))
+        with self.assertRaisesRegex(TypeError, "on_error answers a coroutine"):
+            ask("/hello")
+
 
 class Asgi(Middleware, unittest.TestCase):
     awaits = True

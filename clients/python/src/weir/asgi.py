@@ -6,7 +6,6 @@ Denied: 429 with Retry-After and the RateLimit fields, which other answers carry
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, MutableMapping
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -72,8 +71,7 @@ class Middleware:
 
         app = self._app
         if answer.status == 429 and answer.decision is not None and self._gate.on_denied is not None:
-            app = self._gate.on_denied(scope, answer.decision)
-            app = await app if inspect.isawaitable(app) else app
+            app = await web.awaited(self._gate.on_denied(scope, answer.decision))
         elif answer.status is not None:
             return await refuse(answer, send)
         await app(scope, receive, tell)

@@ -3,6 +3,7 @@ remembered, on_call. Thread-safe."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import threading
@@ -24,10 +25,25 @@ OnCall = Callable[[Call], object]
 REMEMBERED_SECONDS, REMEMBERED_DENIALS = 10.0, 10_000
 
 
+def check_on_error(on_error: object) -> None:
+    if inspect.iscoroutinefunction(on_error):
+        raise TypeError("on_error is not awaited: it is a function that is not async")
+    if not callable(on_error) and on_error not in ("allow", "deny", "raise"):
+        raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
+
+
+def at_once(name: str, said: Any) -> Any:
+    """What a function says that was given as this option, and is not awaited: a coroutine would be true."""
+    if not inspect.isawaitable(said):
+        return said
+    if inspect.iscoroutine(said):
+        said.close()
+    raise TypeError(f"{name} answers a {type(said).__name__}, which is not awaited here: give a function that is not async")
+
+
 class Core:
     def __init__(self, name: str, on_error: OnError, remember_denials: bool, on_call: OnCall | None) -> None:
-        if not callable(on_error) and on_error not in ("allow", "deny", "raise"):
-            raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
+        check_on_error(on_error)
         self._name = name
         self._on_error = on_error
         self._on_call = on_call
@@ -80,7 +96,7 @@ class Core:
 
     def _decide(self, ask: Ask, error: Unavailable) -> bool:
         if callable(self._on_error):
-            return bool(self._on_error(error, ask.question()))
+            return bool(at_once("on_error", self._on_error(error, ask.question())))
         return self._on_error == "allow"
 
     def _lacking(self, ask: Ask, error: errors.Error) -> errors.Error:

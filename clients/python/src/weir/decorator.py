@@ -30,19 +30,22 @@ class _Limit:
         key: Key,
         attributes: Attributes,
         cost: Cost,
+        exempt: Callable[..., Any] | None,
     ) -> None:
         self._name = name if name is not None else web.place_of(function)
         self._module = web.unwrapped(function).__module__
-        self._rules, self._key, self._attributes, self._cost = rules, key, attributes, cost
+        self._rules, self._key, self._attributes, self._cost, self._exempt = rules, key, attributes, cost, exempt
 
-    def ask(self, client: Any, verb: str, args: tuple[Any, ...], named: dict[str, Any], **more: Any) -> Any:
-        ask = getattr(client, verb)
-        cost = self._cost(*args, **named) if callable(self._cost) else self._cost
+    def steps(self, client: Client | aio.Client) -> web.Steps:
+        """None: it runs unasked."""
+        if self._exempt is not None and (yield "exempt", self._exempt):
+            return None
+        cost = (yield "cost", self._cost) if callable(self._cost) else self._cost
         if self._attributes is not None:
-            return ask(attributes=self._attributes(*args, **named), cost=cost, **more)
+            return web.Asked({}, (yield "attributes", self._attributes), cost)
         app = application.named(client, lambda: application.of_module(self._module))
-        who = "" if self._key is None else web.key_text(self._key(*args, **named) if callable(self._key) else self._key)
-        return ask(identity.keys(app, self._name, who, self._rules), cost=cost, **more)
+        who = (yield "key", self._key) if callable(self._key) else self._key
+        return web.Asked(identity.keys(app, self._name, "" if self._key is None else web.key_text(who), self._rules), {}, cost)
 
 
 def limit(
@@ -66,29 +69,29 @@ def limit(
         raise TypeError("limit by rules, a key and a name, or by attributes, not by both")
 
     def decorate(function: FunctionT) -> FunctionT:
-        asked = _Limit(function, said, name, key, attributes, cost)
+        made = _Limit(function, said, name, key, attributes, cost, exempt)
         awaited = inspect.iscoroutinefunction(function)
         if client is not None and isinstance(client, aio.Client) != awaited:
             raise TypeError("an async function needs a client of weir.aio, and any other one of weir")
         wrapper = _awaited if awaited else _blocking
-        return cast(FunctionT, wrapper(function, asked, exempt, on_denied, max_wait, cast(Any, client)))
+        return cast(FunctionT, wrapper(function, made, on_denied, max_wait, cast(Any, client)))
 
     return decorate
 
 
-def _blocking(
-    function: Callable[..., Any], asked: _Limit, exempt: Any, on_denied: Any, max_wait: float | None, client: Client | None
-) -> Any:
+def _blocking(function: Callable[..., Any], made: _Limit, on_denied: Any, max_wait: float | None, client: Client | None) -> Any:
     @functools.wraps(function)
     def limited(*args: Any, **named: Any) -> Any:
-        if exempt is not None and exempt(*args, **named):
-            return function(*args, **named)
         ours = client or shared.client()
+        asked = web.asked_now(made.steps(ours), *args, **named)
+        if asked is None:
+            return function(*args, **named)
+        said: dict[str, Any] = {"cost": asked.cost, "attributes": asked.attributes}
         if max_wait is None:
-            decision = asked.ask(ours, "check", args, named)
+            decision = ours.check(asked.rules or None, **said)
             return function(*args, **named) if decision else _denied(decision, on_denied)
         try:
-            reservation = asked.ask(ours, "acquire", args, named, max_wait=max_wait)
+            reservation = ours.acquire(asked.rules or None, max_wait=max_wait, **said)
         except Denied as denied:
             return _denied(denied.decision, on_denied)
         with reservation:
@@ -98,20 +101,22 @@ def _blocking(
 
 
 def _awaited(
-    function: Callable[..., Any], asked: _Limit, exempt: Any, on_denied: Any, max_wait: float | None, client: aio.Client | None
+    function: Callable[..., Any], made: _Limit, on_denied: Any, max_wait: float | None, client: aio.Client | None
 ) -> Any:
     @functools.wraps(function)
     async def limited(*args: Any, **named: Any) -> Any:
-        if exempt is not None and exempt(*args, **named):
-            return await function(*args, **named)
         ours = client or shared.aio_client()
+        asked = await web.asked_later(made.steps(ours), lambda call: web.awaited(call(*args, **named)))
+        if asked is None:
+            return await function(*args, **named)
+        said: dict[str, Any] = {"cost": asked.cost, "attributes": asked.attributes}
         if max_wait is None:
-            decision = await asked.ask(ours, "check", args, named)
-            return await function(*args, **named) if decision else await _told(_denied(decision, on_denied))
+            decision = await ours.check(asked.rules or None, **said)
+            return await function(*args, **named) if decision else await web.awaited(_denied(decision, on_denied))
         try:
-            reservation = await asked.ask(ours, "acquire", args, named, max_wait=max_wait)
+            reservation = await ours.acquire(asked.rules or None, max_wait=max_wait, **said)
         except Denied as denied:
-            return await _told(_denied(denied.decision, on_denied))
+            return await web.awaited(_denied(denied.decision, on_denied))
         async with reservation:
             return await function(*args, **named)
 
@@ -122,7 +127,3 @@ def _denied(decision: Decision, on_denied: Callable[[Decision], Any] | None) -> 
     if on_denied is None:
         raise Denied(decision)
     return on_denied(decision)
-
-
-async def _told(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer

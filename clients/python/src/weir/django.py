@@ -93,7 +93,7 @@ class Middleware:
         return told(answer, self._get_response(request))
 
     async def _called(self, request: HttpRequest) -> HttpResponse:
-        answer = await self._gate.check_async(request, sync_to_async(self._gate.question))
+        answer = await self._gate.check_async(request, call_in_thread)
         if answer.status is not None:
             return await refused_async(answer, self._gate.on_denied, request)
         return told(answer, await self._get_response(request))
@@ -109,7 +109,7 @@ def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
 
         @functools.wraps(view)
         async def limited_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            async with gate.passing_async(request, sync_to_async(gate.question)) as answer:
+            async with gate.passing_async(request, call_in_thread) as answer:
                 if answer.status is not None:
                     return await refused_async(answer, gate.on_denied, request)
                 return told(answer, await view(request, *args, **kwargs))
@@ -124,6 +124,11 @@ def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
         return cast(ViewT, limited_async if asyncio.iscoroutinefunction(view) else limited)
 
     return decorate
+
+
+async def call_in_thread(function: Callable[[HttpRequest], Any], request: HttpRequest) -> Any:
+    """It may ask a database."""
+    return await web.awaited(await sync_to_async(lambda: function(request))())
 
 
 async def refused_async(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpResponse:

@@ -17,11 +17,12 @@ from typing import (
     TypedDict,
     TypeVar,
     Union,
+    cast,
 )
 
 from weir import aio, application, identity, rules, shared
 from weir.client import Client, connect
-from weir.core import OnError, log
+from weir.core import OnError, at_once, check_on_error, log
 from weir.decision import Decision, Question
 from weir.errors import Denied, Error, Refused, Unavailable
 from weir.words import Value
@@ -140,7 +141,39 @@ class Asked:
         )
 
 
-Describe = Callable[[Any, Any], Awaitable[Union[Asked, None]]]
+# What a question is made of: functions that a limit was given, each with its option's name, are called between the steps.
+Steps = Generator[tuple[str, Callable[..., Any]], Any, Union[Asked, None]]
+Call = Callable[[Callable[[Any], Any], Any], Awaitable[Any]]
+
+
+async def awaited(said: Any) -> Any:
+    return await said if inspect.isawaitable(said) else said
+
+
+async def call_here(function: Callable[[Any], Any], request: Any) -> Any:
+    return await awaited(function(request))
+
+
+def asked_now(steps: Steps, *args: Any, **named: Any) -> Asked | None:
+    """What is asked, where nothing can be awaited."""
+    said = None
+    while True:
+        try:
+            name, function = steps.send(said)
+        except StopIteration as done:
+            return cast("Asked | None", done.value)
+        said = at_once(name, function(*args, **named))
+
+
+async def asked_later(steps: Steps, call: Callable[[Callable[..., Any]], Awaitable[Any]]) -> Asked | None:
+    """As asked_now(), of functions that may be async."""
+    said = None
+    while True:
+        try:
+            _, function = steps.send(said)
+        except StopIteration as done:
+            return cast("Asked | None", done.value)
+        said = await call(function)
 
 
 class Said(TypedDict, total=False):
@@ -196,8 +229,8 @@ class Gate:
                 raise TypeError(
                     f"{what} needs a rule, as in limit('100/min', {what}=...); without a rule a limits file says what counts"
                 )
-        if on_error is not None and not callable(on_error) and on_error not in ("allow", "deny", "raise"):
-            raise ValueError(f"on_error is 'allow', 'deny', 'raise' or a function, not {on_error!r}")
+        if on_error is not None:
+            check_on_error(on_error)
         self._framework, self._view, self._rules, self._name = framework, view, rules, name
         self._attributes, self._key, self._cost, self._max_wait = attributes or framework.attributes, key, cost, max_wait
         self._exempt, self.on_denied = exempt, on_denied
@@ -206,7 +239,7 @@ class Gate:
 
     def check(self, request: Any) -> Answer:
         client = self._sync()
-        question = self.question(request, client)
+        question = asked_now(self._steps(request, client), request)
         if question is None:
             return PASSES
         try:
@@ -214,10 +247,10 @@ class Gate:
         except Error as error:
             return self._failed(error, question, request, client)
 
-    async def check_async(self, request: Any, describe: Describe | None = None) -> Answer:
-        """`describe` is question(), where that may block."""
+    async def check_async(self, request: Any, call: Call = call_here) -> Answer:
+        """`call` is for functions that may block."""
         client = self._async()
-        question = await describe(request, client) if describe else self.question(request, client)
+        question = await asked_later(self._steps(request, client), lambda function: call(function, request))
         if question is None:
             return PASSES
         try:
@@ -232,7 +265,7 @@ class Gate:
             yield self.check(request)
             return
         client = self._sync()
-        question = self.question(request, client)
+        question = asked_now(self._steps(request, client), request)
         if question is None:
             yield PASSES
             return
@@ -245,12 +278,12 @@ class Gate:
             yield answer
 
     @contextlib.asynccontextmanager
-    async def passing_async(self, request: Any, describe: Describe | None = None) -> AsyncGenerator[Answer, None]:
+    async def passing_async(self, request: Any, call: Call = call_here) -> AsyncGenerator[Answer, None]:
         if self._max_wait is None:
-            yield await self.check_async(request, describe)
+            yield await self.check_async(request, call)
             return
         client = self._async()
-        question = await describe(request, client) if describe else self.question(request, client)
+        question = await asked_later(self._steps(request, client), lambda function: call(function, request))
         if question is None:
             yield PASSES
             return
@@ -262,28 +295,27 @@ class Gate:
                 answer = self._failed(error, question, request, client)
             yield answer
 
-    def question(self, request: Any, client: Client | aio.Client) -> Asked | None:
+    def _steps(self, request: Any, client: Client | aio.Client) -> Steps:
         """None: it passes unasked."""
-        if self._exempt is not None and self._exempt(request):
+        if self._exempt is not None and (yield "exempt", self._exempt):
             return None
-        cost = self._cost(request) if callable(self._cost) else self._cost
+        cost = (yield "cost", self._cost) if callable(self._cost) else self._cost
         if not self._rules:
-            said = {name: value for name, value in self._attributes(request).items() if value is not None}
+            said = {name: value for name, value in (yield "attributes", self._attributes).items() if value is not None}
             address = self._framework.address(request)
             if address and said.get("ip") == address:
                 self._framework.doubt(request, address)
             return Asked({}, said, cost)
-        charged = self._framework.state(request).get(CHARGED, ())
-        asked = {key: rule for key, rule in self._keys(request, client).items() if (client, key) not in charged}
-        return Asked(asked, {}, cost) if asked else None
-
-    def _keys(self, request: Any, client: Client | aio.Client) -> dict[str, str]:
         app = application.named(client, lambda: self._framework.app(request, self._view))
         name = self._name if self._name is not None else self._framework.name(request, self._view)
         if self._key is None:
-            return identity.keys(app, name, self._framework.client(request), self._rules)
-        who = key_text(self._key(request) if callable(self._key) else self._key)
-        return identity.keys(app, name, who, self._rules)
+            who: str | bytes = self._framework.client(request)
+        else:
+            who = key_text((yield "key", self._key) if callable(self._key) else self._key)
+        charged = self._framework.state(request).get(CHARGED, ())
+        keys = identity.keys(app, name, who, self._rules)
+        asked = {key: rule for key, rule in keys.items() if (client, key) not in charged}
+        return Asked(asked, {}, cost) if asked else None
 
     def _sync(self) -> Client:
         if isinstance(self._client, aio.Client):
@@ -326,7 +358,7 @@ class Gate:
         if self._on_error == "raise":
             raise error
         if callable(self._on_error):
-            return bool(self._on_error(error, question.told()))
+            return bool(at_once("on_error", self._on_error(error, question.told())))
         return self._on_error == "allow"
 
     def _complain(self, error: Error) -> None:
@@ -378,10 +410,15 @@ def _known(said: OfView | OfAll, names: list[str]) -> dict[str, Any]:
 
 
 def key_text(said: object) -> str | bytes:
-    """What key= says, which may be a number."""
+    """What key= says."""
     if said is None or said is False:
         raise TypeError("key= says nobody: it is text; exempt= lets requests pass that nothing limits")
-    return said if isinstance(said, bytes) else str(said)
+    if isinstance(said, (str, bytes)):
+        return said
+    if isinstance(said, (int, uuid.UUID)) and said is not True:
+        return str(said)
+    # The text of another object may be another one for each request.
+    raise TypeError(f"key= says a {type(said).__name__}: it is text, bytes, a whole number or a UUID")
 
 
 def unwrapped(view: Any) -> Any:
