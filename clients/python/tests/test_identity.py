@@ -1,6 +1,7 @@
 """What a limit is called where nobody says it, in the frameworks: applications, views, methods, mounts; and addresses."""
 
 import asyncio
+import datetime
 import os
 import sys
 import types
@@ -134,6 +135,26 @@ class Flask(Asking):
         status, headers, body = ask("/")
         self.assertEqual((status, flask.json.loads(body)), (429, {"wait": 3600.0}))
         self.assertEqual((headers["retry-after"], headers["ratelimit"][:12]), ("3600", '"limit";r=0;'))
+
+    def test_what_on_denied_answers_is_429_unless_it_says_a_status(self):
+        async def awaited(request, decision):
+            return "no"
+
+        answers = (
+            ("no", 429, "no"),
+            ({"no": 1}, 429, '{"no":1}\n'),
+            (("no", {"X-Mine": "1"}), 429, "no"),
+            (("no", 418), 418, "no"),
+            (("no", 503, {"X-Mine": "1"}), 503, "no"),
+            (flask.Response("no", 200), 200, "no"),
+        )
+        limits = [self.limit("1/h", on_denied=lambda request, decision, made=made: made) for made, *_ in answers]
+        ask, paths = self.raising(*limits, self.limit("1/h", on_denied=awaited))
+        for path, (_, *expected) in zip(paths, [*answers, (None, 429, "no")]):
+            ask(path)
+            status, headers, body = ask(path)
+            self.assertEqual([status, body], expected)
+            self.assertEqual(headers["retry-after"], "3600")
 
     def test_one_that_is_made_in_a_request_is_an_error(self):
         app = flask.Flask("other")
@@ -307,6 +328,27 @@ class Starlette(Asking):
         status, headers, body = ask("/b")
         self.assertEqual((status, headers["retry-after"], body), (429, "3600", "own 3600"))
         self.assertEqual(ask("/a", user="root")[0], 200)
+
+    def test_what_on_denied_answers_is_429_unless_it_is_a_response(self):
+        async def awaited(request, decision):
+            return {"when": datetime.timedelta(seconds=decision.retry_after)}
+
+        blocking = weir.fastapi.limit("1/h", client=self.sync, on_denied=lambda request, decision: "no")
+        app = fastapi.FastAPI()
+
+        @app.get("/a", response_model=int, status_code=201)
+        @self.limit("1/h", on_denied=awaited)
+        async def view():
+            return 1
+
+        app.get("/b")(blocking(lambda: 1))
+        app.get("/c")(self.hello("1/h", on_denied=lambda request, decision: PLAIN("no")))
+        ask = self.of_asgi(app)
+        for path, expected in (("/a", [429, '{"when":3600.0}']), ("/b", [429, '"no"']), ("/c", [200, "no"])):
+            ask(path)
+            status, headers, body = ask(path)
+            self.assertEqual([status, body], expected)
+            self.assertEqual(headers["retry-after"], "3600")
 
     def test_functions_that_are_async(self):
         for name, function in AWAITED.items():

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional, TypeVar, Union, cast
 
 from weir import aio, application, identity, shared, web
 from weir.client import Client
+from weir.core import at_once
 from weir.decision import Decision
 from weir.errors import Denied
 from weir.words import Value
@@ -89,11 +90,11 @@ def _blocking(function: Callable[..., Any], made: _Limit, on_denied: Any, max_wa
         said: dict[str, Any] = {"cost": asked.cost, "attributes": asked.attributes}
         if max_wait is None:
             decision = ours.check(asked.rules or None, **said)
-            return function(*args, **named) if decision else _denied(decision, on_denied)
+            return function(*args, **named) if decision else at_once("on_denied", _denied(decision, on_denied))
         try:
             reservation = ours.acquire(asked.rules or None, max_wait=max_wait, **said)
         except Denied as denied:
-            return _denied(denied.decision, on_denied)
+            return at_once("on_denied", _denied(denied.decision, on_denied))
         with reservation:
             return function(*args, **named)
 

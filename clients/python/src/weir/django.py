@@ -15,13 +15,13 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist, loader
 
 from weir import application, web
-from weir.core import OnError
+from weir.core import OnError, at_once
 from weir.decision import Decision
 from weir.web import Answer, AnyClient, OfAll, OfView, OnDenied, Rules, ViewT, user_id
 from weir.words import Value
@@ -132,15 +132,16 @@ async def call_in_thread(function: Callable[[HttpRequest], Any], request: HttpRe
 
 
 async def refused_async(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpResponse:
-    if answer.status == 429 and on_denied is not None and iscoroutinefunction(on_denied):
-        return told(answer, await on_denied(request, cast(Decision, answer.decision)))
+    if answer.status == 429 and on_denied is not None:
+        decision = cast(Decision, answer.decision)
+        return told(answer, await call_in_thread(lambda request: on_denied(request, decision), request))
     return cast(HttpResponse, await sync_to_async(refused)(answer, on_denied, request))
 
 
 def refused(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpResponse:
     """What on_denied answers; else 429.html, or what the client reads."""
     if answer.status == 429 and on_denied is not None:
-        return told(answer, on_denied(request, cast(Decision, answer.decision)))
+        return told(answer, at_once("on_denied", on_denied(request, cast(Decision, answer.decision))))
     if answer.status == 429:
         try:
             return told(answer, HttpResponse(loader.render_to_string("429.html", request=request), status=429))

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import typing
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from weir import application, asgi, routes, web
+from weir.core import at_once
 from weir.decision import Decision
 from weir.web import Answer, OfView, OnDenied, ViewT
 from weir.words import Value
@@ -58,7 +60,7 @@ FASTAPI = web.Framework(
 def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
     """Of a view, async or not: `@limit("100/min", "1000/h")` for each address, `key=lambda request: ...` for what that says;
     without a rule by the limits file. It stands below @app.get; the view needs no `request` for it. Views share a limit by
-    `name`. on_denied answers a response."""
+    `name`. on_denied answers a response, or what is sent as JSON with 429."""
     asked = web.read(rules)
 
     def decorate(view: ViewT) -> ViewT:
@@ -69,17 +71,17 @@ def limit(*rules: str, **said: Unpack[OfView]) -> Callable[[ViewT], ViewT]:
         async def limited_async(*args: Any, **kwargs: Any) -> Any:
             request, response = taken(args, kwargs, ours)
             async with gate.passing_async(request) as answer:
-                instead = refused(answer, gate.on_denied, request)
-                if instead is None:
+                if answer.status is None:
                     return told(answer, await view(*args, **kwargs), response)
-                return told(answer, await instead if inspect.isawaitable(instead) else instead, None)
+                return told(answer, denial(await web.awaited(refused(answer, gate.on_denied, request))), None)
 
         @functools.wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
             request, response = taken(args, kwargs, ours)
             with gate.passing(request) as answer:
-                instead = refused(answer, gate.on_denied, request)
-                return told(answer, view(*args, **kwargs), response) if instead is None else told(answer, instead, None)
+                if answer.status is None:
+                    return told(answer, view(*args, **kwargs), response)
+                return told(answer, denial(at_once("on_denied", refused(answer, gate.on_denied, request))), None)
 
         found: Any = limited_async if inspect.iscoroutinefunction(view) else limited
         found.__signature__ = as_said
@@ -119,14 +121,20 @@ def taken(args: tuple[Any, ...], kwargs: dict[str, Any], ours: list[str]) -> tup
 
 
 def refused(answer: Answer, on_denied: OnDenied, request: Request) -> Any:
-    """What on_denied answers; None: the view does."""
-    if answer.status is None:
-        return None
+    """What on_denied answers; else FastAPI's own error."""
     if answer.status == 429 and on_denied is not None:
         return on_denied(request, cast(Decision, answer.decision))
-    error = HTTPException(answer.status, answer.text, dict(answer.fields))
+    error = HTTPException(answer.status or 503, answer.text, dict(answer.fields))
     error.decision = answer.decision  # type: ignore[attr-defined]
     raise error
+
+
+def denial(made: Any) -> Response:
+    """A response that is none yet: a 429, in which the view's own model and status have no say."""
+    if isinstance(made, Response):
+        return made
+    encoded = getattr(sys.modules.get("fastapi.encoders"), "jsonable_encoder", lambda it: it)
+    return JSONResponse(encoded(made), 429)
 
 
 def told(answer: Answer, result: Any, response: Response | None) -> Any:

@@ -13,10 +13,12 @@ too.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from flask import Flask, Response, after_this_request, current_app, g, request
 from werkzeug import exceptions
+from werkzeug.datastructures import Headers
 
 from weir import application, web
 from weir.decision import Decision
@@ -103,13 +105,20 @@ def refused(answer: Answer, on_denied: OnDenied) -> Response:
     """What on_denied answers; else Flask's own error, with the fields on whatever its handler answers."""
     if answer.status == 429 and on_denied is not None:
         made = current_app.ensure_sync(on_denied)(request, cast(Decision, answer.decision))
-        return told(answer, current_app.make_response(made))
+        return told(answer, current_app.make_response(denial(made)))
     after_this_request(functools.partial(told, answer))
     if answer.status != 429:
         raise exceptions.default_exceptions[answer.status or 503](answer.text)
     error = TooManyRequests(answer.text)
     error.decision = answer.decision
     raise error
+
+
+def denial(made: Any) -> Any:
+    """With the status 429, where neither a response nor a tuple says one."""
+    body, *more = made if isinstance(made, tuple) else (made,)
+    says = callable(body) or (more and not isinstance(more[0], (Mapping, Headers, list, tuple)))
+    return made if says else (body, 429, *more)
 
 
 def told(answer: Answer, response: Response) -> Response:
