@@ -618,6 +618,13 @@ class Functions(Asking):
 
         self.assertEqual([self.loop.run_until_complete(awaited()) for _ in range(2)], [1, 3600.0])
 
+    def test_a_wrong_option_is_told_at_once(self):
+        for said in {"name": 5}, {"key": 5}, {"cost": -1}, {"cost": "2"}, {"exempt": True}, {"on_denied": 1}, {"max_wait": "5"}:
+            with self.subTest(said), self.assertRaisesRegex(TypeError, f"^{next(iter(said))} is "):
+                weir.limit("1/h", client=self.sync, **said)
+        with self.assertRaisesRegex(ValueError, "in_flight=3 is held"):
+            weir.limit("in_flight=3")
+
     def test_functions_that_are_async(self):
         for name, function in {**AWAITED, "attributes": never}.items():
             rules = () if name == "attributes" else ("2/h",)

@@ -337,6 +337,19 @@ class Limited(Weirs):
             self.views(self.limited("often"))
         with self.assertRaisesRegex(TypeError, "key needs a rule"):
             self.views(self.limited(key="k"))
+        with self.assertRaisesRegex(ValueError, "in_flight=3 is held for as long as a call takes, which is client.slot"):
+            self.views(self.limited("in_flight=3"))
+        for said in (
+            *({"name": wrong} for wrong in (5, "")),
+            *({"key": wrong} for wrong in (5, True)),
+            *({"cost": wrong} for wrong in ("2", -1, 1.5, True, None)),
+            *({name: wrong} for name in ("exempt", "on_denied") for wrong in (True, "x")),
+            *({"max_wait": wrong} for wrong in ("5", -1)),
+            {"client": "weir://localhost"},
+            {"attributes": lambda request: {}},
+        ):
+            with self.subTest(said), self.assertRaisesRegex(TypeError, f"^{next(iter(said))}=? is "):
+                self.views(self.limited("2/h", **said))
 
 
 class Flask(Middleware, unittest.TestCase):
@@ -597,6 +610,11 @@ class Django(Middleware, unittest.TestCase):
     def urls(self):
         return [path("hello", lambda request: HttpResponse("hello")), path("tenants", lambda request: HttpResponse("hello"))]
 
+    def test_attributes_beside_rules_are_an_error(self):
+        with self.assertRaisesRegex(TypeError, "attributes= is for a limits file"):
+            self.app(rules="2/h", attributes=lambda request: {})
+        self.app(rules="2/h")
+
 
 class DjangoAsync(Django):
     awaits = True
@@ -669,8 +687,13 @@ class Drf(Weirs, unittest.TestCase):
         self.assertEqual([ask("/hello", user)[0] for user in ("ann", "ann", "bob", "ann", None)], [200, 200, 200, 429, 200])
         ask = self.ask_of(self.throttle().by("2/h", key=lambda request, view: self.id()))
         self.assertEqual([ask("/hello", user)[0] for user in ("ann", "bob", "cy")], [200, 200, 429])
-        with self.assertRaises(ValueError):
-            self.throttle().by("often")
+        for rule in "often", "in_flight=3":
+            with self.assertRaises(ValueError):
+                self.throttle().by(rule)
+            with self.assertRaises(ValueError):
+                self.throttle(rule=rule)
+        with self.assertRaisesRegex(TypeError, "attributes= is for a limits file"):
+            self.throttle(rule="2/h", attributes=lambda self, request, view: {})
 
     def test_who_may_not_ask_answers_503(self):
         ask = self.ask_of(self.throttle(client=self.connect(f"weir://127.0.0.1:{self.locked.port}")))

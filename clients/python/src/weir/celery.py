@@ -94,6 +94,7 @@ class Paced:
             raise TypeError("paced goes by a rule, as in paced('300/min', key='partner'), or by attributes of a limits file")
         if (slots or windows) and not set(windows) < set(costs or ()):
             raise TypeError("beside slots= or windows=, costs= says what a call costs at each limit that it meets but slots")
+        web.check_options(name=name, key=key, cost=cost, max_wait=max_wait)
         self._rule = rules.one(rule) if rule is not None else None
         self._name, self._key, self._attributes, self._max_wait = name, key, attributes, max_wait
         then, all_costs = {*slots, *windows}, {**(costs or {}), **dict.fromkeys(slots, 1)}

@@ -68,6 +68,9 @@ def limit(
         raise TypeError("missing the rule, as in limit('10/s burst 50'), or attributes=, of a limits file")
     if attributes is not None and (said or key is not None or name is not None):
         raise TypeError("limit by rules, a key and a name, or by attributes, not by both")
+    web.check_options(
+        name=name, key=key, attributes=attributes, cost=cost, exempt=exempt, on_denied=on_denied, max_wait=max_wait
+    )
 
     def decorate(function: FunctionT) -> FunctionT:
         made = _Limit(function, said, name, key, attributes, cost, exempt)

@@ -79,6 +79,8 @@ class Middleware:
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self._get_response = get_response
         ours = {"client": type(self).client, "on_error": type(self).on_error}  # no methods
+        if type(self).attributes is Middleware.attributes:
+            ours["attributes"] = None
         self._gate = web.around_all(DJANGO, None, cast(OfAll, {name: getattr(self, name) for name in web.OF_ALL} | ours))
         self._async = asyncio.iscoroutinefunction(get_response)
         if self._async:

@@ -58,9 +58,7 @@ class Throttle(BaseThrottle):
         said: dict[str, Any] = {"rule": web.read(rules), "name": name}
         if key is not None:
             said["key"] = lambda self, request, view: key(request, view)
-        made = cast(type[Throttle], type("Throttle", (cls,), said))
-        made.gate()  # tells now what is wrong with the rule
-        return made
+        return cast(type[Throttle], type("Throttle", (cls,), said))
 
     def attributes(self, request: Any, view: APIView) -> Mapping[str, Value]:
         return request_attributes(request)
@@ -74,19 +72,28 @@ class Throttle(BaseThrottle):
         scope = self.scope or getattr(view, "throttle_scope", None)
         return web.place_of(type(view)) + (f" {scope}" if scope else "")
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._made()  # tells now what is wrong with it
+
+    @classmethod
+    def _made(cls) -> Gate:
+        rules = web.rules_of(cls.rule)
+        return Gate(
+            DRF,
+            rules=rules,
+            name=cls.name,
+            key=(lambda asked: asked[0].key(*asked[1:])) if rules else None,
+            attributes=None if cls.attributes is Throttle.attributes else DRF.attributes,
+            cost=cls.cost,
+            client=cls.client,
+            on_error=cls.on_error,
+        )
+
     @classmethod
     def gate(cls) -> Gate:
         if "_gate" not in cls.__dict__:
-            rules = web.rules_of(cls.rule)
-            cls._gate = Gate(
-                DRF,
-                rules=rules,
-                name=cls.name,
-                key=(lambda asked: asked[0].key(*asked[1:])) if rules else None,
-                cost=cls.cost,
-                client=cls.client,
-                on_error=cls.on_error,
-            )
+            cls._gate = cls._made()
         assert cls._gate is not None
         return cls._gate
 

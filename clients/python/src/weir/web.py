@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import sys
 import time
 import uuid
@@ -198,6 +199,15 @@ class OfAll(Said, total=False):
     limits: str | None
 
 
+_FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("text", lambda said: isinstance(said, str) and said != ""),
+    "key": ("text or a function", lambda said: isinstance(said, (str, bytes)) or callable(said)),
+    "attributes": ("a function", callable),
+    "cost": ("a whole number from 0 or a function", lambda said: callable(said) or (type(said) is int and said >= 0)),
+    "exempt": ("a function", callable),
+    "on_denied": ("a function", callable),
+    "max_wait": ("a number of seconds from 0", lambda said: type(said) in (int, float) and 0 <= said < math.inf),
+}
 OF_VIEW, OF_ALL = sorted(OfView.__optional_keys__), sorted(OfAll.__optional_keys__)
 
 
@@ -224,6 +234,13 @@ class Gate:
     ) -> None:
         if limits is not None and client is not None:
             raise TypeError("limits is for the client that is made here: connect() takes it of yours")
+        check_options(
+            name=name, key=key, attributes=attributes, cost=cost, exempt=exempt, on_denied=on_denied, max_wait=max_wait
+        )
+        if client is not None and not isinstance(client, (Client, aio.Client)):
+            raise TypeError(f"client is what weir.connect() or weir.aio.connect() makes, not {client!r}")
+        if rules and attributes is not None:
+            raise TypeError("attributes= is for a limits file: limit by rules or by attributes, not by both")
         for what, said in (("key", key), ("name", name)):
             if not rules and said is not None:
                 raise TypeError(
@@ -383,7 +400,7 @@ def read(said: tuple[object, ...]) -> tuple[str, ...]:
         if (module, function) in _RUNS_VIEWS:
             raise RuntimeError("a limit was made while a request is handled: make it once, outside")
         frame = frame.f_back
-    return rules.read(*said) if said else ()
+    return rates(said) if said else ()
 
 
 def of_view(framework: Framework, view: Any, rules: tuple[str, ...], said: OfView) -> Gate:
@@ -399,7 +416,23 @@ def around_all(framework: Framework, app: Any, said: OfAll) -> Gate:
 
 
 def rules_of(said: Rules) -> tuple[str, ...]:
-    return () if said is None else rules.read(*([said] if isinstance(said, str) else said))
+    return () if said is None else rates([said] if isinstance(said, str) else said)
+
+
+def rates(said: Iterable[object]) -> tuple[str, ...]:
+    found = rules.read(*said)
+    for each in found:
+        if each.startswith("in_flight="):
+            raise ValueError(f"{each} is held for as long as a call takes, which is client.slot(); a limit here has a rate")
+    return found
+
+
+def check_options(**said: object) -> None:
+    """Tells what is wrong with an option where a limit is made."""
+    for name, value in said.items():
+        form, fits = _FORMS[name]
+        if not fits(value) and (value is not None or name == "cost"):
+            raise TypeError(f"{name} is {form}, not {value!r}")
 
 
 def _known(said: OfView | OfAll, names: list[str]) -> dict[str, Any]:
