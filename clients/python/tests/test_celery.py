@@ -94,6 +94,9 @@ class Paced(unittest.TestCase):
                 weir.celery.paced(*words, **options)
         with self.assertRaises(ValueError):
             weir.celery.paced("often")
+        for said in {"key": 5}, {"name": 5}, {"cost": "2"}:
+            with self.assertRaisesRegex(TypeError, f"^{next(iter(said))} is "):
+                weir.celery.paced("1/min", **said)
 
 
 VENDOR = """

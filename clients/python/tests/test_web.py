@@ -687,6 +687,12 @@ class Drf(Weirs, unittest.TestCase):
         self.assertEqual([ask("/hello", user)[0] for user in ("ann", "ann", "bob", "ann", None)], [200, 200, 200, 429, 200])
         ask = self.ask_of(self.throttle().by("2/h", key=lambda request, view: self.id()))
         self.assertEqual([ask("/hello", user)[0] for user in ("ann", "bob", "cy")], [200, 200, 429])
+        ask = self.ask_of(self.throttle().by("3/h", key="all", cost=lambda request, view: 2, exempt=self.is_root))
+        self.assertEqual([ask("/hello", user)[0] for user in ("ann", "root", "bob")], [200, 200, 429])
+        ask = self.ask_of(
+            self.throttle(rule="3/h", name="x", cost=lambda self, request, view: 2, exempt=staticmethod(self.is_root))
+        )
+        self.assertEqual([ask("/hello", user)[0] for user in ("ann", "root", "ann")], [200, 200, 429])
         for rule in "often", "in_flight=3":
             with self.assertRaises(ValueError):
                 self.throttle().by(rule)
@@ -694,6 +700,9 @@ class Drf(Weirs, unittest.TestCase):
                 self.throttle(rule=rule)
         with self.assertRaisesRegex(TypeError, "attributes= is for a limits file"):
             self.throttle(rule="2/h", attributes=lambda self, request, view: {})
+
+    def is_root(self, request, view):
+        return request.user is not None and request.user.pk == "root"
 
     def test_who_may_not_ask_answers_503(self):
         ask = self.ask_of(self.throttle(client=self.connect(f"weir://127.0.0.1:{self.locked.port}")))

@@ -69,7 +69,14 @@ def limit(
     if attributes is not None and (said or key is not None or name is not None):
         raise TypeError("limit by rules, a key and a name, or by attributes, not by both")
     web.check_options(
-        name=name, key=key, attributes=attributes, cost=cost, exempt=exempt, on_denied=on_denied, max_wait=max_wait
+        name=name,
+        key=key,
+        attributes=attributes,
+        cost=cost,
+        exempt=exempt,
+        on_denied=on_denied,
+        max_wait=max_wait,
+        client=client,
     )
 
     def decorate(function: FunctionT) -> FunctionT:

@@ -41,24 +41,32 @@ DRF = replace(
 
 
 class Throttle(BaseThrottle):
-    """What a class derived from it says stands for these. Views share a limit by `name`; throttles of one view that have the
-    same rule are kept apart by `scope`, or the view's throttle_scope."""
+    """What a class derived from it says stands for these; `cost` and `exempt` may be methods, of the request and the view.
+    Views share a limit by `name`; throttles of one view that have the same rule are kept apart by `scope`, or the view's
+    throttle_scope."""
 
     rule: Rules = None
     name: str | None = None
     scope: str | None = None
-    cost: int = 1
+    cost: Any = 1
+    exempt: Any = None
     client: Client | None = None
     on_error: OnError | None = None
     _gate: Gate | None = None
 
     @classmethod
-    def by(cls, *rules: str, key: Callable[[Any, APIView], str] | None = None, name: str | None = None) -> type[Throttle]:
-        """A throttle by these rules; `key(request, view)` says what is counted together."""
-        said: dict[str, Any] = {"rule": web.read(rules), "name": name}
-        if key is not None:
-            said["key"] = lambda self, request, view: key(request, view)
-        return cast(type[Throttle], type("Throttle", (cls,), said))
+    def by(
+        cls,
+        *rules: str,
+        key: str | Callable[[Any, APIView], str] | None = None,
+        name: str | None = None,
+        cost: int | Callable[[Any, APIView], int] | None = None,
+        exempt: Callable[[Any, APIView], Any] | None = None,
+    ) -> type[Throttle]:
+        """A throttle by these rules; `key(request, view)` says what is counted together, `exempt(request, view)` who passes."""
+        options = {"key": key, "cost": cost, "exempt": exempt}
+        said = {each: staticmethod(it) if callable(it) else it for each, it in options.items() if it is not None}
+        return cast(type[Throttle], type("Throttle", (cls,), {"rule": web.read(rules), "name": name, **said}))
 
     def attributes(self, request: Any, view: APIView) -> Mapping[str, Value]:
         return request_attributes(request)
@@ -78,14 +86,18 @@ class Throttle(BaseThrottle):
 
     @classmethod
     def _made(cls) -> Gate:
+        def told(name: str) -> Any:
+            return (lambda asked: getattr(asked[0], name)(*asked[1:])) if callable(getattr(cls, name)) else getattr(cls, name)
+
         rules = web.rules_of(cls.rule)
         return Gate(
             DRF,
             rules=rules,
             name=cls.name,
-            key=(lambda asked: asked[0].key(*asked[1:])) if rules else None,
+            key=told("key") if rules else None,
             attributes=None if cls.attributes is Throttle.attributes else DRF.attributes,
-            cost=cls.cost,
+            cost=told("cost"),
+            exempt=told("exempt"),
             client=cls.client,
             on_error=cls.on_error,
         )

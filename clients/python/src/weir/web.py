@@ -207,6 +207,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "exempt": ("a function", callable),
     "on_denied": ("a function", callable),
     "max_wait": ("a number of seconds from 0", lambda said: type(said) in (int, float) and 0 <= said < math.inf),
+    "client": ("what weir.connect() or weir.aio.connect() makes", lambda said: isinstance(said, (Client, aio.Client))),
 }
 OF_VIEW, OF_ALL = sorted(OfView.__optional_keys__), sorted(OfAll.__optional_keys__)
 
@@ -235,10 +236,15 @@ class Gate:
         if limits is not None and client is not None:
             raise TypeError("limits is for the client that is made here: connect() takes it of yours")
         check_options(
-            name=name, key=key, attributes=attributes, cost=cost, exempt=exempt, on_denied=on_denied, max_wait=max_wait
+            name=name,
+            key=key,
+            attributes=attributes,
+            cost=cost,
+            exempt=exempt,
+            on_denied=on_denied,
+            max_wait=max_wait,
+            client=client,
         )
-        if client is not None and not isinstance(client, (Client, aio.Client)):
-            raise TypeError(f"client is what weir.connect() or weir.aio.connect() makes, not {client!r}")
         if rules and attributes is not None:
             raise TypeError("attributes= is for a limits file: limit by rules or by attributes, not by both")
         for what, said in (("key", key), ("name", name)):
