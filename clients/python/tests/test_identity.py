@@ -392,6 +392,18 @@ class Starlette(Asking):
         self.server.advance(60_000)
         self.assertEqual(self.statuses(ask, "/a", "/b", "/nowhere"), [200, 200, 418])
 
+    def test_one_that_blocks_and_one_that_awaits_charge_a_request_once(self):
+        app = fastapi.FastAPI()
+
+        @app.get("/a")
+        @weir.fastapi.limit("2/h", name="site", client=self.sync)
+        def hello():
+            return "hello"
+
+        app.add_middleware(asgi.Middleware, rules="2/h", name="site", client=self.awaited)
+        ask = self.of_asgi(app)
+        self.assertEqual(self.statuses(ask, "/a", "/a", "/a"), [200, 200, 429])
+
     def test_a_proxy_that_nobody_trusts_is_told(self):
         scope = {"client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", b"192.0.2.1, 192.0.2.2")]}
         asgi.ASGI._told.clear()

@@ -40,6 +40,12 @@ class Settings:
             bool(self.target.endpoints) if self.where else os.environ.get("WEIR_URL", "weir+local:") not in ("", "weir+local:")
         )
 
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """Where it asks, without a password: a request is charged once, whichever of its clients has asked there."""
+        where = (self.where or os.environ.get("WEIR_URL") or "weir+local:").rpartition("@")[2]
+        return where, None if self.is_remote else self.limits or os.environ.get("WEIR_LIMITS")
+
     def looked_up(self) -> Settings:
         """With the target that the environment says now, at the first question of a process. That of a local weir is known
         when `start` has started it."""

@@ -337,7 +337,7 @@ class Gate:
             who = key_text((yield "key", self._key) if callable(self._key) else self._key)
         charged = self._framework.state(request).get(CHARGED, ())
         keys = identity.keys(app, name, who, self._rules)
-        asked = {key: rule for key, rule in keys.items() if (client, key) not in charged}
+        asked = {key: rule for key, rule in keys.items() if (client.place, key) not in charged}
         return Asked(asked, {}, cost) if asked else None
 
     def _sync(self) -> Client:
@@ -362,7 +362,7 @@ class Gate:
             allowed = decision.allowed if self._on_error is None else self._instead(decision.error, question)
             return PASSES if allowed else AWAY
         if decision.allowed and question.rules:
-            self._framework.state(request).setdefault(CHARGED, set()).update((client, key) for key in question.rules)
+            self._framework.state(request).setdefault(CHARGED, set()).update((client.place, key) for key in question.rules)
         return Answer(None if decision.allowed else 429, decision.fields, decision.retry_after, decision)
 
     def _failed(self, error: Error, question: Asked, request: Any, client: Client | aio.Client) -> Answer:

@@ -106,6 +106,11 @@ class Client(
         """Not a weir that this client starts."""
         return self._settings.is_remote
 
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """Where it asks."""
+        return self._settings.place
+
     def look_again(self) -> None:
         """The next question goes where WEIR_URL says then, if connect() was given no URL."""
         if self._settings.where is None:
