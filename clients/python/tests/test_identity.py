@@ -545,6 +545,16 @@ class Django(Asking):
             def create(self, request):
                 return rest_framework.response.Response("hello")
 
+        @rest_framework.decorators.api_view()
+        @rest_framework.decorators.throttle_classes([throttle.by("1/h")])
+        def search(request):
+            return rest_framework.response.Response("hello")
+
+        @rest_framework.decorators.api_view()
+        @rest_framework.decorators.throttle_classes([throttle.by("1/h")])
+        def login(request):
+            return rest_framework.response.Response("hello")
+
         view.count = iter(range(9)).__next__
         hourly = throttle.by("1/h")
         shared = throttle.by("1/h", name="both")
@@ -556,9 +566,12 @@ class Django(Asking):
             path("d", view(shared).as_view()),
             path("e", view(throttle.by("3/h", "1/min")).as_view()),
             path("f", Items.as_view({"get": "list", "post": "create"})),
+            path("g", search),
+            path("h", login),
         )
         self.assertEqual(self.statuses(ask, "/a", "/b", "/a", "/b"), [200, 200, 429, 429])
         self.assertEqual(self.statuses(ask, "/c", "/d"), [200, 429])
+        self.assertEqual(self.statuses(ask, "/g", "/h", "/g", "/h"), [200, 200, 429, 429])
         self.assertEqual(self.statuses(ask, "/e", "/e"), [200, 429])
         self.assertEqual([ask("/f", REQUEST_METHOD=each)[0] for each in ("GET", "POST", "GET")], [200, 200, 429])
         self.assertEqual(self.statuses(ask, "/a", "/a", user="ann"), [200, 429])

@@ -46,6 +46,7 @@ settings.configure(
 django.setup()
 import fastapi
 import flask
+import rest_framework.decorators
 import rest_framework.response
 import rest_framework.views
 import rest_framework.viewsets
