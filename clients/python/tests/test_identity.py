@@ -13,6 +13,8 @@ import django.urls
 import flask.views as flask_views
 import starlette.endpoints
 import test_web
+from django.conf.urls import i18n
+from django.utils import functional, translation
 from django.utils.decorators import method_decorator
 from django.views import View
 from test_web import (
@@ -472,6 +474,29 @@ class Django(Asking):
             with override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True):
                 with self.assertRaisesRegex(TypeError, f"{name} answers a coroutine"):
                     ask("/b")
+
+    def test_a_url_is_one_in_all_languages(self):
+        path, lazily = django.urls.path, functional.lazy(lambda: translation.get_language() or "source", str)
+        inner = path("inner/", django.urls.include([path(lazily(), self.hello("2/h")), path("<int:id>", self.hello("2/h"))]))
+        urls = [path("plain", self.hello("2/h")), inner, path("named", self.hello("2/h"), name="named")]
+        languages = {
+            "LANGUAGE_CODE": "en",
+            "LANGUAGES": [("en", "E"), ("de", "D")],
+            "MIDDLEWARE": ["django.middleware.locale.LocaleMiddleware"],
+        }
+        for prefix, unprefixed in ("/en", True), ("", False):
+            self.server.ask("WEIR.TIME", "ADVANCE", 7_200_000)
+            patterns = i18n.i18n_patterns(*urls, prefix_default_language=unprefixed)
+            with override_settings(USE_I18N=True, **languages):
+                ask = self.of_django(*patterns, USE_I18N=True, **languages)
+                for english, german in (
+                    ("/plain", "/de/plain"),
+                    ("/inner/en", "/de/inner/de"),
+                    ("/inner/1", "/de/inner/2"),
+                    ("/named", "/de/named"),
+                ):
+                    found = self.statuses(ask, prefix + english, german, german, prefix + english)
+                    self.assertEqual(found, [200, 200, 429, 429], english)
 
     def test_what_a_denial_looks_like(self):
         urls = (django.urls.path("a", self.hello("1/h")), django.urls.path("b", self.hello("1/h", on_denied=self.instead)))

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
+from django import urls
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist, loader
+from django.utils import translation
 
 from weir import application, web
 from weir.core import OnError, at_once
@@ -43,8 +45,33 @@ def address(request: HttpRequest) -> str | None:
 def place(request: HttpRequest, view: Any) -> str:
     """The URL's name, else its pattern."""
     match = request.resolver_match
-    named = match is not None and (match.view_name if match.url_name else match.route)
-    return web.with_method(str(named) if match is not None else web.place_of(view), None, view)
+    if match is None:
+        return web.with_method(web.place_of(view), None, view)
+    return web.with_method(match.view_name if match.url_name else pattern(request, match.route), None, view)
+
+
+def pattern(request: HttpRequest, route: str) -> str:
+    """A route as it is written: what matched is in the language of the request, which its client chooses."""
+    language = translation.get_language() if settings.USE_I18N else None
+    if language is None:
+        return route
+    return _written(urls.get_resolver(getattr(request, "urlconf", None)), language).get(route, route)
+
+
+@functools.lru_cache(maxsize=256)
+def _written(resolver: Any, language: str) -> dict[str, str]:
+    """What each route is called that reads so in this language; of two the first, as Django takes it."""
+    with translation.override(language):
+        read = list(_routes(resolver))
+    with translation.override(None):
+        return dict(reversed(list(zip(read, _routes(resolver)))))
+
+
+def _routes(resolver: Any, before: str = "") -> Iterator[str]:
+    for each in resolver.url_patterns:
+        route = str(each.pattern)
+        route = before + (route.removeprefix("^") if before else route)
+        yield from _routes(each, route) if hasattr(each, "url_patterns") else [route]
 
 
 DJANGO = web.Framework(
