@@ -2,6 +2,7 @@
 
 import collections
 import os
+import pathlib
 import sys
 import types
 import unittest
@@ -43,6 +44,39 @@ class TestApplications(unittest.TestCase):
         view.__module__ = "shop.views"
         app = fastapi.FastAPI(routes=[starlette.routing.Route("/", view)])
         self.assertEqual(application.of_object(types.SimpleNamespace(app=app.router)), "shop")
+
+    def test_the_folder_s_name(self):
+        for folder, expected in (
+            ("/srv/shop", "shop"),
+            ("/srv/shop/src/app", "shop"),
+            ("/shop/app", "shop"),
+            ("/usr/src/app", "app"),
+            ("/srv/app/app", "app"),
+            ("/var/www/app", "app"),
+            ("/app", "app"),
+            ("/", "app"),
+        ):
+            self.assertEqual(application._folder_name(pathlib.PurePosixPath(folder)), expected, folder)
+
+    def test_a_framework_s_or_a_server_s_name_is_none(self):
+        class Falcon:
+            pass
+
+        Falcon.__module__ = "falcon.app"
+        folder = self.enterContext(Folder())
+        os.mkdir(folder.file("bar"))
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(os.path.join(folder.path, "bar"))
+        application.of_module.cache_clear()
+        self.addCleanup(application.of_module.cache_clear)
+        uvicorn = types.SimpleNamespace(__spec__=types.SimpleNamespace(name="uvicorn.__main__"))
+        program = types.SimpleNamespace(__spec__=None, __file__="/usr/local/bin/gunicorn")
+        with mock.patch.dict(os.environ):
+            os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+            for main in uvicorn, program:
+                application.of_module.cache_clear()
+                with mock.patch.dict(sys.modules, {"__main__": main}):
+                    self.assertEqual(application.of_object(Falcon()), "bar")
 
     def test_what_is_said_counts_and_a_guess_is_told_once(self):
         client = collections.namedtuple("Client", "app is_remote")

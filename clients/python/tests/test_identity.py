@@ -394,6 +394,17 @@ class Starlette(Asking):
         self.server.advance(60_000)
         self.assertEqual(self.statuses(ask, "/a", "/b", "/nowhere"), [200, 200, 418])
 
+    def test_views_of_two_modules_share_a_limit_by_name(self):
+        app = fastapi.FastAPI()
+        for path in "/first", "/second":
+
+            async def view(request: fastapi.Request):
+                return PLAIN("hello")
+
+            view.__module__ = path[1:]
+            app.get(path)(weir.fastapi.limit("1/h", name="mails", client=self.connect(weir.aio))(view))
+        self.assertEqual(self.statuses(self.of_asgi(app), "/first", "/second"), [200, 429])
+
     def test_one_that_blocks_and_one_that_awaits_charge_a_request_once(self):
         app = fastapi.FastAPI()
 

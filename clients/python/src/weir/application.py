@@ -4,6 +4,7 @@ guessed from what is nearest."""
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import pathlib
 import sys
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 
 # Every second project has a module of that name: the folder that it lies in says more.
 _ANYBODY = {"__main__", "app", "asgi", "config", "main", "settings", "src", "wsgi"}
-_FRAMEWORKS = {"asgiref", "django", "fastapi", "flask", "rest_framework", "starlette", "weir", "werkzeug"}
+# What an application is made with and run by, which says nothing of it.
+_FRAMEWORKS = {
+    *("aiohttp", "asgiref", "blacksheep", "bottle", "celery", "cherrypy", "connexion", "daphne", "django", "emmett", "falcon"),
+    *("fastapi", "fastapi_cli", "flask", "functools", "granian", "gunicorn", "hug", "hypercorn", "litestar", "mangum"),
+    *("mod_wsgi", "pyramid", "quart", "rest_framework", "robyn", "sanic", "starlette", "tornado", "uvicorn", "uwsgi"),
+    *("waitress", "weir", "werkzeug", "wsgiref"),
+}
+_SYSTEMS = {"home", "mnt", "opt", "root", "srv", "tmp", "usr", "var", "www"}  # folders of every machine
 _told: set[str] = set()
 
 
@@ -44,6 +52,8 @@ def of_module(name: str) -> str:
     if name == "__main__" and main is not None and main.__spec__ is not None:
         name = main.__spec__.name  # python -m package.module
     top = name.partition(".")[0]
+    if top in _FRAMEWORKS:  # python -m uvicorn
+        return _folder_name(pathlib.Path.cwd())
     return _folder_of(top) if top in _ANYBODY else top
 
 
@@ -76,5 +86,11 @@ def _folder_of(top: str) -> str:
     places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
     place = next((pathlib.Path(each).absolute() for each in places if each), pathlib.Path.cwd() / top)
     folder = place.parent.parent if place.name.startswith("__init__.") else place.parent
+    return _folder_name(pathlib.Path.cwd() if folder.name in ("bin", "Scripts") else folder)  # there a server's program lies
+
+
+def _folder_name(folder: pathlib.Path) -> str:
+    """The nearest that says something; else the folder's own."""
     names = [each.name for each in (folder, *folder.parents) if each.name]
-    return next((each for each in names if each not in _ANYBODY), names[0] if names else top)
+    near = itertools.takewhile(lambda name: name not in _SYSTEMS, names)
+    return next((each for each in near if each not in _ANYBODY), names[0] if names else "app")

@@ -46,12 +46,18 @@ def place(request: Request, view: Any) -> str:
     return web.with_method(path, getattr(route, "methods", None), view)
 
 
+def app_of(request: Request, view: Any) -> str:
+    """The application's, for a view may lie in another module than those that it shares a limit with."""
+    app = request.scope.get("app")
+    return application.of_object(app) if app is not None else application.of_module(web.unwrapped(view).__module__)
+
+
 FASTAPI = web.Framework(
     attributes=request_attributes,
     address=lambda request: asgi.address(request.scope),
     forwarded=lambda request: asgi.forwarded(request.scope),
     trusts=asgi.ASGI.trusts,
-    app=lambda request, view: application.of_module(web.unwrapped(view).__module__),
+    app=app_of,
     name=place,
     state=lambda request: request.scope,
 )

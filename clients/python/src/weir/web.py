@@ -469,7 +469,7 @@ def place_of(function: Any) -> str:
     """What a function is called that no framework names; a script by its file."""
     function = unwrapped(function)
     module, name = function.__module__, function.__qualname__
-    if not name.endswith(function.__name__):
+    if isinstance(function, type) and not name.endswith(function.__name__):
         name = function.__name__  # as DRF's @api_view calls the class of each view
     if module == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
