@@ -9,6 +9,9 @@ import unittest
 import uuid
 from unittest import mock
 
+import anyio
+import anyio.to_thread
+import asgiref.sync
 import django.urls
 import flask.views as flask_views
 import starlette.endpoints
@@ -377,6 +380,19 @@ class Starlette(Asking):
         for path in "/a", "/b":
             with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
                 ask(path)
+
+    def test_one_that_is_made_outside_of_requests_is_none(self):
+        def make():
+            return self.limit("1/h")
+
+        async def awaited():
+            return make()
+
+        async def in_thread():
+            return await anyio.to_thread.run_sync(make), await asgiref.sync.sync_to_async(make)()
+
+        for made in awaited, in_thread:
+            self.assertTrue(anyio.run(made))
 
     def test_middleware_by_rules(self):
         app = fastapi.FastAPI()

@@ -3,6 +3,7 @@ framework."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import inspect
@@ -12,6 +13,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import (
     Any,
     Callable,
@@ -45,16 +47,15 @@ EVERYWHERE = "*"  # the name of a limit around a whole application
 METHODS = {"get", "head", "post", "put", "patch", "delete", "options", "trace"}
 CHARGED = "weir.charged"  # what a request has paid for
 
-# Whose frames are around a view while it runs. The last two run those that block.
+# Whose frames are around a view while it runs, and in the threads of those that block.
 _RUNS_VIEWS = {
     ("flask.app", "full_dispatch_request"),
     ("django.core.handlers.base", "_get_response"),
     ("django.core.handlers.base", "_get_response_async"),
     ("fastapi.routing", "app"),
     ("starlette.routing", "app"),
-    ("asgiref.sync", "thread_handler"),
-    ("anyio._backends._asyncio", "run"),
 }
+_RUNS_THREADS = {("asgiref.sync", "thread_handler"), ("anyio._backends._asyncio", "run")}
 
 
 @dataclass(frozen=True)
@@ -400,13 +401,30 @@ def read(said: tuple[object, ...]) -> tuple[str, ...]:
     it is met."""
     frame = inspect.currentframe()
     while frame is not None:
-        module, function = frame.f_globals.get("__name__"), frame.f_code.co_name
-        if module == "importlib._bootstrap":
+        place = _place(frame)
+        if place[0] == "importlib._bootstrap":
             break  # a module that is loaded while a request is handled
-        if (module, function) in _RUNS_VIEWS:
+        if place in _RUNS_VIEWS or (place in _RUNS_THREADS and _handles_a_request(frame.f_locals)):
             raise RuntimeError("a limit was made while a request is handled: make it once, outside")
         frame = frame.f_back
     return rates(said) if said else ()
+
+
+def _place(frame: FrameType) -> tuple[str, str]:
+    return frame.f_globals.get("__name__", ""), frame.f_code.co_name
+
+
+def _handles_a_request(names: Mapping[str, Any]) -> bool:
+    """Whether a task is in a view whose loop has given work to a thread, which has no frames of that view. These are the
+    names in the function that runs the thread."""
+    loop = names.get("loop") or getattr(names.get("self"), "loop", None)
+    for task in asyncio.all_tasks(loop) if isinstance(loop, asyncio.AbstractEventLoop) else ():
+        coroutine: Any = task.get_coro()
+        while getattr(coroutine, "cr_frame", None) is not None:
+            if _place(coroutine.cr_frame) in _RUNS_VIEWS:
+                return True
+            coroutine = coroutine.cr_await
+    return False
 
 
 def of_view(framework: Framework, view: Any, rules: tuple[str, ...], said: OfView) -> Gate:
