@@ -525,6 +525,19 @@ class Django(Asking):
                     found = self.statuses(ask, prefix + english, german, german, prefix + english)
                     self.assertEqual(found, [200, 200, 429, 429], english)
 
+    def test_who_may_not_ask_is_told_once_by_a_method_too(self):
+        limit = weir.django.limit("1/h", client=self.sync, cost=lambda request: 2**63)
+
+        @method_decorator(limit, name="dispatch")
+        class Refused(View):
+            def get(self, request):
+                return HttpResponse("hello")
+
+        ask = self.of_django(django.urls.path("a", Refused.as_view()))
+        with self.assertLogs("weir") as logged:
+            self.assertEqual(self.statuses(ask, "/a", "/a"), [503, 503])
+        self.assertEqual(len(logged.output), 1, logged.output)
+
     def test_what_a_denial_looks_like(self):
         urls = (django.urls.path("a", self.hello("1/h")), django.urls.path("b", self.hello("1/h", on_denied=self.instead)))
         ask = self.of_django(*urls)

@@ -252,6 +252,16 @@ class TestCore(unittest.TestCase):
         with self.assertLogs("weir"), self.assertRaisesRegex(TypeError, "on_error answers a coroutine"):
             asker.without(words.check(subject("k", "1/s")), weir.Unavailable("x"), 0.0)
 
+    def test_a_complaint_is_made_at_once_and_then_once_a_minute(self):
+        said = []
+        with mock.patch.object(core.log, "error", lambda form, text: said.append(text)):
+            for now in (100.0, 101.0, 159.0, 160.0, 161.0, 220.0):
+                with mock.patch.object(core.time, "monotonic", lambda now=now: now):
+                    core.complain("no", weir.Refused("a"))
+                    core.complain("no", weir.Refused(f"b{now}"))
+        self.assertEqual([each for each in said if each == "no: a"], ["no: a"] * 3)
+        self.assertEqual(set(core._complained), {"no: a", "no: b161.0", "no: b220.0"})
+
     def test_a_verb_that_the_server_lacks(self):
         with self.assertRaisesRegex(weir.Refused, "has no refund; 0.1.0 has it"):
             asker = core.Core("h", "allow", False, None)

@@ -25,7 +25,7 @@ import celery.exceptions
 
 from weir import application, identity, rules, shared, web, words
 from weir.client import Client
-from weir.core import log
+from weir.core import complain
 from weir.decision import Booking, Decision
 from weir.errors import Error, Refused, Unavailable
 from weir.words import Value
@@ -42,7 +42,6 @@ AWAY = (1.0, 5.0)  # until a task asks again, while weir does not answer
 HOLD = 30.0  # by a rule: so long weir tells a moment that has come from one that is gone
 LENT_BY_REDIS = 3600.0  # then the broker gives a task that was put away to a second worker: its visibility_timeout
 LENT = 1800.0  # by others: RabbitMQ's consumer_timeout
-COMPLAINS_EVERY = 60.0
 MOMENT = "weir_moment"
 
 
@@ -105,7 +104,6 @@ class Paced:
         self._hold, self._pauses, self._slots, self._client = hold, pauses, tuple(slots), client
         self._is_slot = self._rule is not None and self._rule.startswith("in_flight")
         self._most = math.inf  # seconds for which weir lets a reservation wait
-        self._complained: float | None = None
 
     def __call__(self, call: CallT) -> CallT:
         self._call = call
@@ -179,7 +177,7 @@ class Paced:
         except (Refused, Unavailable):
             pass  # it has no hold; or costs what it was charged
         except Error as error:
-            self._complain(error)
+            complain("weir cannot be asked like this, tasks wait", error)
 
     def pause(self, seconds: float, given: Given) -> float:
         """Nobody of the fleet calls for that long, then one does, and then they keep their pace. When to ask again."""
@@ -188,7 +186,7 @@ class Paced:
                 *self._rules(given), pause=seconds, limit=self._pauses, attributes=self._attributes_of(given)
             )
         except Error as error:
-            self._complain(error)
+            complain("weir cannot be asked like this, tasks wait", error)
             return seconds
         return 0.0 if told.by else seconds
 
@@ -205,7 +203,7 @@ class Paced:
             raise self._again(task, later.seconds) from later
         except Error as error:
             if not isinstance(error, Unavailable):
-                self._complain(error)
+                complain("weir cannot be asked like this, tasks wait", error)
             raise self._again(task, random.uniform(*AWAY), kept) from error
         if wait > NAP:
             raise self._again(task, wait, Moment(time.time() + wait, kept.id))
@@ -259,12 +257,6 @@ class Paced:
     def _said(self, given: Given, costs: Mapping[str, int] | None) -> dict[str, Any]:
         hold = HOLD if self._hold is None and self._rule is not None and not self._is_slot else self._hold
         return {"cost": self._cost, "costs": costs, "hold": hold, "attributes": self._attributes_of(given)}
-
-    def _complain(self, error: Error) -> None:
-        now = time.monotonic()
-        if self._complained is None or now >= self._complained + COMPLAINS_EVERY:
-            self._complained = now
-            log.error("weir cannot be asked like this, tasks wait: %s", error)
 
 
 paced = Paced

@@ -13,7 +13,7 @@ from typing import Any, Callable, Union
 
 from weir import errors
 from weir.decision import Booking, Call, Decision, Question
-from weir.errors import Refused, Unavailable
+from weir.errors import Error, Refused, Unavailable
 from weir.resp import Failure
 from weir.words import Ask
 
@@ -22,6 +22,8 @@ log = logging.getLogger("weir")
 OnError = Union[str, Callable[[Unavailable, Question], bool]]
 OnCall = Callable[[Call], object]
 
+COMPLAINS_EVERY, COMPLAINTS = 60.0, 100  # seconds; others in them are not told
+_complained: dict[str, float] = {}  # what was logged, and when
 REMEMBERED_SECONDS, REMEMBERED_DENIALS = 10.0, 10_000
 
 
@@ -39,6 +41,16 @@ def at_once(name: str, said: Any) -> Any:
     if inspect.iscoroutine(said):
         said.close()
     raise TypeError(f"{name} answers a {type(said).__name__}, which is not awaited here: give a function that is not async")
+
+
+def complain(what: str, error: Error) -> None:
+    """Into the log, at once and then once a minute, whoever meets it: Django makes a limit of a method for each request."""
+    text, now = f"{what}: {error}", time.monotonic()
+    for old in [each for each, at in list(_complained.items()) if now >= at + COMPLAINS_EVERY]:
+        _complained.pop(old, None)
+    if text not in _complained and len(_complained) < COMPLAINTS:
+        _complained[text] = now
+        log.error("%s", text)
 
 
 class Core:
@@ -99,7 +111,7 @@ class Core:
             return bool(at_once("on_error", self._on_error(error, ask.question())))
         return self._on_error == "allow"
 
-    def _lacking(self, ask: Ask, error: errors.Error) -> errors.Error:
+    def _lacking(self, ask: Ask, error: Error) -> Error:
         if isinstance(error, Refused) and str(error).startswith("unknown command"):
             return Refused(f"the weir at {self._name} has no {ask.verb}; 0.1.0 has it")
         return error

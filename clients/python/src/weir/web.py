@@ -9,7 +9,6 @@ import functools
 import inspect
 import math
 import sys
-import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from typing import (
 
 from weir import aio, application, identity, rules, shared
 from weir.client import Client, connect
-from weir.core import OnError, at_once, check_on_error, log
+from weir.core import OnError, at_once, check_on_error, complain, log
 from weir.decision import Decision, Question
 from weir.errors import Denied, Error, Refused, Unavailable
 from weir.words import Value
@@ -41,7 +40,6 @@ ViewT = TypeVar("ViewT", bound=Callable[..., Any])
 
 TEXTS = {400: "Bad request", 429: "Too many requests", 503: "Service unavailable"}
 LACKS = ": the request has no attribute '"
-COMPLAINS_EVERY = 60.0  # seconds
 RETRY_SECONDS = 1  # what a client is told while weir is away and on_error denies
 EVERYWHERE = "*"  # the name of a limit around a whole application
 METHODS = {"get", "head", "post", "put", "patch", "delete", "options", "trace"}
@@ -259,7 +257,6 @@ class Gate:
         self._attributes, self._key, self._cost, self._max_wait = attributes or framework.attributes, key, cost, max_wait
         self._exempt, self.on_denied = exempt, on_denied
         self._client, self._limits, self._on_error = client, limits, on_error
-        self._complained: float | None = None
 
     def check(self, request: Any) -> Answer:
         client = self._sync()
@@ -375,7 +372,7 @@ class Gate:
             return PASSES if self._instead(error, question) else AWAY
         if isinstance(error, Refused) and LACKS in str(error):
             return Answer(400)
-        self._complain(error)
+        complain("weir cannot be asked like this, requests get 503", error)
         return Answer(503)
 
     def _instead(self, error: Unavailable, question: Asked) -> bool:
@@ -384,12 +381,6 @@ class Gate:
         if callable(self._on_error):
             return bool(at_once("on_error", self._on_error(error, question.told())))
         return self._on_error == "allow"
-
-    def _complain(self, error: Error) -> None:
-        now = time.monotonic()
-        if self._complained is None or now >= self._complained + COMPLAINS_EVERY:
-            self._complained = now
-            log.error("weir cannot be asked like this, requests get 503: %s", error)
 
 
 PASSES = Answer()
