@@ -3,9 +3,8 @@
     import weir.limits  # has the schemes weir://, weirs://, weir+unix:// and weir+local:
     limiter = Limiter(get_remote_address, app=app, storage_uri="weir://limits.internal")
 
-Fixed windows and sliding window counters count as with other storages; a moving window is GCRA. A window can be
-cleared where the server takes refunds (`--allow-refunds`; `weir local` does). Options of connect() go into
-storage_options. Without an answer of weir the caller gets an exception, so that
+Fixed windows and sliding window counters count as with other storages; a moving window is GCRA. Options of connect() go
+into storage_options. Without an answer of weir the caller gets an exception, so that
 `in_memory_fallback_enabled` and `swallow_errors` do what they say.
 """
 
@@ -89,10 +88,8 @@ def moving_window(told: Decision, limit: int, expiry: int) -> tuple[float, int]:
 
 
 def sliding_window(told: Decision, expiry: int) -> Window:
-    """All as if in the current window, for `limits` would weigh what weir has weighed. What came in this one goes with the
-    end of the next."""
-    ends = told.reset_after - expiry if told.reset_after > expiry else told.reset_after
-    return 0, 0.0, used(told), ends
+    """All as if in the current window, which ends by the clock, for `limits` would weigh what weir has weighed."""
+    return 0, 0.0, used(told), expiry - time.time() % expiry
 
 
 def options_of(uri: str | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +140,6 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
 
     def clear(self, key: str) -> None:
         self.storage.reset(name_of(key))
-        self._take_back(key, count_rule(item_of(key).expiry))
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         return self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount)).allowed
@@ -158,12 +154,7 @@ class Storage(base.Storage, base.MovingWindowSupport, Sliding):
         return sliding_window(self.storage.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
 
     def clear_sliding_window(self, key: str, expiry: int) -> None:
-        self._take_back(key, sliding_rule(item_of(key).amount, expiry))
-
-    def _take_back(self, key: str, rule: str) -> None:
-        """RESET forgets what is counted by GCRA; a window is given back."""
-        if taken := used(self.storage.look(name_of(key), rule)):
-            self.storage.refund(name_of(key), rule, cost=taken)
+        self.clear(key)
 
     def _count(self, key: str) -> Decision:
         return self.storage.look(name_of(key), count_rule(item_of(key).expiry))
@@ -204,7 +195,6 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
 
     async def clear(self, key: str) -> None:
         await self.storage.reset(name_of(key))
-        await self._take_back(key, count_rule(item_of(key).expiry))
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         return (await self.storage.check(name_of(key), moving_rule(limit, expiry), cost=math.ceil(amount))).allowed
@@ -219,11 +209,7 @@ class AsyncStorage(async_base.Storage, async_base.MovingWindowSupport, AsyncSlid
         return sliding_window(await self.storage.look(name_of(key), sliding_rule(item_of(key).amount, expiry)), expiry)
 
     async def clear_sliding_window(self, key: str, expiry: int) -> None:
-        await self._take_back(key, sliding_rule(item_of(key).amount, expiry))
-
-    async def _take_back(self, key: str, rule: str) -> None:
-        if taken := used(await self.storage.look(name_of(key), rule)):
-            await self.storage.refund(name_of(key), rule, cost=taken)
+        await self.clear(key)
 
     async def _count(self, key: str) -> Decision:
         return await self.storage.look(name_of(key), count_rule(item_of(key).expiry))
