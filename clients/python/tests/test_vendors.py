@@ -86,6 +86,11 @@ class TestTold(unittest.TestCase):
         self.assertEqual([self.client.look(*each).remaining for each in keys.items()], [5, 3])
         with self.assertRaisesRegex(ValueError, "'other' is not one of the keys, 'calls', 'tokens'"):
             weir.told(self.client, answer, keys, limits={"tokens": "other"})
+        for ours in "rpm", "tokens":
+            with self.assertRaisesRegex(ValueError, f"limits: '{ours}' is not the key, 'partner'"):
+                weir.told(self.client, Answer(429, {"Retry-After": "3"}), "partner", "20/s", limits={"requests": ours})
+        weir.told(self.client, Answer(429, {"Retry-After": "3"}), "partner", "20/s", limits={"requests": "partner"})
+        self.assertFalse(self.client.look("partner", "20/s"))
         with self.assertRaisesRegex(weir.Refused, "unknown limit 'other'"):
             weir.told(self.client, answer, api="openai", limits={"tokens": "other"})
 

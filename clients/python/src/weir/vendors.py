@@ -172,6 +172,8 @@ def told(
             subject = (ours, key[ours])
         elif ours is not None and key is None:
             words["limit"] = ours
+        elif ours not in (None, key):
+            raise ValueError(f"limits: {ours!r} is not the key, {key!r}")
         asks += ((subject, {**words, **outside}) for outside in _outside(said, name))
     if isinstance(client, aio.Client):
         return _awaited(client, asks)
