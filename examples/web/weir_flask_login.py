@@ -21,7 +21,9 @@ def guess(account, is_right):
     try:
         reserved = client.reserve(account=account)
     except weir.Denied as denied:
-        abort(Response("Too many wrong passwords\n", 429, {"Retry-After": str(math.ceil(denied.decision.retry_after))}))
+        wait = denied.decision.retry_after  # None: waiting does not help, as for an account that the file denies
+        headers = {"Retry-After": str(math.ceil(wait))} if wait is not None else None
+        abort(Response("Too many wrong passwords\n", 429, headers))
     except weir.Error as error:
         tell(error)
         abort(503)

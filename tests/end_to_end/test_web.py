@@ -326,6 +326,14 @@ class Login(unittest.TestCase):
         self.assertEqual(self.checked("ann"), 5)
         self.assertEqual(self.log_in("bob", "right")[0], 200, self.app.text())
 
+    def test_an_account_that_the_file_denies_is_told_no_time(self):
+        text = (EXAMPLES / "login.yaml").read_text().replace("hold:", "deny: { account: eve }, hold:")
+        self.serve("--limits", self.folder.file("denies.yaml", text))
+        self.start()
+        status, headers, _ = self.log_in("eve", "right")
+        self.assertEqual((status, headers.get("Retry-After")), (429, None), self.app.text())
+        self.assertEqual(self.checked("eve"), 0)
+
     def test_a_right_password_costs_nothing(self):
         self.limited()
         self.start()
