@@ -341,7 +341,7 @@ class TestWaits(unittest.TestCase):
             with client.try_reserve("k", "1/min") as denied:
                 self.assertEqual((bool(denied), denied.wait, denied.id, denied.decision.retry_after), (False, None, None, 60.0))
             self.assertFalse(one.try_reserve("k"))
-            with self.assertRaisesRegex(weir.Denied, "^denied; retry after 60 s$"):
+            with self.assertRaisesRegex(weir.Denied, "^denied by k; retry after 60 s$"):
                 one.reserve("k")
 
     def test_a_denial_without_an_answer_says_so(self):

@@ -36,6 +36,11 @@ class TestUrl(unittest.TestCase):
             self.assertEqual(url.parse("weir://:u@a").password, "u")
             self.assertEqual(url.parse("weir://:u@a", password="p").password, "p")
 
+    def test_an_empty_one_is_none(self):
+        for module in weir, weir.aio:
+            with self.assertRaisesRegex(ValueError, "^url is empty; the form is weir://"):
+                module.connect("")
+
     def test_no_password_is_shown(self):
         target = url.parse("weir://me:secret@a")
         self.assertNotIn("secret", f"{target!r} {target}")

@@ -38,7 +38,7 @@ class Denied(Error):
             why = "waiting does not help"
         else:
             why = f"retry after {decision.retry_after:g} s"
-        super().__init__(f"denied; {why}")
+        super().__init__(f"denied by {decision.by}; {why}" if decision.by else f"denied; {why}")
         self.decision = decision
 
 

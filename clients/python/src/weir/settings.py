@@ -85,6 +85,8 @@ def settings(
     _whole("max_in_flight", max_in_flight, 1)
     if app == "":
         raise ValueError("app is the name of the application, and not empty")
+    if where == "":
+        raise ValueError(f"url is empty; the form is {url.FORM}, and without url= it is WEIR_URL's")
     login = {"user": user, "password": password, "ca": ca, "cert": cert, "key": key}
     target = url.parse(where, **login) if where else Target(())
     numbers = float(timeout), float(connect_timeout), max_connections, max_in_flight
