@@ -546,7 +546,21 @@ class Django(Asking):
         status, headers, body = ask("/a", HTTP_ACCEPT="application/json")
         self.assertEqual((status, headers["retry-after"]), (429, "3600"))
         self.assertEqual(flask.json.loads(body), {"error": "Too many requests", "retry_after": 3600.0})
-        self.assertEqual(ask("/a", HTTP_ACCEPT="text/html, application/json")[2], "Too many requests\n")
+        for accept, expected in (
+            ("application/json, text/plain, */*", True),
+            ("text/html, application/json", True),
+            ("text/plain;q=0.5, application/json;q=0.9", True),
+            ("*/*, application/json", True),
+            ("text/plain, application/json", False),
+            ("application/json;q=0.5, text/*", False),
+            ("application/json;q=0", False),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", False),
+            ("application/*;q=x, nonsense;;", False),
+            ("*/*", False),
+            ("", False),
+        ):
+            is_json = ask("/a", HTTP_ACCEPT=accept)[1]["content-type"] == "application/json"
+            self.assertEqual(is_json, expected, accept)
         self.assertEqual(ask("/b")[::2], (418, "wait 3600"))
         folder = self.enterContext(test_web.Folder())
         folder.file("429.html", "<b>slowly</b>")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, cast
 
@@ -83,6 +84,9 @@ DJANGO = web.Framework(
     name=place,
     state=lambda request: request.META,
 )
+
+
+_WEIGHT = re.compile(r"[01]|[01]?\.[0-9]+")
 
 
 class Middleware:
@@ -176,10 +180,23 @@ def refused(answer: Answer, on_denied: OnDenied, request: HttpRequest) -> HttpRe
             return told(answer, HttpResponse(loader.render_to_string("429.html", request=request), status=429))
         except TemplateDoesNotExist:
             pass
-    accepts = request.META.get("HTTP_ACCEPT", "")
-    if "json" in accepts and "text/" not in accepts:
+    accept = request.META.get("HTTP_ACCEPT", "")
+    if wanted(accept, "application/json") > wanted(accept, "text/plain"):
         return told(answer, JsonResponse({"error": answer.text, "retry_after": answer.retry_after}, status=answer.status))
     return told(answer, HttpResponse(f"{answer.text}\n", status=answer.status, content_type="text/plain"))
+
+
+def wanted(accept: str, kind: str) -> tuple[float, int, int]:
+    """How much a client wants this kind, as Express sees it: by weight, then how narrowly it is said, then how early."""
+    ranges = ["*/*", kind.partition("/")[0] + "/*", kind]
+    found = [(-1, 0.0, 0)]
+    for at, each in enumerate(accept.lower().split(",")):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        if name in ranges:
+            found.append((ranges.index(name), float(weight) if _WEIGHT.fullmatch(weight) else 0.0, -at))
+    narrow, q, early = max(found)
+    return (q, narrow, early) if q else (0.0, 0, 0)
 
 
 def told(answer: Answer, response: HttpResponse) -> HttpResponse:
