@@ -44,6 +44,11 @@ class TestApplications(unittest.TestCase):
         view.__module__ = "shop.views"
         app = fastapi.FastAPI(routes=[starlette.routing.Route("/", view)])
         self.assertEqual(application.of_object(types.SimpleNamespace(app=app.router)), "shop")
+        router = fastapi.APIRouter()
+        router.get("/")(view)
+        app = fastapi.FastAPI()
+        app.include_router(router)
+        self.assertEqual(application.of_object(app), "shop")
 
     def test_the_folder_s_name(self):
         for folder, expected in (

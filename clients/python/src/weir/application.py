@@ -8,6 +8,7 @@ import itertools
 import os
 import pathlib
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
 from weir.core import log
@@ -69,11 +70,18 @@ def of_object(application: Any) -> str:
         application = application.app
     if hasattr(application, "import_name"):
         return of_import_name(str(application.import_name))
-    parts = [getattr(each, "endpoint", None) for each in getattr(application, "routes", ())]
-    for module in (*(getattr(each, "__module__", None) for each in parts), getattr(application, "__module__", None)):
+    views = (getattr(each, "endpoint", None) for each in listed(getattr(application, "routes", ())))
+    for each in itertools.chain(views, [application]):
+        module = getattr(each, "__module__", None)
         if module and module.partition(".")[0] not in _FRAMEWORKS:
             return of_module(module)
     return of_settings(os.environ.get("DJANGO_SETTINGS_MODULE"))
+
+
+def listed(routes: Iterable[Any]) -> Iterator[Any]:
+    """FastAPI keeps an included router as one route of a kind of its own, and lists what is in it."""
+    lists = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", iter)
+    return (getattr(each, "starlette_route", None) or each for each in lists(routes))
 
 
 def of_settings(module: str | None) -> str:

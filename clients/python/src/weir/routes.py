@@ -3,12 +3,13 @@ stands there in a request's own path its client chooses."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from starlette import routing
+
+from weir import application
 
 _KEPT = "_weir_routes"  # of a router
 
@@ -43,10 +44,7 @@ def of(scope: Mapping[str, Any]) -> tuple[str, Any] | None:
 
 
 def _leaves(routes: Any, before: str) -> Iterator[Leaf]:
-    # FastAPI keeps an included router as one route of a kind of its own, and lists what is in it.
-    lists = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", iter)
-    for route in lists(routes):
-        route = getattr(route, "starlette_route", None) or route
+    for route in application.listed(routes):
         path = before + str(getattr(route, "path", None) or getattr(route, "host", ""))
         inner = getattr(route, "routes", None)
         if inner:
