@@ -199,7 +199,7 @@ class OfAll(Said, total=False):
 
 
 _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": ("text", lambda said: isinstance(said, str) and said != ""),
+    "name": ("text, and not empty", lambda said: isinstance(said, str) and said != ""),
     "key": ("text or a function", lambda said: isinstance(said, (str, bytes)) or callable(said)),
     "attributes": ("a function", callable),
     "cost": ("a whole number from 0 or a function", lambda said: callable(said) or (type(said) is int and said >= 0)),
