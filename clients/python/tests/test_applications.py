@@ -63,7 +63,7 @@ class TestApplications(unittest.TestCase):
         ):
             self.assertEqual(application._folder_name(pathlib.PurePosixPath(folder)), expected, folder)
 
-    def test_a_framework_s_or_a_server_s_name_is_none(self):
+    def test_a_framework_s_or_a_server_s_name_is_skipped(self):
         class Falcon:
             pass
 

@@ -381,7 +381,7 @@ class Starlette(Asking):
             with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
                 ask(path)
 
-    def test_one_that_is_made_outside_of_requests_is_none(self):
+    def test_one_that_is_made_outside_of_requests_is_allowed(self):
         def make():
             return self.limit("1/h")
 

@@ -36,7 +36,7 @@ class TestUrl(unittest.TestCase):
             self.assertEqual(url.parse("weir://:u@a").password, "u")
             self.assertEqual(url.parse("weir://:u@a", password="p").password, "p")
 
-    def test_an_empty_one_is_none(self):
+    def test_an_empty_one_is_refused(self):
         for module in weir, weir.aio:
             with self.assertRaisesRegex(ValueError, "^url is empty; the form is weir://"):
                 module.connect("")

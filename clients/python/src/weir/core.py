@@ -44,7 +44,7 @@ def at_once(name: str, said: Any) -> Any:
 
 
 def complain(what: str, error: Error) -> None:
-    """Into the log, at once and then once a minute, whoever meets it: Django makes a limit of a method for each request."""
+    """Into the log, at once and then once a minute, whichever limit meets it: Django makes one of a method for each request."""
     text, now = f"{what}: {error}", time.monotonic()
     for old in [each for each, at in list(_complained.items()) if now >= at + COMPLAINS_EVERY]:
         _complained.pop(old, None)

@@ -136,7 +136,7 @@ def refused(answer: Answer, on_denied: OnDenied, request: Request) -> Any:
 
 
 def denial(made: Any) -> Response:
-    """A response that is none yet: a 429, in which the view's own model and status have no say."""
+    """What is to become a response: a 429, in which the view's own model and status have no say."""
     if isinstance(made, Response):
         return made
     encoded = getattr(sys.modules.get("fastapi.encoders"), "jsonable_encoder", lambda it: it)
