@@ -133,7 +133,6 @@ local function no_state(i)
 end
 
 -- Rates.
-
 -- False: something else lies there. A state of a former build says more; what it owes counts.
 local function read_state(i, id, T)
   local key = KEYS[2 * i]
@@ -220,7 +219,6 @@ local function tell(i, T, full, mine, need)
 end
 
 -- Slots.
-
 local function slot_of(id) return 'weir1s ' .. id end
 local function take_slot(key, id, ns)
   call('ZADD', key, int(us_of(ns)), slot_of(id))
@@ -246,7 +244,6 @@ local function read_slots(i, most)
 end
 
 -- Windows.
-
 -- A fixed window's: its end, the units used, ns until the end. False: something else lies there.
 local function read_window(i)
   local text = redis.pcall('GET', KEYS[2 * i])
@@ -542,6 +539,9 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
       for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i + 1], int(LISTED), '+inf', 'LIMIT', 0, LOOKED)) do
         local ended, stop = match(member, '^%S+ (%d+) .* (%d+)$')
         ends[#ends + 1] = {units = ended, ns = from_now(stop)}
+      end
+      for _, plan in ipairs(ledgers[i].plans) do  -- they do not say how long they will hold; as long as this one
+        ends[#ends + 1] = {units = plan.held, ns = max(plan.moment - now_in(ledgers[i]), 0) + hold}
       end
       table.sort(ends, function(a, b) return a.ns < b.ns end)
       for _, each in ipairs(ends) do
