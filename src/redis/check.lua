@@ -444,6 +444,14 @@ if ARGV[1] == 'reset' then
   return redis.error_reply(format('WRONGTYPE %d of these keys hold something other than a limit', foreign))
 end
 
+-- Of one that is denied, by what there was: a ledger of which nothing is left but what it owes is told as a state.
+local function retry_in(view)
+  local tat = gcra_state(view)
+  if not tat then return match(view, '(%d+) %d+$') end
+  local ts, tn = pair(tat)
+  return format('%d', (ts - s) * 1e9 + (tn - n) + ARGV[4] - ARGV[3])
+end
+
 if #ARGV % 4 > 1 then
   local key, count = KEYS[1], floor(ARGV[6] + 0.0)
   kind = match(kind, '%S+$')
@@ -454,9 +462,9 @@ if #ARGV % 4 > 1 then
     -- The first that is denied says for how long.
     if before == nil then
       before = view or state
-    elseif view and not allowed then
+    elseif view and not allowed and sub(before, 1, 7) == 'weir1v ' then
       local head, rest = match(before, '^(weir1v %d+ %d+ %d+ %d+ %d+ )%d+( %d+)$')
-      before = head .. match(view, '(%d+) %d+$') .. rest
+      before = head .. retry_in(view) .. rest
     end
     if changed then state, written = changed, true end
     if not allowed then break end

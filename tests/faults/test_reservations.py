@@ -8,7 +8,7 @@ import unittest
 
 from world import PROGRAM, Cluster, Error, Redis, Sentinels, Server, available, end_to_end, until
 from chance import chance
-from server import Folder
+from server import Folder, encode
 
 SLOW = "1/min burst 1"
 
@@ -198,6 +198,44 @@ limits:
                         self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
                         self.assertTrue(70_000 < ask(client, key, SLOW) <= 100_000, ask)
                         until(lambda: line in server.stderr(), "it is logged")
+
+    def test_checks_that_share_a_call_are_decided_beside_a_hold_under_any_numbers(self):
+        hold, slow = "1/690s burst 8", "1/1380s burst 8"
+        with Server("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--threads", "1", "--merge") as server:
+            until(lambda: server.info()["store_state"] == "ready", "connected")
+            # The first is asked alone, and the others share the next call.
+            for first in (hold, slow):
+                for rule in (hold, slow):
+                    key = f"{self.key} {first} {rule}"
+                    with server.client() as client:
+                        self.assertEqual(client.ask("WEIR.RESERVE", "HOLD", 10_000, "KEYS", key, hold)[0], 0)
+                        rules = [first] + [rule] * 11
+                        client.send_bytes(b"".join(encode("WEIR.THROTTLE", key, each) for each in rules))
+                        rows = [client.reply() for _ in rules]
+                    self.assertEqual([row[:3] for row in rows], [[0, 8, left] for left in range(6, -1, -1)] + [[1, 8, 0]] * 5, key)
+                    T = 1_380_000 if rule == slow else 690_000
+                    self.assertTrue(all(T - 60_000 < row[3] <= T for row in rows[7:]), rows)
+            told = server.info()
+            self.assertGreaterEqual(int(told["store_merged"]), 4 * 10)
+            self.assertEqual((told["store_fallbacks"], told["store_failed_other"]), ("0", "0"), told)
+
+    def test_a_plan_counts_among_what_may_be_held(self):
+        path = self.enterContext(Folder()).file("limits.yaml", """\
+version: 1
+attributes: [job]
+limits:
+  pace: { by: [job], rate: 1/min burst 1, hold: { ttl: 10m } }
+""")
+        flags = ("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--max-wait", "1h", "--threads", "1", "--limits", path)
+        with Server(*flags) as server, Server(*flags) as other:
+            until(lambda: all(each.info()["store_state"] == "ready" for each in (server, other)), "connected")
+            with server.client() as waiting, server.client() as one, other.client() as two:
+                self.assertEqual(one.ask("WEIR.CHECK", f"job={self.key}")[0], 0)
+                waiting.send("WEIR.ACQUIRE", "MAXWAIT", 3_600_000, "AS", f"job={self.key}")
+                until(lambda: int(server.info()["blocked_clients"]) == 1, "it stands in line")
+                for client in (one, two):
+                    row = client.ask("WEIR.RESERVE", "MAXWAIT", 600_000, "AS", f"job={self.key}")
+                    self.assertEqual((row[0], row[5], row[6]), (1, None, b"pace"), "one may be held, and that one will be")
 
     def test_what_cannot_be_reserved_from_is_said(self):
         refused = {
