@@ -111,15 +111,74 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
   waiting.latest = waiting.deadline;
   waiting.own_deadline = after(request.reservation->max_wait);
   waiting.is_postponed = beginning_ >= kBeginAtOnce || !postponed_.empty();
-  if (!waiting.is_postponed) return begin(waiting, when);
+  waiting.is_postponed ? postpone(waiting) : begin(waiting, when);
+}
+
+void AcquiringStore::postpone(Waiting& waiting) {
+  waiting.is_postponed = true;
   waiting.told_at_once = false;
   waiting.keep();
-  postponed_.push_back(waiting.number);
+  postponed_.insert(waiting.number);
+}
+
+bool AcquiringStore::joins_line(Waiting& waiting, nanoseconds now) {
+  if (house_.queues.empty() || !house_.queues.join(waiting)) return false;
+  line_up(waiting, now);
+  return true;
 }
 
 void AcquiringStore::begin(Waiting& waiting, store::Arrival when) {
-  if (!house_.queues.empty() && house_.queues.join(waiting)) return line_up(waiting, when.now);
+  if (joins_line(waiting, when.now)) return;
+  if (waiting.max_wait.count() == 0) return ask_first(waiting, when);
+  const bool leads = may_lead(waiting);
+  if (!leads && !may_follow(waiting)) return postpone(waiting);
+  if (!leads) waiting.reservation.max_wait = nanoseconds{0};
+  waiting.follows = !leads;
+  set_out(waiting, when);
+}
+
+// Of those that may stand in one line the oldest that is under way is asked for a plan. Those that ask there
+// for as much are asked meanwhile whether they fit now, and stand in line after it if not. The others wait
+// for its answer, as a smaller one might fit where one before it did not.
+bool AcquiringStore::may_lead(const Waiting& waiting) const {
+  const auto lines = Queues::lines_of(waiting.checks);
+  return std::all_of(lines.begin(), lines.end(), [&](const auto& line) {
+    const auto found = under_way_.find(line.first);
+    return found == under_way_.end() || *found->second.numbers.begin() > waiting.number;
+  });
+}
+bool AcquiringStore::may_follow(const Waiting& waiting) const {
+  const auto lines = Queues::lines_of(waiting.checks);
+  return std::all_of(lines.begin(), lines.end(), [this](const auto& line) {
+    const auto found = under_way_.find(line.first);
+    return found == under_way_.end() || found->second.units == line.second;
+  });
+}
+void AcquiringStore::set_out(Waiting& waiting, store::Arrival when) {
+  for (auto& [name, units] : Queues::lines_of(waiting.checks)) {
+    UnderWay& its = under_way_[std::move(name)];
+    its.units = units;
+    its.numbers.insert(waiting.number);
+  }
+  waiting.is_under_way = true;
   ask_first(waiting, when);
+}
+void AcquiringStore::come_back(Waiting& waiting) {
+  if (!std::exchange(waiting.is_under_way, false)) return;
+  for (const auto& [name, units] : Queues::lines_of(waiting.checks)) {
+    const auto found = under_way_.find(name);
+    if (found == under_way_.end()) continue;  // it meets that line twice
+    found->second.numbers.erase(waiting.number);
+    if (found->second.numbers.empty()) under_way_.erase(found);
+  }
+}
+
+// Of one that does not fit now.
+void AcquiringStore::begin_again(Waiting& waiting) {
+  const nanoseconds now = clock_();
+  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  if (joins_line(waiting, now)) return;
+  may_lead(waiting) ? set_out(waiting, {now, now}) : postpone(waiting);
 }
 
 void AcquiringStore::ask_first(Waiting& waiting, store::Arrival when) {
@@ -128,18 +187,27 @@ void AcquiringStore::ask_first(Waiting& waiting, store::Arrival when) {
   ask(waiting, when);
 }
 
-// Where a store answers at once, one after the other rather than each within the one before.
+// Where a store answers at once, one after the other rather than each within the one before. While some of a
+// line are asked about none is that came later, who might find what has drained since one of them did not
+// fit.
 void AcquiringStore::begin_postponed() {
   if (std::exchange(begins_postponed_, true)) return;
+  bool has_leader = false;
   while (!postponed_.empty() && beginning_ < kBeginAtOnce) {
-    const auto found = waiting_.find(postponed_.front());
-    postponed_.pop_front();
-    if (found == waiting_.end() || found->second->refused) continue;
+    const auto found = waiting_.find(*postponed_.begin());
+    const bool is_there = found != waiting_.end() && !found->second->refused;
+    if (is_there && !has_leader && !may_lead(*found->second) && !house_.queues.has_line_for(*found->second))
+      break;
+    postponed_.erase(postponed_.begin());
+    if (!is_there) continue;
     Waiting& waiting = *found->second;
+    has_leader = has_leader || may_lead(waiting);
     waiting.is_postponed = false;
     const nanoseconds now = clock_();
     waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+    const std::uint64_t number = waiting.number;
     begin(waiting, {now, now});
+    if (postponed_.contains(number)) break;  // it waits for another's answer
   }
   begins_postponed_ = false;
 }
@@ -194,12 +262,15 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Request& asked = waiting.asked;
   if (std::exchange(waiting.begins, false)) --beginning_;
+  come_back(waiting);
   end_plan_before(waiting);
   if (waiting.may_refuse != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
   if (granted && !waiting.is_given_up() && waiting.reservation.wait.count() > 0) return plan(waiting, since);
+  const bool fits_not_now = std::exchange(waiting.follows, false) && !granted && asked.fault == Fault::none;
+  if (fits_not_now && !waiting.is_given_up()) return begin_again(waiting);
   if (!granted && !waiting.is_given_up() && waits_for_room(waiting, since)) return;
   if (waiting.is_given_up()) {
     if (granted) take_back(waiting);

@@ -17,12 +17,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -117,9 +117,16 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   bool was_refused(Waiting& waiting);
   void tell_refused(Waiting& waiting);
   Waiting& add(store::Request& request, Renew renew);
+  bool joins_line(Waiting& waiting, nanoseconds now);
   void begin(Waiting& waiting, store::Arrival when);
   void begin_postponed();
   void ask_first(Waiting& waiting, store::Arrival when);
+  bool may_lead(const Waiting& waiting) const;
+  bool may_follow(const Waiting& waiting) const;
+  void set_out(Waiting& waiting, store::Arrival when);
+  void come_back(Waiting& waiting);
+  void begin_again(Waiting& waiting);
+  void postpone(Waiting& waiting);
   void line_up(Waiting& waiting, nanoseconds now);
   void on_judged(Waiting& waiting, nanoseconds now);
   void deny_by_longest(Waiting& waiting);
@@ -167,9 +174,15 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   detail::Mutex mutex_;
   std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
   std::list<std::unique_ptr<Leaving>> leaving_;
-  std::size_t beginning_ = 0;            // asked about for the first time
-  std::deque<std::uint64_t> postponed_;  // their numbers: they begin when fewer do
+  std::size_t beginning_ = 0;          // asked about for the first time
+  std::set<std::uint64_t> postponed_;  // their numbers: they begin when fewer do
   bool begins_postponed_ = false;
+  // Those that are asked about for the first time and may have to stand in one line, by its name.
+  struct UnderWay {
+    std::uint64_t units;  // of each
+    std::set<std::uint64_t> numbers;
+  };
+  std::unordered_map<std::string, UnderWay> under_way_;
 };
 
 }  // namespace weir::waiting

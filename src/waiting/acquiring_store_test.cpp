@@ -377,6 +377,7 @@ struct SlowWorld {
   AcquiringStore store{slow, house, [this] { return now; }, [] {}, [] {}};
   AcquiringStore other{slow, house, [this] { return now; }, [] {}, [] {}};  // of another loop
 
+  SlowWorld() { house.queues.hear(embedded.reservations()); }
   std::unique_ptr<Asker> ask(nanoseconds max_wait) { return ask(max_wait, store); }
   std::unique_ptr<Asker> ask(nanoseconds max_wait, AcquiringStore& of) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
@@ -386,7 +387,7 @@ struct SlowWorld {
   }
 };
 
-// Both are asked about before either is in line, so both have plans; whoever comes then waits for both.
+// Both are asked for a plan before either is in line; who comes then waits for both.
 TEST(AcquiringStore, two_that_came_at_once_on_two_loops_make_the_next_wait_for_two) {
   for (const bool in_order : {true, false}) {
     SlowWorld world;
@@ -401,6 +402,38 @@ TEST(AcquiringStore, two_that_came_at_once_on_two_loops_make_the_next_wait_for_t
     EXPECT_EQ(world.told, (std::vector{taken.get(), third.get()})) << in_order;
     EXPECT_EQ(third->which.wait, 1s) << in_order;
     world.store.cancel(*fourth);
+    // And they act in the order in which they came, however they were answered.
+    for (int second_of = 1; second_of <= 2; ++second_of) {
+      world.now = 100s + second_of * 1s;
+      for (int round = 0; round < 6; ++round) {
+        world.store.advance(world.now);
+        world.other.advance(world.now);
+        world.slow.answer(world.now);
+      }
+    }
+    EXPECT_EQ(world.told, (std::vector{taken.get(), third.get(), first.get(), second.get()})) << in_order;
+    EXPECT_EQ(world.house.waiting(), 0U);
+  }
+}
+
+// One is asked for a plan, and the others whether they fit now; one that does not stands in line after it.
+TEST(AcquiringStore, of_a_crowd_over_a_slow_store_one_has_a_plan) {
+  SlowWorld world;
+  std::vector<std::unique_ptr<Asker>> crowd;
+  for (int i = 0; i < 20; ++i) crowd.push_back(world.ask(100s));
+  int plans = 0;
+  for (const Request* const each : world.slow.asked) plans += each->reservation->max_wait > 0s ? 1 : 0;
+  EXPECT_EQ(plans, 1);
+  for (int i = 0; i < 4; ++i) world.slow.answer(world.now);
+  EXPECT_EQ(world.told, (std::vector{crowd[0].get()}));
+  EXPECT_EQ(world.embedded.reservations().counts().open, 1U);
+  for (std::size_t i = 1; i < crowd.size(); ++i) {
+    world.now += 1s;
+    world.store.advance(world.now);
+    for (int round = 0; round < 4; ++round) world.slow.answer(world.now);
+    ASSERT_EQ(world.told.size(), i + 1);
+    EXPECT_EQ(world.told.back(), crowd[i].get());
+    EXPECT_LE(world.embedded.reservations().counts().open, 1U);
   }
 }
 
@@ -410,6 +443,7 @@ TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
   EXPECT_EQ(world.house.waiting(), 2U);
   world.now += 3ms;
   world.slow.answer(world.now);
+  world.slow.answer(world.now);  // it did not fit at once, and is asked for a plan
   EXPECT_EQ(world.told, (std::vector{first.get()}));
   EXPECT_EQ(world.store.next_deadline(), 101'003ms);
   world.now += 1s;
@@ -423,6 +457,7 @@ TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
 TEST(AcquiringStore, one_that_goes_before_the_answer_gives_its_moment_up_when_that_comes) {
   SlowWorld world;
   const auto first = world.ask(10s);
+  world.slow.answer(world.now);
   auto second = world.ask(10s);
   world.store.cancel(*second);
   second.reset();

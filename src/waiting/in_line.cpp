@@ -101,13 +101,17 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
   return true;
 }
 
-// It is the first of its line, or becomes it: what it has reserved is its plan.
+// Of the first of its line, or who becomes it, what it has reserved is its plan. Two loops may have asked at
+// once: then it has none.
 void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
   waiting.keep();
   waiting.since = since;
   waiting.moment = since + waiting.reservation.wait;
-  house_.queues.plan(waiting, waiting.asked.by, waiting.moment, waiting.planned_at());
+  if (!house_.queues.plan(waiting, waiting.asked.by, waiting.moment, waiting.planned_at())) {
+    give_up({.stands_in_line = true, .id = std::exchange(waiting.reservation.id, {})}, Verb::cancel);
+    return line_up(waiting, since);
+  }
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
 }
@@ -298,6 +302,12 @@ void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
   if (waiting.renew != nullptr && waiting.renew(*waiting.asker)) {
     give_up_plan(waiting);
     return go_by_renewed(waiting, now);
+  }
+  // One that came earlier has joined the line since, and is told that it may be earlier.
+  if (!house_.queues.is_first(waiting)) {
+    house_.queues.unplan(waiting);
+    give_up({.id = std::exchange(waiting.reservation.id, {})}, Verb::cancel);
+    return settle_in(waiting);
   }
   if (std::exchange(waiting.looks_again, false) && now < waiting.moment) return settle_in(waiting);
   if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);

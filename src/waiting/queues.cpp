@@ -80,6 +80,13 @@ bool Queues::was_not_ahead(std::span<const store::Check> checks) {
   });
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> Queues::lines_of(std::span<const store::Check> checks) {
+  std::vector<std::pair<std::string, std::uint64_t>> lines;
+  for (std::size_t i = 0; i < checks.size(); ++i)
+    if (!checks[i].shadow) lines.emplace_back(name_of(checks, i), checks[i].cost.units);
+  return lines;
+}
+
 Queues::Found Queues::find_earlier(const Place& place, Of lines) const {
   for (std::size_t i = 0; !queues_.empty() && i < place.checks.size(); ++i) {
     if (place.checks[i].shadow || (lines == Of::slots && !store::takes_slot(place.checks[i]))) continue;
@@ -99,20 +106,27 @@ bool Queues::join(Place& place, Of lines) {
   return true;
 }
 
+bool Queues::has_line_for(const Place& place) const {
+  const detail::Held lock(mutex_);
+  return find_earlier(place, Of::all).queue != nullptr;
+}
+
 void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   const detail::Held lock(mutex_);
   stand(place, by, opens);
 }
 
-void Queues::plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys) {
+bool Queues::plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys) {
   const detail::Held lock(mutex_);
   forget_plan(place);
-  stand(place, by, opens);
+  if (!stand(place, by, opens)) return false;
   for (const std::uint64_t each : keys) planned_.emplace(each, &place);
   place.planned = std::move(keys);
+  return true;
 }
 
-void Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
+// Whether it is the first there, who says where the line begins.
+bool Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
   std::string name = name_of(place.checks, by);
   std::unique_ptr<Queue>& its = queues_[name];
   if (!its) {
@@ -133,13 +147,15 @@ void Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
     if (place.queue != nullptr) remove(place, false);
     add(place, queue, by);
   }
+  if (&queue.first() != &place) return false;
   queue.interval = queue.is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
   place.opens = opens;
   queue.base = opens - after(nanoseconds{0}, units_up_to(place), queue.interval);
+  return true;
 }
 
-// Its own, and those of the others in its line that have plans for earlier moments: two that came at once, on
-// two loops, both have one.
+// Its own, and those of one in its line that has a plan for an earlier moment: it came later, on another
+// loop, and was answered first.
 std::uint64_t Queues::units_up_to(const Place& place) const {
   std::uint64_t units = units_of(place);
   const auto [first, last] = planned_.equal_range(place.queue->key);

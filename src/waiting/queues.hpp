@@ -73,6 +73,8 @@ class Queues {
   // that is.
   static bool has_lines(std::span<const store::Check> checks);
   static bool was_not_ahead(std::span<const store::Check> checks);
+  // The names of the lines in which it may have to stand, and its units there.
+  static std::vector<std::pair<std::string, std::uint64_t>> lines_of(std::span<const store::Check> checks);
 
   // Of the next that comes.
   std::uint64_t next_number() { return last_number_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -81,6 +83,7 @@ class Queues {
   // in; false: there is none, and nothing has changed.
   enum class Of : std::uint8_t { all, slots };
   bool join(Place& place, Of lines = Of::all);
+  bool has_line_for(const Place& place) const;  // which it would join
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
   // there is room for it at `opens`.
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
@@ -89,8 +92,9 @@ class Queues {
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
   // The same of one that has a plan for that moment, at these keys: it is told, as one that is now first,
-  // when something of any of them was given back, as it may act earlier.
-  void plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys);
+  // when something of any of them was given back, as it may act earlier. False: it is not the first there,
+  // and stands in line without.
+  bool plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys);
   void unplan(Place& place);
   void given_back(std::uint64_t key);
   // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
@@ -122,7 +126,7 @@ class Queues {
   };
   const Queue& queue_of(const Place& place) const WEIR_REQUIRES(mutex_) { return *place.queue; }
   Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
-  void stand(Place& place, std::size_t by, nanoseconds opens) WEIR_REQUIRES(mutex_);
+  bool stand(Place& place, std::size_t by, nanoseconds opens) WEIR_REQUIRES(mutex_);
   void forget_plan(Place& place) WEIR_REQUIRES(mutex_);
   std::uint64_t units_up_to(const Place& place) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);

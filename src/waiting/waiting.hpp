@@ -136,6 +136,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   nanoseconds deadline{0};
   nanoseconds own_deadline{0};        // however soon the server ends
   bool begins = false;                // it is asked about for the first time
+  bool is_under_way = false;          // then, and it may have to wait
+  bool follows = false;               // then only whether it fits now
   bool is_postponed = false;          // until it is
   bool stood = false;                 // in line
   std::optional<nanoseconds> denied;  // it is asked only what remains: it is denied, with that wait
