@@ -181,9 +181,16 @@ class CallsReferee : Evidence {
     std::int64_t open = 0;
     for (const auto& [at, by, asked] : changes) {
       open += by;
-      if (open > key.burst)
-        return wrong("slots",
-                     about(*asked) + ": " + std::to_string(open) + " holds of " + key.rule() + " are open");
+      if (open <= key.burst) continue;
+      std::string text =
+          about(*asked) + ": " + std::to_string(open) + " holds of " + key.rule() + " are open:";
+      for (const Hold& each : holds) {
+        if (each.asked->departed > at || each.sure_until <= at) continue;
+        text += "\n  until " + seconds(each.sure_until) + " " + about(*each.asked);
+        for (const Asked& other : history_.asked)
+          if (other.event->of == each.asked->event->number) text += "\n    " + about(other);
+      }
+      return wrong("slots", text);
     }
   }
 
@@ -316,12 +323,13 @@ class CallsReferee : Evidence {
     }
   }
 
-  // Before the end of a pause nobody acts; then one unit, and the pace of the limit.
+  // Before the end of a pause nobody acts; then one unit, or of one that is afresh a burst, and the pace of
+  // the limit.
   void nobody_acts(const Key& key, std::size_t place, const Asked& pause, nanoseconds end,
                    const std::vector<Acted>& acts) {
     // A server learns within a second that another has paused a key for which somebody waits.
     const nanoseconds learned = pause.departed + (is_shared() ? nanoseconds{1s} : kMs);
-    std::int64_t units = 0, most = 1;
+    std::int64_t units = 0, most = pause.event->afresh ? key.burst : 1;
     for (const Acted& act : acts) {
       if (act.when.from <= pause.departed) continue;
       if (!is_even(key, place, {pause.arrived, act.when.to}) || act.when.to > end + 20s) return;

@@ -86,6 +86,7 @@ class Words {
     if (event_.form == Event::Form::cost) number("COST", static_cast<std::int64_t>(event_.units));
     if (event_.form == Event::Form::remaining) number("REMAINING", static_cast<std::int64_t>(event_.units));
     if (event_.form == Event::Form::pause) number("PAUSE", event_.time.count() / 1'000'000);
+    if (event_.afresh) words_.emplace_back("AFRESH");
   }
   void keys() {
     if (!plan_.by_file) words_.emplace_back("KEYS");
@@ -167,7 +168,8 @@ std::string body_of(const Plan& plan, const Event& event) {
 
 // A member of the body that says what happened outside, or what of it did not.
 std::string outside_of(const Event& event) {
-  if (event.form == Event::Form::pause) return "\"pause\":" + seconds_of(event.time);
+  if (event.form == Event::Form::pause)
+    return "\"pause\":" + seconds_of(event.time) + (event.afresh ? ",\"afresh\":true" : "");
   return (event.form == Event::Form::remaining ? "\"remaining\":" : "\"cost\":") +
          std::to_string(event.units);
 }

@@ -167,15 +167,21 @@ class LinesReferee : Evidence {
 
   // ------------------------------------------------------------------------------------------- patience
 
-  // How long a request takes alone, at the slowest of its keys; a slot for as long as it is held.
+  // How long a request takes alone, at the slowest of its rates; a slot for as long as it is held. Until it
+  // has that it plans nothing at its rates, so that it may find there what one that came later has planned.
   nanoseconds takes(const Asked& asked) const {
-    nanoseconds most{0};
+    const auto units = static_cast<std::int64_t>(asked.event->units);
+    nanoseconds rates{0}, others{0}, slot{0};
     for (const std::uint32_t number : asked.event->keys) {
       const Key& key = plan_.keys[number];
-      most = std::max(
-          most, key.is_slots() ? holds(asked) : key.interval * static_cast<std::int64_t>(asked.event->units));
+      if (key.is_slots()) {
+        slot = holds(asked);
+      } else {
+        rates = std::max(rates, key.interval * units);
+        others = std::max(others, key.interval * key.burst);
+      }
     }
-    return most;
+    return slot.count() == 0 ? rates : slot + rates + others;
   }
   // Of a client that has gone, or whose settlement is lost, until its time is over, which it may have
   // extended.

@@ -440,7 +440,8 @@ std::string to_text(const Event& event) {
   std::string text = line;
   for (const std::uint32_t key : event.keys) text += " k" + std::to_string(key);
   if (event.kind == Kind::charge && event.form == Event::Form::remaining) text += " remaining";
-  if (event.kind == Kind::charge && event.form == Event::Form::pause) text += " pause";
+  if (event.kind == Kind::charge && event.form == Event::Form::pause)
+    text += event.afresh ? " pause afresh" : " pause";
   if (!event.is_fault()) text += " cost " + std::to_string(event.units);
   if (event.least != 0) text += " at least " + std::to_string(event.least);
   if (event.time != 0ns) text += " time " + std::to_string(event.time.count() / 1000) + "us";

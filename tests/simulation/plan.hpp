@@ -102,6 +102,7 @@ struct Event {
   std::uint32_t of = 0;
   enum class Form : std::uint8_t { cost, remaining, pause };
   Form form = Form::cost;   // of charge
+  bool afresh = false;      // of a pause: at its end the key is as if never used
   bool as_charged = false;  // of settle: for no other units
   bool bound = false;       // the hold ends with its connection, which is closed `keeps` after the grant
   bool resets = false;      // and by an RST

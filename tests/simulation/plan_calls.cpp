@@ -159,6 +159,7 @@ class CallsMaker {
     if (what < 3) {
       Event& event = add(at, Kind::charge, number);
       event.form = Event::Form::pause;
+      event.afresh = event.number % 4 == 0;
       event.time = chance_.between(1ms, std::clamp<nanoseconds>(20 * key.interval, 5ms, 3s)) / 1ms * 1ms;
     } else if (what < 12) {
       if (Event* const event = add_by_id(at, chance_.one_in(3) ? Kind::cancel : Kind::settle, number))

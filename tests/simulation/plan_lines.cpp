@@ -90,6 +90,7 @@ class LinesMaker {
       } else if (what < 29) {
         Event& event = add(at, Kind::charge, {rates_of(stage).back()});
         event.form = Event::Form::pause;
+        event.afresh = event.number % 4 == 0;
         event.time = chance_.between(1, std::clamp<std::int64_t>(gap_ * 5 / 1ms, 5, 2000)) * 1ms;
       } else {
         acquire(at, stage);

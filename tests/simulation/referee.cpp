@@ -322,12 +322,15 @@ class Referee : Evidence {
       }
     }
     if (key.use == Key::For::charges || key.asks_first()) add_calls(number, place, extras);
+    // What is forgotten, at once or at the end of a pause, may be used again.
     for (const Asked& asked : history_.asked) {
-      if (asked.event->kind != Kind::reset || asked.event->keys[0] != number || asked.arrived == kNever)
+      const Event& event = *asked.event;
+      if (!(event.kind == Kind::reset || event.afresh) || event.keys[0] != number || asked.arrived == kNever)
         continue;
       if (place_of(asked) != place) continue;
       const nanoseconds done = asked.departed != kNever ? asked.departed : asked.ended;
-      const nanoseconds until = done == kNever ? history_.end : done + 2 * kDeadline;
+      const nanoseconds lasts = event.afresh ? event.time + event.time / 1000 : 0ns;
+      const nanoseconds until = done == kNever ? history_.end : done + 2 * kDeadline + lasts;
       extras.push_back({asked.arrived, until + ahead,
                         full + booked + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
     }
@@ -631,7 +634,10 @@ class Referee : Evidence {
     std::unordered_map<std::uint32_t, nanoseconds> ended;  // by event
     for (const Asked& asked : history_.asked) {
       const Event& event = *asked.event;
-      if (event.kind != Kind::cancel && event.kind != Kind::settle) continue;
+      // One over whose moment a pause lies is cancelled when it is asked for.
+      const bool is_gone = event.kind == Kind::moment && asked.received != kNever &&
+                           asked.reply.kind == Reply::Kind::integer && asked.reply.integer < 0;
+      if (event.kind != Kind::cancel && event.kind != Kind::settle && !is_gone) continue;
       const auto [its, first] = ended.try_emplace(event.of, asked.sent);
       its->second = std::min(its->second, asked.sent);
     }
@@ -717,6 +723,20 @@ class Referee : Evidence {
     return event.bulk && key.leaves > 0 ? (key.burst + 1) / 2 : 0;
   }
 
+  // The units of those in line for the key when that one asked: a RESERVE acts after them, one after the
+  // other at what they asked, whether or not they act in the end.
+  std::int64_t stand_in_line(std::uint32_t key, const Asked& asked) const {
+    std::uint64_t units = 0;
+    for (const Asked& other : history_.asked) {
+      const auto& keys = other.event->keys;
+      if (other.event->kind == Kind::acquire && other.arrived <= asked.departed &&
+          other.departed >= asked.arrived && place_of(other) == place_of(asked) &&
+          std::find(keys.begin(), keys.end(), key) != keys.end())
+        units += other.event->units;
+    }
+    return static_cast<std::int64_t>(units);
+  }
+
   void has_reason(const Asked& asked, std::map<std::pair<std::uint32_t, std::size_t>, Owed>& owed) {
     const Event& event = *asked.event;
     // What was granted is among what is owed.
@@ -730,14 +750,15 @@ class Referee : Evidence {
       for (; its.next < its.charges.size() && its.charges[its.next].from <= asked.departed; ++its.next) {
         const Owed::Charge& charge = its.charges[its.next];
         const nanoseconds takes = key.interval * static_cast<std::int64_t>(charge.units);
-        its.until = std::max(its.until, charge.until) + takes + takes / 4000;  // by a clock that is slow
+        its.until = std::max(its.until, charge.until) + takes + takes / 2000;  // by a clock that is slow
       }
       // An acquire is denied at once when too many wait.
       const nanoseconds wait = event.kind == Kind::reserve && !event.bulk ? event.time : 0ns;
       nanoseconds owes = std::max(0ns, its.until - asked.arrived);
       owes += kTolerance;
-      const nanoseconds room =
+      nanoseconds room =
           key.interval * (key.burst - left_free(event, key) - static_cast<std::int64_t>(lacks)) + wait - owes;
+      if (room >= 0ns && event.time > 0ns) room -= key.interval * stand_in_line(number, asked);
       nearest = std::min(nearest, room);
       if (key.at_most > 0 && event.kind != Kind::check) return;  // others may hold too much
     }
