@@ -77,19 +77,20 @@ void Asking::complete(const Ask& ask, Question& question) {
   if (acquires_) {
     tags_last_ = !ask.tag.empty();
     question.more->tag = ask.tag;
-    return keep_asked(ask, question);
+    return note_asked(ask, question);
   }
   question.verb = Verb::reserve;
   question.reservation->max_wait = std::chrono::nanoseconds{0};
 }
 
-// It may have to stand in line while another file comes into force. What others say is kept once they wait:
-// for a ban.
-void Asking::keep_asked(const Ask& ask, Question& question) {
+// It may have to stand in line while another file comes into force, or a ban: what it says is kept once it
+// waits.
+void Asking::note_asked(const Ask& ask, Question& question) {
   if (std::exchange(question.more->keeps_asked, false)) question.more->asked.clear();
   if (ask.as == nullptr) return;
   asker_.acquired() = *ask.as;
-  if (!waiting::Queues::has_lines(question.checks) && ask.as->costs.empty()) return;
+  if (ask.as->costs.empty()) return;
+  // They lie where they were read, which is gone by then.
   question.more->asked.keep(*ask.as);
   question.more->keeps_asked = true;
 }
@@ -170,8 +171,7 @@ void Asking::submit_apart() {
     if (end > begin) asker_.store().submit(all.subspan(begin, end - begin), when_);
     if (end < all.size()) asker_.acquiring()->reserve(*all[end], when_);
   }
-  if (last != nullptr)
-    asker_.acquiring()->acquire(*last, when_, last->more->keeps_asked ? &Asking::renew : nullptr);
+  if (last != nullptr) asker_.acquiring()->acquire(*last, when_, last->by_file ? &Asking::renew : nullptr);
 }
 
 bool Asking::renew(store::Request& request) {

@@ -244,7 +244,7 @@ class Asking {
   void queue_tagged();
   void complete(const Ask& ask, Question& question);
   void note(const Question& question);
-  void keep_asked(const Ask& ask, Question& question);
+  void note_asked(const Ask& ask, Question& question);
   void submit();
   void submit_apart();
   void await(std::size_t first);

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 
 from chance import chance
-from server import PATIENCE, Error, OneServer, Server, encode, sanitized, until
+from server import PATIENCE, Error, Folder, OneServer, Server, encode, sanitized, until
 from server import run as run_tests
 from test_http_acquire import Wire, next_wait
 from world import Redis, available
@@ -432,6 +432,28 @@ class Chaos(unittest.TestCase):
         elif how == 2:
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         client.close()
+
+
+class OtherNumbers(unittest.TestCase):
+    """Those in line go by the limits file that is in force, within a second: those at plain rates, too."""
+
+    def test_one_in_line_goes_by_another_file(self):
+        before = "version: 1\nattributes: [user]\nlimits:\n  u: { by: [user], rate: 2/h burst 2 }\n"
+        rows = (("a raise", before.replace("2/h", "200/s"), lambda row: row[0] == 0),
+                ("it is gone", before.replace("  u:", "  other:").replace("by: [user], ", "by: [user], required: false, ")
+                 .replace("2/h burst 2", "9/s burst 9"), lambda row: row[0] == 0),
+                ("a burst below its cost", before.replace("burst 2", "burst 1"), lambda row: (row[0], row[1], row[3]) == (1, 1, -1)))
+        for what, after, is_right in rows:
+            with Folder() as folder:
+                path = folder.file("limits.yaml", before)
+                with Server("--limits", path, "--max-wait", "3h") as server, server.client() as client, server.client() as probe:
+                    self.assertEqual(probe.ask("WEIR.CHECK", "COST", 2, "user=a")[0], 0, what)
+                    client.send("WEIR.ACQUIRE", "COST", 2, "MAXWAIT", 7_200_000, "AS", "user=a")
+                    until(lambda: int(server.info()["blocked_clients"]) == 1, "it stands in line")
+                    folder.file("limits.yaml", after)
+                    server.signal(signal.SIGHUP)
+                    row = client.reply()
+                    self.assertTrue(is_right(row), (what, row))
 
 
 if __name__ == "__main__":
