@@ -168,7 +168,7 @@ class Reservations final : public LedgerKeys {
     bool bound = false;      // as ReservationTerms has it
     nanoseconds longest{0};  // the least of Holding::longest
     std::string address{};   // as ReservationTerms has it; no snapshot does
-    bool is_plan = false;    // it may be cancelled until it is asked for its moment; no snapshot says so
+    bool is_plan = false;    // it may be cancelled until it is asked for its moment
   };
   // One without a hold whose moment has come: a pause that lies over that is told of it, too.
   struct Acted {

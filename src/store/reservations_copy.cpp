@@ -6,8 +6,9 @@
 // epoch, quota, until when it is kept, and the ledger; the number of those that were idle again since the
 // table began to be copied, and of each the hash and the key's state; and the number of its keys with slots,
 // and of each the hash and the epoch; then for each shelf the number of its records, and of each record the
-// id, its moment, until when it can be settled, whether it is held, whether that is bound, how long it may be
-// extended, and its parts; then to the end, of each key whose breaches count, its hash and until when.
+// id, its moment, until when it can be settled, whether it is held (1) or a plan (2), whether it is bound,
+// how long it may be extended, and its parts; then to the end, of each key whose breaches count, its hash and
+// until when.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -25,6 +26,10 @@ namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;
+
+// Of a record.
+constexpr std::uint64_t kHeld = 1;
+constexpr std::uint64_t kPlan = 2;
 
 // Of a tat that says that there is none.
 constexpr auto kNone = std::numeric_limits<std::int64_t>::min();
@@ -116,6 +121,14 @@ template <class Archive>
 void transfer(Archive& archive, core::TwoWords& state) {
   archive.tat(state.until);
   archive.number(state.word);
+}
+
+template <class Archive>
+void transfer(Archive& archive, bool& held, bool& is_plan) {
+  std::uint64_t kind = (held ? kHeld : 0) | (is_plan ? kPlan : 0);
+  archive.number(kind);
+  held = (kind & kHeld) != 0;
+  is_plan = (kind & kPlan) != 0;
 }
 
 template <class Archive>
@@ -299,7 +312,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
         out.number(id.low);
         out.time(record.moment);
         out.time(record.until);
-        out.flag(record.held);
+        store::transfer(out, record.held, record.is_plan);
         out.flag(record.bound);
         out.length(record.longest);
         store::transfer(out, record.parts, [&](Part& part) { transfer(out, part); });
@@ -348,7 +361,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       with_slots.insert({hash, epoch});
     }
   }
-  std::vector<ReservationId> bound;
+  std::vector<ReservationId> ended;  // what is bound, and plans: who stood in line has gone
   for (std::size_t i = 0; i < shelves_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       ReservationId id;
@@ -357,7 +370,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       in.number(id.low);
       in.time(record.moment);
       in.time(record.until);
-      in.flag(record.held);
+      store::transfer(in, record.held, record.is_plan);
       in.flag(record.bound);
       in.length(record.longest);
       store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
@@ -385,7 +398,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         part.epoch = slots.epoch();
         slots.take(id, record.until);
       }
-      if (record.bound && !connections_go_on) bound.push_back(id);
+      if (record.is_plan || (record.bound && !connections_go_on)) ended.push_back(id);
       put_back(id, std::move(record), now);
     }
   }
@@ -396,7 +409,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
     in.time(forgotten);
     if (in.good()) penalties_.keep(key, forgotten, now);
   }
-  for (const ReservationId id : bound) end(id, now);
+  for (const ReservationId id : ended) end(id, now);
   return in.good() && in.at_end();
 }
 

@@ -106,6 +106,29 @@ TEST(ReservationsCopy, has_whether_a_pause_forgets) {
   }
 }
 
+// Who stood in line has gone with the program: its plan was charged to nobody.
+TEST(ReservationsCopy, has_no_plans) {
+  const Limit rate{.rule = core::Rule::parse("1/s burst 4").value(), .id = 1};
+  const Limit slots{.rule = core::Rule::parse("in_flight=2").value(), .id = 2};
+  for (const bool plans : {true, false}) {
+    World one, other;
+    other.now = 7s;
+    std::array<Check, 2> checks = {
+        {{.limit = &rate, .key = "k", .cost = Cost{4}}, {.limit = &slots, .key = "k", .cost = Cost{1}}}};
+    one.ask(Verb::check, std::span(checks).first(1), nullptr);
+    ReservationTerms terms{.max_wait = 10s, .hold = 60s, .stands_in_line = plans};
+    one.ask(Verb::reserve, checks, &terms);
+    ASSERT_EQ(terms.wait, 4s);
+    ASSERT_TRUE(one.restore_into(other, one.copy()));
+    EXPECT_EQ(other.store.reservations().counts().open, plans ? 0U : 1U);
+    int free = 0;
+    while (!other.reserve(slots, 1, 0s, 60s).empty()) ++free;
+    EXPECT_EQ(free, plans ? 2 : 1);
+    other.now += 4s;
+    EXPECT_EQ(other.left(rate), plans ? 4 : 0);
+  }
+}
+
 TEST(ReservationsCopy, goes_on_as_the_store_that_was_copied) {
   core::Chance chance;
   const std::vector<Limit> limits = {{.rule = core::Rule::parse("1/s burst 4").value(), .id = 1},
