@@ -517,25 +517,6 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 
 }  // namespace
 
-void LongValues::add(std::string_view digest, std::string_view value) {
-  const std::uint64_t size = value.size();
-  all_ += digest;
-  all_.append(reinterpret_cast<const char*>(&size), sizeof(size));
-  all_ += value;
-}
-
-std::string_view LongValues::find(std::string_view digest) const {
-  for (std::string_view left = all_; left.size() > kDigestSize + sizeof(std::uint64_t);) {
-    const std::string_view name = left.substr(0, kDigestSize);
-    std::uint64_t size = 0;
-    std::memcpy(&size, left.data() + kDigestSize, sizeof(size));
-    left.remove_prefix(kDigestSize + sizeof(size));
-    if (name == digest) return left.substr(0, size);
-    left.remove_prefix(size);
-  }
-  return digest;
-}
-
 std::string key_text(const NamedLimit& limit, std::string_view key, const Matched& matched) {
   std::string text;
   for (const By& by : limit.by) {

@@ -17,6 +17,7 @@
 
 #include "limits/attribute.hpp"
 #include "limits/costs.hpp"
+#include "limits/long_values.hpp"
 #include "limits/set.hpp"
 #include "limits/steered.hpp"
 #include "limits/trace.hpp"
@@ -35,22 +36,6 @@ struct Description {
   // At these limits it costs that much, whatever else is said. Each is named once.
   std::span<const NamedCost> costs{};
   bool takes_any_attribute = false;  // `attributes` of the file does not matter: a log has what it has
-};
-
-// Values, each by its digest (identity.hpp). Used again it allocates nothing, and keeps little memory.
-class LongValues {
- public:
-  void clear() {
-    all_.clear();
-    if (all_.capacity() > kMostKept) all_.shrink_to_fit();
-  }
-  void add(std::string_view digest, std::string_view value);
-  std::string_view find(std::string_view digest) const;  // the digest itself, where it has none
-  std::size_t bytes() const { return all_.capacity(); }
-
- private:
-  static constexpr std::size_t kMostKept = 4096;
-  std::string all_;  // digest, size, value
 };
 
 struct Matched {
