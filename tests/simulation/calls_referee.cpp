@@ -92,7 +92,9 @@ class CallsReferee : Evidence {
   }
 
   nanoseconds sure_until(const Asked& grant, const All& about, const Key& key, std::size_t place) const {
-    nanoseconds until = grant.arrived + grant.event->hold - drift(grant.event->hold);
+    // By the clock of a thread that stood still.
+    const nanoseconds lag = plan_.lags ? kLag : 0ns;
+    nanoseconds until = grant.arrived + grant.event->hold - drift(grant.event->hold) - lag;
     nanoseconds settled{-1};
     for (const Asked* const asked : about) {
       const Event& event = *asked->event;
@@ -102,7 +104,7 @@ class CallsReferee : Evidence {
         break;
       }
       const nanoseconds time = std::min(event.time, kTtl);
-      const nanoseconds extended = asked->arrived + time - drift(time);
+      const nanoseconds extended = asked->arrived + time - drift(time) - lag;
       const bool is_open = is_told(*asked) && asked->reply.kind == Reply::Kind::integer &&
                            asked->reply.integer > 0 && asked->arrived > settled &&
                            std::min(until, extended) >= asked->departed;
@@ -404,10 +406,12 @@ class CallsReferee : Evidence {
   }
   // Who knocks on makes nobody wait longer.
   void no_longer(const Key& key, std::size_t place, const Asked& before, const Asked& asked) {
+    // What the store said within a second before may be remembered, whatever its clock has done since.
+    const nanoseconds since = before.arrived - (is_shared() ? nanoseconds{1s} : 0ns);
     const nanoseconds rests = before.arrived + key.penalty - drift(key.penalty);
     const auto more = (static_cast<std::int64_t>(before.event->units) - 1) * key.interval;
     if (before.reply.values[3] * kMs < key.penalty + more || asked.arrived <= before.departed ||
-        asked.departed >= rests || !is_even(key, place, {before.arrived, asked.departed}))
+        asked.departed >= rests || !is_even(key, place, {since, asked.departed}))
       return;
     const nanoseconds then = before.departed + before.reply.values[3] * kMs +
                              std::max<std::int64_t>(0, static_cast<std::int64_t>(asked.event->units) -
