@@ -27,7 +27,7 @@ class TestTypeScript(unittest.TestCase):
         folder = typescript.built()
         words = ["node", "--test", *sorted(f"test/{each.name}" for each in (folder / "test").glob("*.test.mjs"))]
         try:
-            done = subprocess.run(words, cwd=folder, timeout=250, capture_output=True, text=True,
+            done = subprocess.run(words, cwd=folder, timeout=400, capture_output=True, text=True,
                                   env=environment(WEIR_PROGRAM=os.path.abspath(WEIR), WEIR_SOURCE=str(typescript.ROOT)))
         except subprocess.TimeoutExpired as late:
             self.fail(f"not within {late.timeout} s; until then:\n{(late.stdout or b'').decode()}")
