@@ -496,7 +496,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
       }
     }
     if ((kept > 0 || penalty_changes) && into.count < store::kMostChecks) {
-      into.own.reserve(most_windows(work));  // none moves
+      if (into.own.empty()) into.own.reserve(most_windows(work));  // none moves
       store::Limit& own = into.own.emplace_back(*counted);
       // A reserve is of rates.
       own.rule.kept = part_of(own.rule.quota, is_slots ? left_of(meeting, into.class_of) : kept);

@@ -130,42 +130,40 @@ bool AcquiringStore::joins_line(Waiting& waiting, nanoseconds now) {
 void AcquiringStore::begin(Waiting& waiting, store::Arrival when) {
   if (joins_line(waiting, when.now)) return;
   if (waiting.max_wait.count() == 0) return ask_first(waiting, when);
-  const bool leads = may_lead(waiting);
-  if (!leads && !may_follow(waiting)) return postpone(waiting);
+  Queues::Lines lines = Queues::lines_of(waiting.checks);
+  const bool leads = may_lead(waiting.number, lines);
+  if (!leads && !may_follow(lines)) return postpone(waiting);
   if (!leads) waiting.reservation.max_wait = nanoseconds{0};
   waiting.follows = !leads;
-  set_out(waiting, when);
+  set_out(waiting, std::move(lines), when);
 }
 
 // Of those that may stand in one line the oldest that is under way is asked for a plan. Those that ask there
 // for as much are asked meanwhile whether they fit now, and stand in line after it if not. The others wait
 // for its answer, as a smaller one might fit where one before it did not.
-bool AcquiringStore::may_lead(const Waiting& waiting) const {
-  const auto lines = Queues::lines_of(waiting.checks);
-  return std::all_of(lines.begin(), lines.end(), [&](const auto& line) {
+bool AcquiringStore::may_lead(std::uint64_t number, const Queues::Lines& lines) const {
+  return std::all_of(lines.begin(), lines.end(), [this, number](const auto& line) {
     const auto found = under_way_.find(line.first);
-    return found == under_way_.end() || *found->second.numbers.begin() > waiting.number;
+    return found == under_way_.end() || *found->second.numbers.begin() > number;
   });
 }
-bool AcquiringStore::may_follow(const Waiting& waiting) const {
-  const auto lines = Queues::lines_of(waiting.checks);
+bool AcquiringStore::may_follow(const Queues::Lines& lines) const {
   return std::all_of(lines.begin(), lines.end(), [this](const auto& line) {
     const auto found = under_way_.find(line.first);
     return found == under_way_.end() || found->second.units == line.second;
   });
 }
-void AcquiringStore::set_out(Waiting& waiting, store::Arrival when) {
-  for (auto& [name, units] : Queues::lines_of(waiting.checks)) {
-    UnderWay& its = under_way_[std::move(name)];
+void AcquiringStore::set_out(Waiting& waiting, Queues::Lines lines, store::Arrival when) {
+  for (const auto& [name, units] : lines) {
+    UnderWay& its = under_way_[name];
     its.units = units;
     its.numbers.insert(waiting.number);
   }
-  waiting.is_under_way = true;
+  waiting.under_way = std::move(lines);
   ask_first(waiting, when);
 }
 void AcquiringStore::come_back(Waiting& waiting) {
-  if (!std::exchange(waiting.is_under_way, false)) return;
-  for (const auto& [name, units] : Queues::lines_of(waiting.checks)) {
+  for (const auto& [name, units] : std::exchange(waiting.under_way, {})) {
     const auto found = under_way_.find(name);
     if (found == under_way_.end()) continue;  // it meets that line twice
     found->second.numbers.erase(waiting.number);
@@ -178,7 +176,9 @@ void AcquiringStore::begin_again(Waiting& waiting) {
   const nanoseconds now = clock_();
   waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   if (joins_line(waiting, now)) return;
-  may_lead(waiting) ? set_out(waiting, {now, now}) : postpone(waiting);
+  Queues::Lines lines = Queues::lines_of(waiting.checks);
+  if (!may_lead(waiting.number, lines)) return postpone(waiting);
+  set_out(waiting, std::move(lines), {now, now});
 }
 
 void AcquiringStore::ask_first(Waiting& waiting, store::Arrival when) {
@@ -196,12 +196,14 @@ void AcquiringStore::begin_postponed() {
   while (!postponed_.empty() && beginning_ < kBeginAtOnce) {
     const auto found = waiting_.find(*postponed_.begin());
     const bool is_there = found != waiting_.end() && !found->second->refused;
-    if (is_there && !has_leader && !may_lead(*found->second) && !house_.queues.has_line_for(*found->second))
-      break;
-    postponed_.erase(postponed_.begin());
-    if (!is_there) continue;
+    if (!is_there) {
+      postponed_.erase(postponed_.begin());
+      continue;
+    }
     Waiting& waiting = *found->second;
-    has_leader = has_leader || may_lead(waiting);
+    has_leader = has_leader || may_lead(waiting.number, Queues::lines_of(waiting.checks));
+    if (!has_leader && !house_.queues.has_line_for(waiting)) break;
+    postponed_.erase(postponed_.begin());
     waiting.is_postponed = false;
     const nanoseconds now = clock_();
     waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);

@@ -121,9 +121,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void begin(Waiting& waiting, store::Arrival when);
   void begin_postponed();
   void ask_first(Waiting& waiting, store::Arrival when);
-  bool may_lead(const Waiting& waiting) const;
-  bool may_follow(const Waiting& waiting) const;
-  void set_out(Waiting& waiting, store::Arrival when);
+  bool may_lead(std::uint64_t number, const Queues::Lines& lines) const;
+  bool may_follow(const Queues::Lines& lines) const;
+  void set_out(Waiting& waiting, Queues::Lines lines, store::Arrival when);
   void come_back(Waiting& waiting);
   void begin_again(Waiting& waiting);
   void postpone(Waiting& waiting);

@@ -80,8 +80,8 @@ bool Queues::was_not_ahead(std::span<const store::Check> checks) {
   });
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> Queues::lines_of(std::span<const store::Check> checks) {
-  std::vector<std::pair<std::string, std::uint64_t>> lines;
+Queues::Lines Queues::lines_of(std::span<const store::Check> checks) {
+  Lines lines;
   for (std::size_t i = 0; i < checks.size(); ++i)
     if (!checks[i].shadow) lines.emplace_back(name_of(checks, i), checks[i].cost.units);
   return lines;

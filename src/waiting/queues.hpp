@@ -74,7 +74,8 @@ class Queues {
   static bool has_lines(std::span<const store::Check> checks);
   static bool was_not_ahead(std::span<const store::Check> checks);
   // The names of the lines in which it may have to stand, and its units there.
-  static std::vector<std::pair<std::string, std::uint64_t>> lines_of(std::span<const store::Check> checks);
+  using Lines = std::vector<std::pair<std::string, std::uint64_t>>;
+  static Lines lines_of(std::span<const store::Check> checks);
 
   // Of the next that comes.
   std::uint64_t next_number() { return last_number_.fetch_add(1, std::memory_order_relaxed) + 1; }

@@ -136,7 +136,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   nanoseconds deadline{0};
   nanoseconds own_deadline{0};        // however soon the server ends
   bool begins = false;                // it is asked about for the first time
-  bool is_under_way = false;          // then, and it may have to wait
+  Queues::Lines under_way{};          // then, and it may have to wait: in these
   bool follows = false;               // then only whether it fits now
   bool is_postponed = false;          // until it is
   bool stood = false;                 // in line
