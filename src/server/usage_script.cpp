@@ -40,7 +40,8 @@ if hour > latest then
   redis.call('HSET', key, 'H', hour)
 end
 if hour > latest - 24 then add('h' .. hour) end
-redis.call('PEXPIRE', key, ARGV[3])
+-- What comes late keeps it no shorter.
+if redis.call('PTTL', key) < tonumber(ARGV[3]) then redis.call('PEXPIRE', key, ARGV[3]) end
 return 1
 )";
 

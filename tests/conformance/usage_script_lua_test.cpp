@@ -27,6 +27,35 @@ redis::LuaReply ask(redis::LuaRedis& redis, const std::string& command, nanoseco
   return redis.answer(words, now);
 }
 
+void add(redis::LuaRedis& redis, const steering::Booking& booking, nanoseconds now) {
+  std::string asked;
+  append_add_usage(asked, "key", booking);
+  ASSERT_EQ(ask(redis, asked, now).wire(), ":1\r\n");
+}
+
+steering::Usage find(redis::LuaRedis& redis, const std::vector<steering::UsageWindow>& windows,
+                     nanoseconds now) {
+  std::string asked;
+  append_find_usage(asked, "key");
+  const std::string answer = ask(redis, asked, now).wire();
+  resp::ReplyParser parser;
+  return read_usage(parser.parse(answer).value, windows, now);
+}
+
+TEST(UsageScript, keeps_a_key_no_shorter_for_what_comes_late) {
+  const std::vector<steering::UsageWindow> windows = {
+      steering::UsageWindow::of(*core::Rule::parse("9/day align=calendar"))};
+  const nanoseconds midnight = hours{24 * 20'000};
+  redis::LuaRedis redis;
+  steering::Booking booking{.limit = "l", .key = "k", .windows = windows, .utc = midnight};
+  booking.change.add(7);
+  add(redis, booking, midnight);
+  booking.utc = midnight - hours{1};
+  add(redis, booking, midnight + minutes{1});
+  const nanoseconds next_day = midnight + hours{47};
+  EXPECT_EQ(find(redis, windows, next_day).of(windows[0], next_day).last, 7);
+}
+
 TEST(UsageScript, books_as_a_process_does) {
   const std::vector<steering::UsageWindow> windows = {
       steering::UsageWindow::of(*core::Rule::parse("9/h")),
@@ -44,14 +73,8 @@ TEST(UsageScript, books_as_a_process_does) {
       steering::Booking booking{.limit = "l", .key = "k", .windows = windows, .utc = utc};
       for (int i = 0; i < 3; ++i) booking.change.add(chance.up_to(20) - 10);
       model.book(windows, booking.change, utc);
-      std::string asked;
-      append_add_usage(asked, "key", booking);
-      ASSERT_EQ(ask(redis, asked, now).wire(), ":1\r\n");
-      std::string find;
-      append_find_usage(find, "key");
-      const std::string answer = ask(redis, find, now).wire();
-      resp::ReplyParser parser;
-      const steering::Usage told = read_usage(parser.parse(answer).value, windows, now);
+      add(redis, booking, now);
+      const steering::Usage told = find(redis, windows, now);
       for (const steering::UsageWindow& each : windows) {
         const auto expected = model.of(each, now);
         EXPECT_EQ(told.of(each, now).used, expected.used) << step;
