@@ -1,5 +1,6 @@
 #include "service/asking.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -172,6 +173,45 @@ void Asking::submit_apart() {
     if (end < all.size()) asker_.acquiring()->reserve(*all[end], when_);
   }
   if (last != nullptr) asker_.acquiring()->acquire(*last, when_, last->by_file ? &Asking::renew : nullptr);
+}
+
+// Before the keys are gone. What is granted needs no wait, and an acquire that was in line has been told its
+// own.
+void Asking::look_at_lines() {
+  const auto denies = [](Verb verb) {
+    return verb == Verb::check || verb == Verb::look || verb == Verb::take || verb == Verb::reserve;
+  };
+  for (std::size_t i = 0; i < asker_.size(); ++i) {
+    Question& question = asker_[i];
+    const bool is_passed =
+        question.state == State::answered && (question.checks.empty() || question.allowed());
+    if (is_passed || !denies(question.verb)) continue;
+    for (std::size_t check = 0; check < question.checks.size(); ++check) {
+      const auto opens = asker_.acquiring()->lines().after_all(question.checks, check);
+      if (opens > when_.now) after_lines_.push_back({&question, check, opens});
+    }
+  }
+  count_lines(when_.now);
+}
+
+// A denial's wait is after those in line.
+void Asking::count_lines(std::chrono::nanoseconds now) {
+  std::erase_if(after_lines_, [now](const InLine& each) {
+    Question& question = *each.question;
+    if (question.state != State::answered) return false;
+    if (question.fault != Fault::none || question.allowed()) return true;
+    const bool reserves = question.verb == Verb::reserve;
+    const auto left =
+        each.opens - now - (reserves ? question.reservation->max_wait : std::chrono::nanoseconds{0});
+    Decision& decision = question.checks[each.check].decision;
+    if (decision.allowed() || !decision.retry_after || *decision.retry_after >= left) return true;
+    decision.retry_after = left;
+    if (const auto& longest = question.decision().retry_after; longest && *longest < left)
+      question.by = static_cast<std::uint8_t>(each.check);
+    if (reserves && question.reservation->wait.count() >= 0)
+      question.reservation->wait = std::max(question.reservation->wait, left);
+    return true;
+  });
 }
 
 bool Asking::renew(store::Request& request) {

@@ -177,6 +177,8 @@ class Asking {
     if (open_ > 0) return false;
     if (!pending_.empty()) {
       took_pending();
+      if (!after_lines_.empty()) [[unlikely]]
+        count_lines(asker_.service().now());
       for (auto& question : pending_) {
         if (changes(question->verb)) note(*question);
         tell(*question);
@@ -189,6 +191,8 @@ class Asking {
       if (tags_last_) [[unlikely]]
         queue_tagged();
       asker_.set_now(when_.now);
+      if (asker_.acquiring() != nullptr && asker_.acquiring()->has_lines()) [[unlikely]]
+        look_at_lines();
       std::size_t done = 0;
       for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done) {
         if (changes(asker_[done].verb)) note(asker_[done]);
@@ -247,6 +251,8 @@ class Asking {
   void note_asked(const Ask& ask, Question& question);
   void submit();
   void submit_apart();
+  void look_at_lines();
+  void count_lines(std::chrono::nanoseconds now);
   void await(std::size_t first);
   void took_pending();
 
@@ -266,9 +272,16 @@ class Asking {
   bool some_reserve_ = false;                       // of it, which minds those who stand in line
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
-  std::chrono::nanoseconds waits_since_{0};         // when they had arrived
-  std::unique_ptr<BoundHolds> holds_;               // null: none was asked for
-  std::unique_ptr<TaggedWaits> tagged_;             // null: none has waited
+  // Checks of what was asked for which others stand in line, and when there is room after those.
+  struct InLine {
+    Question* question;
+    std::size_t check;
+    std::chrono::nanoseconds opens;
+  };
+  std::vector<InLine> after_lines_;
+  std::chrono::nanoseconds waits_since_{0};  // when they had arrived
+  std::unique_ptr<BoundHolds> holds_;        // null: none was asked for
+  std::unique_ptr<TaggedWaits> tagged_;      // null: none has waited
 };
 
 }  // namespace weir::service

@@ -85,6 +85,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void reserve(store::Request& request, store::Arrival when);
   // Somebody stands in one: elsewhere reserve() is submit().
   bool has_lines() const { return !house_.queues.empty(); }
+  const Queues& lines() const { return house_.queues; }
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 

@@ -277,6 +277,22 @@ TEST(Classes, a_more_important_class_does_not_wait_for_a_less_important_one) {
   EXPECT_EQ(waits->state, Request::State::submitted);
 }
 
+TEST(Classes, who_comes_next_has_room_after_its_class_and_the_higher_ones) {
+  World world;
+  ASSERT_TRUE(world.take(10));
+  const auto low = world.ask_bulk(3, 10s);
+  const auto high = world.ask({{&world.critical, "t", 2}}, 10s);
+  const auto opens = [&world](const store::Limit& limit, const char* key) {
+    const Check check{.limit = &limit, .key = key, .cost = Cost{1}};
+    return world.store.lines().after_all({&check, 1}, 0) - world.now;
+  };
+  EXPECT_EQ(opens(world.bulk, "t"), 1100ms);
+  EXPECT_EQ(opens(world.middle, "t"), 500ms);
+  EXPECT_EQ(opens(world.critical, "t"), 300ms);
+  EXPECT_LT(opens(world.critical, "another"), 0s);
+  EXPECT_LT(opens(world.user, "t"), 0s);
+}
+
 TEST(Classes, one_that_waits_for_its_own_limit_holds_up_nobody_at_another) {
   World world;
   const auto taken = world.ask({{&world.user, "u", 1}, {&world.bulk, "t", 1}}, 0s);

@@ -32,18 +32,22 @@ void append_number(std::string& name, std::uint64_t number) {
   name.append(bytes.data(), bytes.size());
 }
 
-// Which state it is, which class asks, and by which guarantee: that one may have room when the others have
-// none.
+// Which state it is, by which guarantee, which may have room when the others have none, and at the end which
+// class asks.
 std::string name_of(std::span<const store::Check> checks, std::size_t which) {
   const store::Check& check = checks[which];
   std::string name;
   append_number(name, check.limit->id);
-  append_number(name, static_cast<std::uint64_t>(check.limit->rule.kept.count()));
   append_number(name, check.key.size());
   name.append(check.key);
-  if (check.inside == store::Check::kNoGuarantee) return name;
-  append_number(name, checks[check.inside].limit->id);
-  return name.append(checks[check.inside].key);
+  const bool is_inside = check.inside != store::Check::kNoGuarantee;
+  append_number(name, is_inside ? checks[check.inside].key.size() + 1 : 0);
+  if (is_inside) {
+    append_number(name, checks[check.inside].limit->id);
+    name.append(checks[check.inside].key);
+  }
+  append_number(name, static_cast<std::uint64_t>(check.limit->rule.kept.count()));
+  return name;
 }
 
 std::uint64_t units_of(const Queues::Place& place) { return place.checks[place.by].cost.units; }
@@ -61,6 +65,7 @@ struct Queues::Queue {
   bool is_slots = false;
   nanoseconds base{0};      // when there was or will be room for nothing yet
   nanoseconds interval{0};  // for one unit; 0: nobody knows, of slots
+  nanoseconds kept{0};      // by its class, as core::Rule has it
 };
 
 Queues::Queues() = default;
@@ -139,6 +144,7 @@ bool Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
     queue.name = std::move(name);
     queue.key = store::Reservations::place_of(check.hash);
     queue.limit = check.limit->id;
+    queue.kept = check.limit->rule.kept;
     queue.is_slots = core::counts_slots(check.limit->rule.algorithm);
     by_key_.emplace(queue.key, &queue);
     if (queue.is_slots) lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
@@ -248,15 +254,27 @@ void Queues::needs(Place& place, std::vector<std::uint64_t> rates) {
 
 nanoseconds Queues::after_all(std::span<const store::Check> checks) const {
   nanoseconds latest{0};
-  const detail::Held lock(mutex_);
-  for (std::size_t i = 0; i < checks.size(); ++i) {
-    if (checks[i].shadow || checks[i].cost.units == 0) continue;
-    const auto found = queues_.find(name_of(checks, i));
-    if (found == queues_.end()) continue;
-    const Queue& queue = *found->second;
-    latest = std::max(latest, after(queue.base, queue.units + checks[i].cost.units, queue.interval));
-  }
+  for (std::size_t i = 0; i < checks.size(); ++i) latest = std::max(latest, after_all(checks, i));
   return latest;
+}
+
+nanoseconds Queues::after_all(std::span<const store::Check> checks, std::size_t which) const {
+  const store::Check& check = checks[which];
+  if (check.shadow || check.cost.units == 0 || core::counts_slots(check.limit->rule.algorithm)) return {};
+  std::string state = name_of(checks, which);
+  state.resize(state.size() - sizeof(std::uint64_t));  // of every class
+  nanoseconds base{0}, interval{0};
+  unsigned __int128 units = 0;
+  const detail::Held lock(mutex_);
+  for (auto each = queues_.lower_bound(state); each != queues_.end() && each->first.starts_with(state);
+       ++each) {
+    const Queue& queue = *each->second;
+    if (queue.kept > check.limit->rule.kept) continue;
+    base = std::max(base, queue.base + (check.limit->rule.kept - queue.kept));
+    interval = queue.interval;
+    units += queue.units;
+  }
+  return units == 0 ? base : after(base, units + check.cost.units, interval);
 }
 
 void Queues::leave(Place& place, bool charged) {

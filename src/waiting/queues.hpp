@@ -104,8 +104,9 @@ class Queues {
   nanoseconds too_late(const Place& place) const;
   // One in line for a slot needs these keys too.
   void needs(Place& place, std::vector<std::uint64_t> rates);
-  // When there would be room for one more unit after all those of the class who wait for its keys, or for a
-  // higher class.
+  // When there would be room for that check, or for all, after all those of its class or a higher one who
+  // wait for its key; 0: nobody does, or it takes no units there.
+  nanoseconds after_all(std::span<const store::Check> checks, std::size_t which) const;
   nanoseconds after_all(std::span<const store::Check> checks) const;
   // Takes it out of its line, with what it was charged or without.
   void leave(Place& place, bool charged);
@@ -137,7 +138,7 @@ class Queues {
 
   std::atomic<std::uint64_t> last_number_{0};
   mutable detail::Mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Queue*> by_key_ WEIR_GUARDED_BY(mutex_);  // by place_of()
   std::set<std::pair<std::uint64_t, Place*>> needing_ WEIR_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Place*> planned_ WEIR_GUARDED_BY(mutex_);

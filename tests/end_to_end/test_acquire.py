@@ -241,6 +241,42 @@ class Paused(unittest.TestCase):
             self.those_in_line("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
 
 
+class BesideALine(unittest.TestCase):
+    """A denial's wait is one after which the same call would be granted: after those in line."""
+
+    def told(self, *flags):
+        rule = "1/min burst 1"
+        # On two loops two of a crowd may have a plan for a moment.
+        with Server("--http", "127.0.0.1:0", "--threads", "1", *flags) as server, server.client() as probe:
+            probe.ask("WEIR.ACQUIRE", "MAXWAIT", "0", "k", rule)
+            clients = [server.client() for _ in range(3)]
+            for each in clients:
+                each.send("WEIR.ACQUIRE", "MAXWAIT", 3_600_000, "k", rule)
+            until(lambda: probe.ask("WEIR.THROTTLE", "k", rule)[3] > 210_000, "all stand in line")
+            for words, seconds in ((("WEIR.THROTTLE", "k", rule), 240), (("WEIR.RESERVE", "k", rule), 240), (("WEIR.RESERVE", "MAXWAIT", 90_000, "k", rule), 150),
+                                   (("WEIR.THROTTLE", "k", rule, "j", "9/s"), 240)):
+                row = probe.ask(*words)
+                self.assertEqual(row[0], 1, words)
+                self.assertTrue((seconds - 30) * 1000 < row[3] <= seconds * 1000, (words, row))
+            wire = Wire(server.ports[1])
+            wire.send("check", key="k", limit=rule)
+            status, fields, _ = wire.answer()
+            wire.close()
+            self.assertEqual(status, 429)
+            self.assertTrue(210 < int(fields["Retry-After"]) <= 240, fields)
+            self.assertEqual(probe.ask("WEIR.THROTTLE", "j", "9/s")[0], 0)
+            for each in clients:
+                each.close()
+
+    def test_in_memory(self):
+        self.told()
+
+    @unittest.skipUnless(available(), "needs redis-server")
+    def test_in_redis_too(self):
+        with Redis() as redis:
+            self.told("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
+
+
 def reset(each):
     each.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     each.socket.close()
