@@ -39,6 +39,7 @@ FINAL = re.compile(r"Sanitizer|runtime error:|Segmentation fault|SIG(SEGV|ABRT|B
                    r"terminate called|exit code -(4|6|7|11)\b")
 
 running = set()  # processes, so that Ctrl-C ends them
+processors = threading.local()  # `seconds` of them that the processes took which this thread has waited for
 
 
 def step_back():
@@ -56,9 +57,17 @@ def succeeds(command, out, environment=None, begins=None):
     process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=ROOT,
                                env=environment, start_new_session=True, preexec_fn=begins)
     running.add(process)
-    code = process.wait()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     running.discard(process)
-    return code == 0
+    processors.seconds = getattr(processors, "seconds", 0) + used.ru_utime + used.ru_stime
+    return process.returncode == 0
+
+
+def telling(lines):
+    """Of what a test that failed has written: from where it first says so, and the end."""
+    first = next((i for i, line in enumerate(lines) if re.search(r": Failure$|^(FAIL|ERROR): |Sanitizer|^not ok", line)), len(lines))
+    return lines[first:first + 40] + lines[max(first + 40, len(lines) - 40):]
 
 
 class Part:
@@ -70,16 +79,16 @@ class Part:
         self.log = LOGS / f"{name.replace(' ', '_')}.log"
         self.done = threading.Event()
         self.failed = False
-        self.began = self.seconds = None
+        self.began = self.seconds = self.of_processors = None
 
     def run(self):
         for each in self.after:
             each.done.wait()
         if not any(each.failed for each in self.after):
-            self.began = time.monotonic()
+            self.began, processors.seconds = time.monotonic(), 0
             with open(self.log, "w") as out:
                 self.failed = not all(self._succeeds(command, out) for command in self.commands)
-            self.seconds = time.monotonic() - self.began
+            self.seconds, self.of_processors = time.monotonic() - self.began, processors.seconds
             say(f"{self.name}: {'FAILED after ' if self.failed else ''}{self.seconds:.0f} s")
         else:
             self.failed = True
@@ -89,6 +98,12 @@ class Part:
         if callable(command):
             return command(out)
         return succeeds(command, out, self.environment, None if self.patient else step_back)
+
+    def told(self):
+        """The end of its log; of tests, what each that failed wrote last."""
+        text = self.log.read_text(errors="replace")
+        failed = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) \.+\*\*\*.*\n((?:(?! *\d+/\d+ Test | +Start +\d+:).*\n)*)", text, re.M)
+        return [line for name, wrote in failed for line in (f"--- {name}", *telling(wrote.splitlines()))] + text.splitlines()[-50:]
 
     def progress(self):
         """`built 40 of 96`, by the last line of ninja's or ctest's."""
@@ -409,9 +424,9 @@ def main():
     over.set()
     for each in parts:
         if each.failed and each.began:
-            end = each.log.read_text(errors="replace").splitlines()[-150:]
-            print(f"\n{each.name} ({each.log.relative_to(ROOT)}):", *end, sep="\n", file=sys.stderr)
-    say("seconds of each part: " + ", ".join(f"{each.name} {each.seconds:.0f}" for each in parts if each.seconds))
+            print(f"\n{each.name} ({each.log.relative_to(ROOT)}):", *each.told(), sep="\n", file=sys.stderr)
+    say("seconds of each part, and of the processors: " +
+        ", ".join(f"{each.name} {each.seconds:.0f} ({each.of_processors:.0f})" for each in parts if each.seconds))
     for name in program.passed_alone if program else ():
         print(f"passed alone: {name}", file=sys.stderr)
     sys.stderr.flush()

@@ -58,6 +58,18 @@ class Progress(unittest.TestCase):
         self.assertEqual(self.told("[9/9] Linking\n 2/30 Test  #7: end_to_end.x ...   Passed    0.1 sec\n"), "part: 2 of 30 tests")
         self.assertEqual(self.told("no step\n"), "part")
 
+    def test_of_a_test_that_fails_it_shows_what_says_so(self):
+        part = check.Part("part")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        part.log = pathlib.Path(folder.name, "log")
+        long = "".join(f"[ OK ] {i}\n" for i in range(500))
+        part.log.write_text(f"1/3 Test #1: suite.a ...   Passed   1 sec\n2/3 Test #2: suite.b ...***Failed   1 sec\n{long}b.cpp:3: Failure\n"
+                            f"Which is: 30\n{long}    Start 3: suite.c\n3/3 Test #3: suite.c ...   Passed   1 sec\n")
+        told = part.told()
+        self.assertEqual(told[:3], ["--- suite.b", "b.cpp:3: Failure", "Which is: 30"])
+        self.assertLess(len(told), 140)
+
 
 class ShowBuild(unittest.TestCase):
     def test_keeps_what_is_said_beside_the_steps(self):
