@@ -119,7 +119,7 @@ constexpr std::array kCommands = {
     Command{"DBSIZE", 1, kNoKeys, Flags::none, Role::operate, nullptr, run_dbsize, "", "live keys"},
     Command{"LASTSAVE", 1, kNoKeys, Flags::none, Role::operate, nullptr, run_lastsave, "",
             "when the last snapshot was written"},
-    Command{"BGSAVE", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_bgsave, "",
+    Command{"BGSAVE", -1, kNoKeys, Flags::none, Role::operate, nullptr, run_bgsave, "[SCHEDULE]",
             "writes a snapshot beside the work"},
     Command{"SLOWLOG", -2, kNoKeys, Flags::none, Role::operate, nullptr, run_slowlog, "GET [count]|LEN|RESET",
             "what took 10 ms or longer"},
