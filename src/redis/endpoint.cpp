@@ -87,114 +87,142 @@ tl::expected<NodeAddress, std::string> address(std::string_view text, std::uint1
   return found;
 }
 
-}  // namespace
+constexpr int kMostDatabase = 1'000'000;
 
-tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
-  constexpr std::string_view kForms =
-      "; the forms are redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, "
-      "redis+cluster://host,host and redis+sentinel://host,host/name[/db]";
-  const auto wrong = [&](const std::string& what) {
-    return tl::unexpected("store: " + what + std::string(kForms));
-  };
+// Null where the URL begins with none.
+const Scheme* scheme_of(std::string_view url) {
   const std::size_t mark = url.find("://");
-  const std::string_view before_mark = url.substr(0, std::min(mark, url.size()));
-  std::string as_redis(before_mark);
-  if (before_mark.starts_with("valkey")) as_redis.replace(0, 6, "redis");
-  const Scheme* scheme = nullptr;
-  for (const Scheme& each : kSchemes) {
-    if (mark != std::string_view::npos && as_redis == each.name) scheme = &each;
-  }
-  if (scheme == nullptr) {
-    // Shown only where it is what somebody takes for a scheme, for a password may stand at the wrong place.
-    constexpr std::array<std::string_view, 7> kMistaken = {"http",        "https",        "Redis", "tcp",
-                                                           "rediss+unix", "valkeys+unix", "unix"};
-    const bool shown = mark != std::string_view::npos &&
-                       std::find(kMistaken.begin(), kMistaken.end(), before_mark) != kMistaken.end();
-    return wrong(shown ? "unknown URL scheme '" + std::string(before_mark) + "'"
-                       : "the URL does not begin with a known scheme");
-  }
-  Endpoint endpoint;
-  endpoint.kind = scheme->kind;
-  endpoint.tls = scheme->tls;
-  std::string_view rest = url.substr(mark + 3);
+  if (mark == std::string_view::npos) return nullptr;
+  std::string as_redis(url.substr(0, mark));
+  if (as_redis.starts_with("valkey")) as_redis.replace(0, 6, "redis");
+  const auto found = std::find_if(std::begin(kSchemes), std::end(kSchemes),
+                                  [&as_redis](const Scheme& each) { return as_redis == each.name; });
+  return found == std::end(kSchemes) ? nullptr : &*found;
+}
 
-  const std::size_t question = rest.find('?');
-  std::string_view query = question == std::string_view::npos ? "" : rest.substr(question + 1);
-  rest = rest.substr(0, question);
+// Shown only where it is what somebody takes for a scheme, for a password may stand at the wrong place.
+std::string unknown_scheme(std::string_view url) {
+  constexpr std::array<std::string_view, 7> kMistaken = {"http",        "https",        "Redis", "tcp",
+                                                         "rediss+unix", "valkeys+unix", "unix"};
+  const std::size_t mark = url.find("://");
+  const bool shown = mark != std::string_view::npos &&
+                     std::find(kMistaken.begin(), kMistaken.end(), url.substr(0, mark)) != kMistaken.end();
+  return shown ? "unknown URL scheme '" + std::string(url.substr(0, mark)) + "'"
+               : "the URL does not begin with a known scheme";
+}
+
+// The next ones take a part of the URL, and return what is wrong with it, or nothing.
+
+std::string take_option(std::string_view option, Endpoint& into) {
+  const std::size_t equals = std::min(option.find('='), option.size());
+  const std::string_view name = option.substr(0, equals);
+  const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
+  if (name == "prefix" && value) {
+    into.prefix = *value;
+    return {};
+  }
+  if (name == "sentinel_user" || name == "sentinel_password") {
+    if (into.kind != Endpoint::Kind::sentinel)
+      return "sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://";
+    if (!value) return "sentinel_user or sentinel_password has a % that two hexadecimal digits do not follow";
+    (name == "sentinel_user" ? into.sentinel_user : into.sentinel_password) = *value;
+    return {};
+  }
+  const auto database = name == "db" && value ? number(*value, kMostDatabase) : std::nullopt;
+  if (!database)
+    return "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'";
+  into.database = *database;
+  return {};
+}
+
+std::string take_options(std::string_view query, Endpoint& into) {
   while (!query.empty()) {
     const std::string_view option = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), option.size() + 1));
-    const std::size_t equals = std::min(option.find('='), option.size());
-    const std::string_view name = option.substr(0, equals);
-    const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
-    if (name == "prefix" && value) {
-      endpoint.prefix = *value;
-      continue;
-    }
-    if (name == "sentinel_user" || name == "sentinel_password") {
-      if (endpoint.kind != Kind::sentinel)
-        return wrong("sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://");
-      if (!value)
-        return wrong("sentinel_user or sentinel_password has a % that two hexadecimal digits do not follow");
-      (name == "sentinel_user" ? endpoint.sentinel_user : endpoint.sentinel_password) = *value;
-      continue;
-    }
-    const auto database = name == "db" && value ? number(*value, 1'000'000) : std::nullopt;
-    if (!database)
-      return wrong(
-          "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'");
-    endpoint.database = *database;
+    if (std::string wrong = take_option(option, into); !wrong.empty()) return wrong;
   }
-  if (!endpoint.sentinel_user.empty() && endpoint.sentinel_password.empty())
-    return wrong("sentinel_user needs a sentinel_password");
+  const bool lacks_password = !into.sentinel_user.empty() && into.sentinel_password.empty();
+  return lacks_password ? "sentinel_user needs a sentinel_password" : "";
+}
 
+std::string take_user(std::string_view who, Endpoint& into) {
+  const std::size_t colon = who.find(':');
+  const auto user = decode(who.substr(0, colon));
+  const auto password = decode(colon == std::string_view::npos ? "" : who.substr(colon + 1));
+  if (!user || !password) return "user or password has a % that two hexadecimal digits do not follow";
+  into.user = *user;
+  into.password = *password;
+  return into.password.empty() ? "missing password before the '@'" : "";
+}
+
+std::string take_hosts(std::string_view hosts, Endpoint& into) {
+  const std::uint16_t port = into.kind == Endpoint::Kind::sentinel ? 26379 : 6379;
+  for (std::size_t begin = 0; begin <= hosts.size();) {
+    const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
+    const auto one = address(hosts.substr(begin, end - begin), port);
+    if (!one) return one.error();
+    into.addresses.push_back(*one);
+    begin = end + 1;
+  }
+  if (into.kind == Endpoint::Kind::single && into.addresses.size() > 1)
+    return "several hosts are only for redis+cluster:// and redis+sentinel://";
+  return {};
+}
+
+std::string take_path(std::string_view path, Endpoint& into) {
+  if (into.kind == Endpoint::Kind::sentinel) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    into.master = path.substr(0, end);
+    path.remove_prefix(std::min(path.size(), end + 1));
+    if (into.master.empty()) return "missing /NAME of the master after the sentinels";
+  }
+  if (!path.empty()) {
+    const auto database = number(path, kMostDatabase);
+    if (!database) return "what follows the last '/' is not the number of a database";
+    into.database = *database;
+  }
+  const bool is_elsewhere = into.kind == Endpoint::Kind::cluster && into.database != 0;
+  return is_elsewhere ? "a cluster has only database 0" : "";
+}
+
+std::string take(std::string_view url, Endpoint& into) {
+  const Scheme* const scheme = scheme_of(url);
+  if (scheme == nullptr) return unknown_scheme(url);
+  into.kind = scheme->kind;
+  into.tls = scheme->tls;
+  std::string_view rest = url.substr(url.find("://") + 3);
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  if (std::string wrong = take_options(rest.substr(std::min(rest.size(), question + 1)), into);
+      !wrong.empty())
+    return wrong;
+  rest = rest.substr(0, question);
   // The path of a socket may hold an '@', and so may a password.
   std::size_t at = rest.rfind('@');
   if (scheme->unix_socket) at = rest.starts_with('/') ? std::string_view::npos : rest.find("@/");
   if (at != std::string_view::npos) {
-    const std::string_view who = rest.substr(0, at);
-    const std::size_t colon = who.find(':');
-    const auto user = decode(who.substr(0, colon));
-    const auto password = decode(colon == std::string_view::npos ? "" : who.substr(colon + 1));
-    if (!user || !password)
-      return wrong("user or password has a % that two hexadecimal digits do not follow");
-    endpoint.user = *user;
-    endpoint.password = *password;
-    if (endpoint.password.empty()) return wrong("missing password before the '@'");
+    if (std::string wrong = take_user(rest.substr(0, at), into); !wrong.empty()) return wrong;
     rest.remove_prefix(at + 1);
   }
   if (scheme->unix_socket) {
-    if (!rest.starts_with('/')) return wrong("the path of the Unix socket does not begin with /");
-    endpoint.addresses.push_back({std::string(rest), 0});
-    return endpoint;
+    if (!rest.starts_with('/')) return "the path of the Unix socket does not begin with /";
+    into.addresses.push_back({std::string(rest), 0});
+    return {};
   }
-
   const std::size_t slash = std::min(rest.find('/'), rest.size());
-  std::string_view hosts = rest.substr(0, slash);
-  std::string_view path = rest.substr(std::min(rest.size(), slash + 1));
-  const std::uint16_t port = endpoint.kind == Kind::sentinel ? 26379 : 6379;
-  for (std::size_t begin = 0; begin <= hosts.size();) {
-    const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
-    const auto one = address(hosts.substr(begin, end - begin), port);
-    if (!one) return wrong(one.error());
-    endpoint.addresses.push_back(*one);
-    begin = end + 1;
-  }
-  if (endpoint.kind == Kind::single && endpoint.addresses.size() > 1)
-    return wrong("several hosts are only for redis+cluster:// and redis+sentinel://");
-  if (endpoint.kind == Kind::sentinel) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    endpoint.master = path.substr(0, end);
-    path.remove_prefix(std::min(path.size(), end + 1));
-    if (endpoint.master.empty()) return wrong("missing /NAME of the master after the sentinels");
-  }
-  if (!path.empty()) {
-    const auto database = number(path, 1'000'000);
-    if (!database) return wrong("what follows the last '/' is not the number of a database");
-    endpoint.database = *database;
-  }
-  if (endpoint.kind == Kind::cluster && endpoint.database != 0) return wrong("a cluster has only database 0");
-  return endpoint;
+  if (std::string wrong = take_hosts(rest.substr(0, slash), into); !wrong.empty()) return wrong;
+  return take_path(rest.substr(std::min(rest.size(), slash + 1)), into);
+}
+
+}  // namespace
+
+tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
+  Endpoint endpoint;
+  const std::string wrong = take(url, endpoint);
+  if (wrong.empty()) return endpoint;
+  return tl::unexpected(
+      "store: " + wrong +
+      "; the forms are redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, "
+      "redis+cluster://host,host and redis+sentinel://host,host/name[/db]");
 }
 
 std::string NodeAddress::text() const {
