@@ -276,6 +276,7 @@ def package():
 
 
 SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs clang-format-19 --dry-run --Werror"],
+           ["bash", "-c", "! git grep -nE '^ *if \\(.*\\) (EXPECT|ASSERT)_' -- '*.cpp' || { echo 'gcc: a dangling else; put braces'; false; }"],
            ["tools/check_layers.py"], ["tools/check_english.py"], ["tools/check_sizes.py"],
            ["tests/models/run", "--names"], ["tests/simulation/defects", "--sources"], ["tests/prove/check_pages.py"])
 

@@ -140,7 +140,9 @@ TEST(DenialMemory, only_a_denial_that_lasts_is_recalled_to_its_windows_end) {
     EXPECT_EQ(recalled(20min + 10s - 1ns, 5), lasts);
     EXPECT_FALSE(recalled(20min + 10s, 5));
     EXPECT_EQ(memory.recall(kKey, rule, Cost{3}, 10min + 11s).has_value(), lasts);
-    if (lasts) EXPECT_EQ(memory.recall(kKey, rule, Cost{3}, 10min + 11s)->reset_after, 10min);
+    if (lasts) {
+      EXPECT_EQ(memory.recall(kKey, rule, Cost{3}, 10min + 11s)->reset_after, 10min);
+    }
     memory.ask(kKey + 2, rule, Cost{3}, nullptr);
     EXPECT_EQ(recalled(11s, 3), lasts) << "another key of its slot, and nothing of it to be remembered";
   }

@@ -100,7 +100,9 @@ class OverridesScript : public testing::Test {
     for (std::size_t i = 0; i < reply.list.size(); ++i) {
       const LuaReply& each = reply.list[i];
       // What is a number in Lua has to be one for the client.
-      if (i == 0) EXPECT_EQ(each.kind, LuaReply::Kind::number) << words[0];
+      if (i == 0) {
+        EXPECT_EQ(each.kind, LuaReply::Kind::number) << words[0];
+      }
       if (i == 1 || i == 2) continue;
       told.push_back(each.kind == LuaReply::Kind::number ? std::to_string(each.number) : each.text);
     }

@@ -277,7 +277,9 @@ TEST_F(FileKeeping, has_what_was_answered_and_nothing_else_wherever_the_disk_fai
         has_failed = disk.has_failed();
         disk.fail(kForever, kForever);
         EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
-        if (!has_failed) EXPECT_EQ(disk.renamed, renamed + (changes > 1 ? 1 : 0));
+        if (!has_failed) {
+          EXPECT_EQ(disk.renamed, renamed + (changes > 1 ? 1 : 0));
+        }
         if (why) {
           EXPECT_NE(why->find("No space left on device"), std::string::npos) << *why;
           // What was moved into place and could not be moved back is put right by the next change.

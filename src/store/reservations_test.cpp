@@ -123,7 +123,9 @@ TEST(Reservations, that_are_plans_can_be_cancelled_until_they_act) {
       EXPECT_EQ(world.check(one).allowed(), how == How::late || how == How::forgotten) << hold.count();
       // That it has acted is told for a while.
       world.ask(Verb::moment, {}, &asked);
-      if (how == How::acted) EXPECT_EQ(asked.wait, 0s);
+      if (how == How::acted) {
+        EXPECT_EQ(asked.wait, 0s);
+      }
       EXPECT_EQ(world.store.reservations().counts().open, how == How::acted && hold != 0s ? 1U : 0U);
     }
   }

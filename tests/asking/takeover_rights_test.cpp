@@ -71,7 +71,9 @@ TEST(TakeoverRights, of_every_command_are_those_of_the_next_process) {
         Process before(first);
         Process after(next);
         Talk talk(before);
-        if (shown) ASSERT_EQ(talk.say("AUTH app " + std::string(first.password)), "+OK\r\n");
+        if (shown) {
+          ASSERT_EQ(talk.say("AUTH app " + std::string(first.password)), "+OK\r\n");
+        }
         const std::string state = talk.resp.hand_over().value();
         const Role role = role_after(first, shown, next);
         for (const resp::Command& command : resp::listed_commands()) {
