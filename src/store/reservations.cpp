@@ -283,6 +283,8 @@ void Reservations::reserve_rates(Request& request, Arrival when) {
   ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
+  asked.full_for = nanoseconds{0};  // it may be what was answered before
+  asked.full_by = 0;
   const bool may_act_now = asked.not_before <= when.now || looks(request.checks);
   if (asked.instead_of.empty() && may_act_now && (asked.hold.count() == 0 || looks(request.checks)) &&
       reserve_now(request, when))

@@ -55,6 +55,28 @@ TEST(ReservationsHolds, of_many_those_are_listed_that_end_first_and_in_their_ord
   }
 }
 
+// Who asks uses its terms again.
+TEST(ReservationsHolds, that_were_full_are_not_told_of_in_the_next_answer) {
+  Listed world;
+  world.limit.holding = {.settles = true, .at_most = 1};
+  world.reserve(60s);
+  ReservationTerms terms{.hold = 60s};
+  Check check{.limit = &world.limit, .key = "k", .cost = Cost{1}};
+  Request request{.checks = {&check, 1}, .verb = Verb::reserve, .reservation = &terms};
+  world.submit(request);
+  EXPECT_FALSE(request.allowed());
+  EXPECT_GT(terms.full_for, 0s);
+  const Limit rate{.rule = core::Rule::parse("1/1000s burst 1").value(), .id = 8};
+  Check other{.limit = &rate, .key = "k", .cost = Cost{1}};
+  terms.hold = 0s;
+  for (const bool allowed : {true, false}) {
+    Request next{.checks = {&other, 1}, .verb = Verb::reserve, .reservation = &terms};
+    world.submit(next);
+    EXPECT_EQ(next.allowed(), allowed);
+    EXPECT_EQ(terms.full_for, 0s);
+  }
+}
+
 TEST(ReservationsHolds, says_whose_it_is_and_after_a_restart_no_more) {
   Listed one;
   const std::string id = one.reserve(60s, "192.0.2.1:50000");
