@@ -361,6 +361,7 @@ local function counted_by(its, at, T, full) return its.T == T and its or recount
 -- Its tree and its numbers from now on.
 local function becomes(its, other)
   if its == other then return end
+  for _, plan in ipairs(its.plans) do plan.need = plan.need / its.T * other.T end
   for name, value in pairs(other) do its[name] = value end
   its.renews = true
 end

@@ -460,7 +460,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
       its.counts = need > 0 and states[i].used + need <= full
       closed = closed or need > 0 and not its.counts and not its.shadow
     elseif read_state(i, id, its.T) then
-      its.is_rate = true
+      its.is_rate, its.beside_plans = true, stood and ledgers[i].plans[1] ~= nil
       end_holds(i)
       local ledger = ledgers[i]
       for j = stood and #ledger.plans or 0, 1, -1 do
@@ -481,7 +481,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   local function answer(granted, how, ns, by, afters)
     table.sort(younger, function(a, b) return a.plan.since < b.plan.since end)
     for _, each in ipairs(younger) do
-      local its, plan, full = ledgers[each.i], each.plan, limits[each.i].full
+      local its, plan, full = ledgers[each.i], each.plan, ledgers[each.i].T * limits[each.i].burst
       if its.T == each.T and free_at(its, plan.moment, full, full) >= plan.need then
         insert(its, plan.moment, plan.seq, plan.need)
         keep_plan(each.i, plan)
@@ -622,8 +622,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
 
   local is_kept = (moment > 0 or hold > 0) and not looks
   local is_plan = is_kept and stood and moment > 0
-  local digits, last, names = digits_of(moment), digits_of(moment + hold), {}
-  local words = {''}
+  local digits, last, names, words = digits_of(moment), digits_of(moment + hold), {}, {''}
   local function add_part(i, T, units, settles, kind, at, seq, listed, epoch)
     local its = limits[i]
     words[#words + 1] = format('%s %s %d %s %s %d %d %s %s %s %d %d %s', its.id, its.key_size, #KEYS[2 * i], T, its.burst,
@@ -636,18 +635,19 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     if is_kept and may_cost_more and its.is_rate and its.allows then
       add_part(i, its.words, 0, its.settles, 'r', '0', '0', false, '-')
     elseif its.is_rate and its.allows and its.need > 0 then
-      becomes(ledger, counted(i))
-      local at = time_in(ledger)
+      -- Beside another server's a plan stands in the ledger's numbers: two that recounted in turn would lock it.
+      local is_other = is_plan and its.beside_plans and ledger.T ~= its.T
+      if not is_other then becomes(ledger, counted(i)) end
+      local at, need = time_in(ledger), is_other and its.units * ledger.T or its.need
       ledger.changed = true
       if is_kept then
-        fold(ledger, at, its.full)
-        local now = now_in(ledger)
+        fold(ledger, at, not is_other and its.full)
+        local now, listed = now_in(ledger), hold > 0 and its.at_most ~= '' and not its.shadow
         local acts = max(moment + now, ledger.latest)
         ledger.latest = max(ledger.latest, now)
-        local seq, listed = put(ledger, acts, its.need), hold > 0 and its.at_most ~= '' and not its.shadow
-        local acts_at = digits_in(ledger, acts)
+        local seq, acts_at = put(ledger, acts, need), digits_in(ledger, acts)
         if is_plan then
-          keep_plan(i, {moment = acts, seq = seq, stop = now + PLANNED, since = now - stood, need = its.need,
+          keep_plan(i, {moment = acts, seq = seq, stop = now + PLANNED, since = now - stood, need = need,
                         held = listed and its.units or 0})
         else
           keep_line(i, id, its.units, seq, acts_at, max(moment + hold, acts - now), listed)

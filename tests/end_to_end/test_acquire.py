@@ -473,23 +473,49 @@ class Chaos(unittest.TestCase):
 class OtherNumbers(unittest.TestCase):
     """Those in line go by the limits file that is in force, within a second: those at plain rates, too."""
 
-    def test_one_in_line_goes_by_another_file(self):
+    @unittest.skipUnless(available(), "needs redis-server")
+    def test_two_servers_of_a_rollout_do_not_lock_a_line(self):
+        with Redis() as redis:
+            store = ("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
+            with Server(*store) as first, Server(*store) as second, first.client() as one, second.client() as other:
+                rules = (one, "120/min burst 1"), (other, "132/min burst 1")
+                for client, rule in rules:
+                    self.assertEqual(client.ask("WEIR.ACQUIRE", "MAXWAIT", 20_000, "k", rule)[0], 0)
+                # Each asks again every 0.1 s, by numbers of its own.
+                for _ in range(3):
+                    for client, rule in rules:
+                        client.send("WEIR.ACQUIRE", "MAXWAIT", 20_000, "k", rule)
+                    self.assertEqual([client.reply()[0] for client, _ in rules], [0, 0])
+
+    def by_another_file(self, *flags):
         before = "version: 1\nattributes: [user]\nlimits:\n  u: { by: [user], rate: 2/h burst 2 }\n"
         rows = (("a raise", before.replace("2/h", "200/s"), lambda row: row[0] == 0),
+                ("a raise to longer than one asks again", before.replace("2/h", "5/s"), lambda row: row[0] == 0),
                 ("it is gone", before.replace("  u:", "  other:").replace("by: [user], ", "by: [user], required: false, ")
                  .replace("2/h burst 2", "9/s burst 9"), lambda row: row[0] == 0),
                 ("a burst below its cost", before.replace("burst 2", "burst 1"), lambda row: (row[0], row[1], row[3]) == (1, 1, -1)))
-        for what, after, is_right in rows:
+        for number, (what, after, is_right) in enumerate(rows):
             with Folder() as folder:
                 path = folder.file("limits.yaml", before)
-                with Server("--limits", path, "--max-wait", "3h") as server, server.client() as client, server.client() as probe:
-                    self.assertEqual(probe.ask("WEIR.CHECK", "COST", 2, "user=a")[0], 0, what)
-                    client.send("WEIR.ACQUIRE", "COST", 2, "MAXWAIT", 7_200_000, "AS", "user=a")
+                user = f"user={number}"
+                with Server("--limits", path, "--max-wait", "3h", *flags) as server, server.client() as client, server.client() as probe:
+                    self.assertEqual(probe.ask("WEIR.CHECK", "COST", 2, user)[0], 0, what)
+                    client.send("WEIR.ACQUIRE", "COST", 2, "MAXWAIT", 7_200_000, "AS", user)
                     until(lambda: int(server.info()["blocked_clients"]) == 1, "it stands in line")
                     folder.file("limits.yaml", after)
                     server.signal(signal.SIGHUP)
                     row = client.reply()
                     self.assertTrue(is_right(row), (what, row))
+                    if what.startswith("a raise"):
+                        until(lambda: probe.ask("WEIR.CHECK", user)[0] == 0, f"{what}: the next passes")
+
+    def test_one_in_line_goes_by_another_file(self):
+        self.by_another_file()
+
+    @unittest.skipUnless(available(), "needs redis-server")
+    def test_in_redis_too(self):
+        with Redis() as redis:
+            self.by_another_file("--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline", "2s")
 
 
 if __name__ == "__main__":
