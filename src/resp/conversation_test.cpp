@@ -410,10 +410,10 @@ TEST(Conversation, info_is_made_of_the_metrics) {
   EXPECT_EQ(
       talk.say("INFO Keyspace\r\n"),
       "$75\r\n# Keyspace\r\nlive_keys:1\r\ncapacity:49152\r\ndb0:keys=1,expires=1,avg_ttl=0\r\n\r\n\r\n");
-  talk.service.metrics.add({service::Section::store, service::Metric::Type::text, "store", "Where it is",
-                            [] { return service::Metric::Value{"redis://somewhere"}; }});
-  talk.service.metrics.add({service::Section::store, service::Metric::Type::text, "store_error",
-                            "What is wrong", [] { return service::Metric::Value{}; }});
+  talk.service.metrics.text(service::Section::store, "store", "Where it is",
+                            [] { return "redis://somewhere"; });
+  talk.service.metrics.text(service::Section::store, "store_error", "What is wrong",
+                            [] { return std::nullopt; });
   EXPECT_EQ(talk.say("INFO store\r\n"), "$36\r\n# Store\r\nstore:redis://somewhere\r\n\r\n\r\n");
 }
 

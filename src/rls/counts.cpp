@@ -6,21 +6,21 @@ namespace weir::inline v0_1::rls {
 
 void add_rows(service::Metrics& metrics, const RlsCounts& counts) {
   using service::Exposition;
-  using service::Metric;
-  const auto counted = [&](std::string name, const std::atomic<std::uint64_t>& which, std::string help) {
-    std::string exported = "weir_" + name + "_total";
-    metrics.add({service::Section::rls, Metric::Type::counter, std::move(name), std::move(help),
-                 [&which] { return Metric::Value{which.load(std::memory_order_relaxed)}; }, false,
-                 std::move(exported)});
-  };
-  counted("rls_calls", counts.calls, "Calls of Envoy's rate limit service");
-  counted("rls_unlimited_descriptors", counts.unlimited, "Descriptors that met no limit");
-  counted("rls_unknown_domains", counts.unknown_domain, "Calls of a domain that has no limits");
-  counted("rls_deadlines_exceeded", counts.late, "Calls whose deadline had passed before they were asked");
-  counted("rls_ignored_refunds", counts.ignored_refunds,
-          "Descriptors that were to give back what their limits do not take back");
-  counted("rls_ignored_overrides", counts.ignored_overrides,
-          "Descriptors whose own limit was ignored, as the limits file decides");
+  using service::Section;
+  metrics.counter(Section::rls, "rls_calls", "weir_rls_calls_total", "Calls of Envoy's rate limit service",
+                  counts.calls);
+  metrics.counter(Section::rls, "rls_unlimited_descriptors", "weir_rls_unlimited_descriptors_total",
+                  "Descriptors that met no limit", counts.unlimited);
+  metrics.counter(Section::rls, "rls_unknown_domains", "weir_rls_unknown_domains_total",
+                  "Calls of a domain that has no limits", counts.unknown_domain);
+  metrics.counter(Section::rls, "rls_deadlines_exceeded", "weir_rls_deadlines_exceeded_total",
+                  "Calls whose deadline had passed before they were asked", counts.late);
+  metrics.counter(Section::rls, "rls_ignored_refunds", "weir_rls_ignored_refunds_total",
+                  "Descriptors that were to give back what their limits do not take back",
+                  counts.ignored_refunds);
+  metrics.counter(Section::rls, "rls_ignored_overrides", "weir_rls_ignored_overrides_total",
+                  "Descriptors whose own limit was ignored, as the limits file decides",
+                  counts.ignored_overrides);
   metrics.add([&counts](Exposition& to) {
     to.family(Exposition::Kind::counter, "weir_rls_bad_requests_total",
               "Messages that were denied, or refused, because they could not be asked about");

@@ -332,19 +332,15 @@ std::vector<std::string> AuditLog::latest(std::size_t most) const {
 }
 
 void AuditLog::add_rows(service::Metrics& metrics) const {
-  using Type = service::Metric::Type;
-  using Value = service::Metric::Value;
   using service::Section;
-  metrics.add({Section::server, Type::text, "audit_head", "The hash of the audit's last line", [this] {
-                 const detail::Held lock(mutex_);
-                 return head_.empty() ? Value{} : Value{head_};
-               }});
-  metrics.add({Section::server, Type::counter, "audit_lines", "Lines of the audit since the start",
-               [this] { return Value{lines_.load(std::memory_order_relaxed)}; }, false,
-               "weir_audit_lines_total"});
-  metrics.add({Section::server, Type::counter, "audit_errors", "Changes that the audit could not write",
-               [this] { return Value{errors_.load(std::memory_order_relaxed)}; }, false,
-               "weir_audit_errors_total"});
+  metrics.text(Section::server, "audit_head", "The hash of the audit's last line", [this] {
+    const detail::Held lock(mutex_);
+    return head_.empty() ? std::nullopt : std::optional(head_);
+  });
+  metrics.counter(Section::server, "audit_lines", "weir_audit_lines_total",
+                  "Lines of the audit since the start", lines_);
+  metrics.counter(Section::server, "audit_errors", "weir_audit_errors_total",
+                  "Changes that the audit could not write", errors_);
   metrics.add([this](service::Exposition& to) {
     const detail::Held lock(mutex_);
     if (head_.empty()) return;

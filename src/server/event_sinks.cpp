@@ -81,19 +81,15 @@ void EventSinks::reopen() {
 }
 
 void EventSinks::add_rows(service::Metrics& metrics) const {
-  using Type = service::Metric::Type;
-  using Value = service::Metric::Value;
   using service::Section;
-  metrics.add({Section::stats, Type::counter, "events", "Events that were told",
-               [this] { return Value{told_.load(std::memory_order_relaxed)}; }, false, "weir_events_total"});
-  metrics.add({Section::stats, Type::counter, "events_dropped",
-               "Events that were dropped as a place did not take them",
-               [this] {
-                 std::uint64_t all = 0;
-                 for (const auto& each : places_) all += each->queue.dropped();
-                 return Value{all};
-               },
-               false, "weir_events_dropped_total"});
+  metrics.counter(Section::stats, "events", "weir_events_total", "Events that were told", told_);
+  const auto dropped = [this] {
+    std::uint64_t all = 0;
+    for (const auto& each : places_) all += each->queue.dropped();
+    return all;
+  };
+  metrics.counter(Section::stats, "events_dropped", "weir_events_dropped_total",
+                  "Events that were dropped as a place did not take them", dropped);
 }
 
 }  // namespace weir::server

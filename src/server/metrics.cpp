@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,10 +15,7 @@
 namespace weir::inline v0_1::server {
 namespace {
 
-using service::Metric;
 using service::Section;
-using Type = Metric::Type;
-using Value = Metric::Value;
 using Counters = redis::SharedStore::Counters;
 
 std::uint64_t sum_of(const std::unordered_map<std::uint64_t, std::uint64_t>& numbers) {
@@ -28,163 +27,133 @@ std::uint64_t sum_of(const std::unordered_map<std::uint64_t, std::uint64_t>& num
 }  // namespace
 
 void add_connection_rows(service::Metrics& metrics, const net::LoopCounters& connections) {
-  const auto add = [&](Section section, Type type, std::string name, std::string help,
-                       const std::atomic<std::uint64_t>& counter, std::string exported) {
-    metrics.add({section, type, std::move(name), std::move(help),
-                 [&counter] { return Value{counter.load(std::memory_order_relaxed)}; }, false,
-                 std::move(exported)});
-  };
-  add(Section::clients, Type::gauge, "connected_clients", "Connections open now", connections.now, "");
-  add(Section::clients, Type::gauge, "delayed_clients", "Connections whose wrong AUTH is not yet answered",
-      connections.delayed, "weir_delayed_connections");
-  metrics.add({Section::memory, Type::gauge, "client_memory",
-               "Bytes that connections make the server keep beside themselves",
-               [&connections] {
-                 return Value{std::uint64_t{connections.memory.used.load(std::memory_order_relaxed)}};
-               },
-               false, "weir_client_bytes"});
-  metrics.add({Section::memory, Type::gauge, "client_memory_limit",
-               "Bytes above which the connections that keep the most are closed",
-               [&connections] { return Value{std::uint64_t{connections.memory.most}}; }, false,
-               "weir_client_bytes_max"});
-  add(Section::stats, Type::counter, "total_connections_received", "Connections accepted",
-      connections.received, "weir_connections_accepted_total");
-  add(Section::stats, Type::counter, "rejected_connections", "Connections refused because too many were open",
-      connections.rejected, "weir_connections_refused_total");
-  metrics.add({Section::stats, Type::counter, "log_lines_dropped",
-               "Lines that the reader of the log did not take", [] { return Value{log_lines_dropped()}; },
-               false, "weir_log_lines_dropped_total"});
-  add(Section::stats, Type::counter, "stalled_connections", "Connections closed because they stood still",
-      connections.stalled, "weir_connections_stalled_total");
-  add(Section::stats, Type::counter, "closed_for_client_memory",
-      "Connections closed because they kept the most of too much memory", connections.memory.closed,
-      "weir_connections_closed_for_memory_total");
+  metrics.gauge(Section::clients, "connected_clients", "", "Connections open now", connections.now);
+  metrics.gauge(Section::clients, "delayed_clients", "weir_delayed_connections",
+                "Connections whose wrong AUTH is not yet answered", connections.delayed);
+  metrics.gauge(Section::memory, "client_memory", "weir_client_bytes",
+                "Bytes that connections make the server keep beside themselves", connections.memory.used);
+  metrics.gauge(Section::memory, "client_memory_limit", "weir_client_bytes_max",
+                "Bytes above which the connections that keep the most are closed",
+                [&connections] { return connections.memory.most; });
+  metrics.counter(Section::stats, "total_connections_received", "weir_connections_accepted_total",
+                  "Connections accepted", connections.received);
+  metrics.counter(Section::stats, "rejected_connections", "weir_connections_refused_total",
+                  "Connections refused because too many were open", connections.rejected);
+  metrics.counter(Section::stats, "log_lines_dropped", "weir_log_lines_dropped_total",
+                  "Lines that the reader of the log did not take", log_lines_dropped);
+  metrics.counter(Section::stats, "stalled_connections", "weir_connections_stalled_total",
+                  "Connections closed because they stood still", connections.stalled);
+  metrics.counter(Section::stats, "closed_for_client_memory", "weir_connections_closed_for_memory_total",
+                  "Connections closed because they kept the most of too much memory",
+                  connections.memory.closed);
 }
 
 void add_reservation_rows(service::Metrics& metrics, const store::Reservations& reservations) {
-  const auto row = [&](Type type, std::string name, std::string help, std::string shown, auto member) {
-    metrics.add({Section::keyspace, type, std::move(name), std::move(help),
-                 [&reservations, member] { return reservations.counts().*member; }, false, std::move(shown)});
-  };
-  using Counts = store::Reservations::Counts;
-  row(Type::gauge, "reservations", "Reservations that can be cancelled or settled", "weir_reservations",
-      &Counts::open);
-  row(Type::counter, "reservations_refused",
-      "Reservations and pauses that were refused, because --reservation-memory was full",
-      "weir_reservations_refused_total", &Counts::refused);
-  row(Type::counter, "pauses_not_kept",
+  metrics.gauge(Section::keyspace, "reservations", "weir_reservations",
+                "Reservations that can be cancelled or settled",
+                [&reservations] { return reservations.counts().open; });
+  metrics.counter(Section::keyspace, "reservations_refused", "weir_reservations_refused_total",
+                  "Reservations and pauses that were refused, because --reservation-memory was full",
+                  [&reservations] { return reservations.counts().refused; });
+  metrics.counter(
+      Section::keyspace, "pauses_not_kept", "weir_pauses_not_kept_total",
       "Penalties, and pauses of a snapshot, that were not kept, because --reservation-memory was full",
-      "weir_pauses_not_kept_total", &Counts::pauses_not_kept);
-  row(Type::counter, "holds_expired", "Holds that their time has ended: nobody settled them",
-      "weir_holds_expired_total", &Counts::holds_expired);
-  metrics.add({Section::memory, Type::gauge, "reservation_memory", "Bytes that reservations keep",
-               [&reservations] { return Value{std::uint64_t{reservations.memory().bytes()}}; }, false,
-               "weir_reservation_bytes"});
-  metrics.add({Section::memory, Type::gauge, "reservation_memory_limit", "The most that they may keep",
-               [&reservations] { return Value{std::uint64_t{reservations.memory().bound()}}; }, false,
-               "weir_reservation_bytes_max"});
+      [&reservations] { return reservations.counts().pauses_not_kept; });
+  metrics.counter(Section::keyspace, "holds_expired", "weir_holds_expired_total",
+                  "Holds that their time has ended: nobody settled them",
+                  [&reservations] { return reservations.counts().holds_expired; });
+  metrics.gauge(Section::memory, "reservation_memory", "weir_reservation_bytes",
+                "Bytes that reservations keep", [&reservations] { return reservations.memory().bytes(); });
+  metrics.gauge(Section::memory, "reservation_memory_limit", "weir_reservation_bytes_max",
+                "The most that they may keep", [&reservations] { return reservations.memory().bound(); });
   const store::PenaltyBook& book = reservations.penalties();
-  metrics.add({Section::keyspace, Type::counter, "penalties_not_kept",
-               "Penalties of which the next does not grow, because --penalty-memory was full",
-               [&book] { return Value{book.not_kept()}; }, false, "weir_penalties_not_kept_total"});
-  metrics.add({Section::memory, Type::gauge, "penalty_memory", "Bytes that growing penalties keep",
-               [&book] { return Value{std::uint64_t{book.bytes()}}; }, false, "weir_penalty_book_bytes"});
-  metrics.add({Section::memory, Type::gauge, "penalty_memory_limit", "The most that they may keep",
-               [&book] { return Value{std::uint64_t{book.most_bytes()}}; }, false,
-               "weir_penalty_book_bytes_max"});
+  metrics.counter(Section::keyspace, "penalties_not_kept", "weir_penalties_not_kept_total",
+                  "Penalties of which the next does not grow, because --penalty-memory was full",
+                  [&book] { return book.not_kept(); });
+  metrics.gauge(Section::memory, "penalty_memory", "weir_penalty_book_bytes",
+                "Bytes that growing penalties keep", [&book] { return book.bytes(); });
+  metrics.gauge(Section::memory, "penalty_memory_limit", "weir_penalty_book_bytes_max",
+                "The most that they may keep", [&book] { return book.most_bytes(); });
 }
 
 void add_waiting_rows(service::Metrics& metrics, const waiting::House& house) {
-  metrics.add({Section::clients, Type::gauge, "blocked_clients", "Connections that wait for their moment",
-               [&house] { return Value{std::uint64_t{house.waiting()}}; }, false, "weir_waiters"});
-  metrics.add({Section::stats, Type::counter, "waiters_turned_away",
-               "Requests that were denied because as many waited as may",
-               [&house] { return Value{house.turned_away()}; }, false, "weir_waiters_turned_away_total"});
+  metrics.gauge(Section::clients, "blocked_clients", "weir_waiters", "Connections that wait for their moment",
+                [&house] { return house.waiting(); });
+  metrics.counter(Section::stats, "waiters_turned_away", "weir_waiters_turned_away_total",
+                  "Requests that were denied because as many waited as may",
+                  [&house] { return house.turned_away(); });
 }
 
 void add_slot_rows(service::Metrics& metrics, const service::Service& service, const waiting::House& house,
                    store::Reservations* own) {
-  metrics.add({Section::keyspace, Type::gauge, "slot_waiters",
-               "Acquires that stand in line for a slot in this server",
-               [&house] { return Value{sum_of(house.queues.slot_waiters())}; }});
+  metrics.gauge(Section::keyspace, "slot_waiters", "",
+                "Acquires that stand in line for a slot in this server",
+                [&house] { return sum_of(house.queues.slot_waiters()); });
   if (own == nullptr) return;
-  metrics.add({Section::keyspace, Type::gauge, "in_flight", "Open holds that have a slot",
-               [&service, own] { return Value{sum_of(own->in_flight(service.now()))}; }, true});
+  const auto in_flight = [&service, own] { return sum_of(own->in_flight(service.now())); };
+  metrics.gauge(Section::keyspace, "in_flight", "", "Open holds that have a slot", in_flight).slow = true;
 }
 
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
                     std::vector<const redis::SharedStore*> stores) {
-  const auto total_of = [stores](auto counter_of) {
-    std::uint64_t total = 0;
-    for (const redis::SharedStore* store : stores)
-      total += counter_of(store->counters()).load(std::memory_order_relaxed);
-    return total;
+  const auto sum = [stores](auto counter_of) {
+    return [stores, counter_of] {
+      std::uint64_t total = 0;
+      for (const redis::SharedStore* store : stores)
+        total += std::invoke(counter_of, store->counters()).load(std::memory_order_relaxed);
+      return total;
+    };
   };
-  const auto add = [&](Type type, std::string name, std::string help, auto counter_of,
-                       std::string exported = "") {
-    metrics.add({Section::store, type, std::move(name), std::move(help),
-                 [total_of, counter_of] { return Value{total_of(counter_of)}; }, false, std::move(exported)});
+  const auto failures = [sum](std::size_t i) {
+    return sum([i](const Counters& c) -> auto& { return c.failures[i]; });
   };
-  const auto sum = [&](std::string name, std::string help, auto counter_of, std::string exported = "") {
-    add(Type::counter, std::move(name), std::move(help), counter_of, std::move(exported));
-  };
-  metrics.add({Section::store, Type::text, "store", "Where the shared store is",
-               [text = settings.store_text] { return Value{text}; }});
-  metrics.add(
-      {Section::store, Type::text, "store_state",
-       "Whether the shared store decides: ready, connecting, failing or down, as the worst loop sees it",
-       [&status] { return Value{std::string(name_of(status.worst().state))}; }});
-  add(
-      Type::gauge, "store_under_way", "Answers that the shared store owes now",
-      [](const Counters& c) -> auto& { return c.under_way; }, "weir_store_under_way");
-  add(
-      Type::gauge, "store_waiting", "Calls that wait until the shared store can answer them in time",
-      [](const Counters& c) -> auto& { return c.waiting; }, "weir_store_waiting");
-  sum("store_decided", "Requests that the shared store decided",
-      [](const Counters& c) -> auto& { return c.decided; });
-  sum(
-      "store_remembered", "Requests denied without asking, by a denial that still held",
-      [](const Counters& c) -> auto& { return c.remembered; }, "weir_remembered_denials_total");
-  sum(
-      "store_leased", "Requests allowed without asking, by units that were taken ahead",
-      [](const Counters& c) -> auto& { return c.leased; }, "weir_leased_total");
-  sum(
-      "store_merged", "Requests decided in the call of another one",
-      [](const Counters& c) -> auto& { return c.merged; }, "weir_store_merged_total");
-  sum("store_fallbacks", "Requests that --on-store-error decided",
-      [](const Counters& c) -> auto& { return c.fallbacks; });
+  metrics.text(Section::store, "store", "Where the shared store is",
+               [text = settings.store_text] { return text; });
+  metrics.text(
+      Section::store, "store_state",
+      "Whether the shared store decides: ready, connecting, failing or down, as the worst loop sees it",
+      [&status] { return std::string(name_of(status.worst().state)); });
+  metrics.gauge(Section::store, "store_under_way", "weir_store_under_way",
+                "Answers that the shared store owes now", sum(&Counters::under_way));
+  metrics.gauge(Section::store, "store_waiting", "weir_store_waiting",
+                "Calls that wait until the shared store can answer them in time", sum(&Counters::waiting));
+  metrics.counter(Section::store, "store_decided", "", "Requests that the shared store decided",
+                  sum(&Counters::decided));
+  metrics.counter(Section::store, "store_remembered", "weir_remembered_denials_total",
+                  "Requests denied without asking, by a denial that still held", sum(&Counters::remembered));
+  metrics.counter(Section::store, "store_leased", "weir_leased_total",
+                  "Requests allowed without asking, by units that were taken ahead", sum(&Counters::leased));
+  metrics.counter(Section::store, "store_merged", "weir_store_merged_total",
+                  "Requests decided in the call of another one", sum(&Counters::merged));
+  metrics.counter(Section::store, "store_fallbacks", "", "Requests that --on-store-error decided",
+                  sum(&Counters::fallbacks));
   const auto took = [stores] {
     core::Histogram::Total total;
     for (const redis::SharedStore* store : stores) store->client().took().add_to(total);
     return total;
   };
-  metrics.add({Section::store, Type::counter, "store_answers", "Answers of the shared store",
-               [took] { return Value{took().count()}; }});
-  metrics.add(
-      {Section::store, Type::counter, "store_answers_usec", "Microseconds that those took together", [took] {
-         const auto usec = std::chrono::floor<std::chrono::microseconds>(took().sum);
-         return Value{static_cast<std::uint64_t>(usec.count())};
-       }});
-  metrics.add({Section::store, Type::text, "store_error", "Why the shared store does not decide", [&status] {
-                 std::string why = status.worst().why;
-                 return why.empty() ? Value{} : Value{std::move(why)};
-               }});
+  metrics.counter(Section::store, "store_answers", "", "Answers of the shared store",
+                  [took] { return took().count(); });
+  metrics.counter(Section::store, "store_answers_usec", "", "Microseconds that those took together",
+                  [took] { return std::chrono::floor<std::chrono::microseconds>(took().sum).count(); });
+  metrics.text(Section::store, "store_error", "Why the shared store does not decide", [&status] {
+    std::string why = status.worst().why;
+    return why.empty() ? std::nullopt : std::optional(std::move(why));
+  });
   for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i) {
     const std::string cause(redis::kCauseNames[i]);
-    sum("store_failed_" + cause, "Calls to the shared store without an answer: " + cause,
-        [i](const Counters& c) -> auto& { return c.failures[i]; });
+    metrics.counter(Section::store, "store_failed_" + cause, "",
+                    "Calls to the shared store without an answer: " + cause, failures(i));
   }
-  metrics.add([total_of, took, &status](service::Exposition& to) {
+  metrics.add([sum, failures, took, &status](service::Exposition& to) {
     using Kind = service::Exposition::Kind;
     to.family(Kind::gauge, "weir_store_up", "Whether the shared store decides, as the worst loop sees it");
     to.sample({}, std::uint64_t{status.worst().state == redis::Health::State::ready});
     to.family(Kind::counter, "weir_store_requests_total",
               "Requests to the shared store by what came of them");
-    to.sample({{"result", "decided"}}, total_of([](const Counters& c) -> auto& { return c.decided; }));
-    for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i) {
-      to.sample({{"result", redis::kCauseNames[i]}},
-                total_of([i](const Counters& c) -> auto& { return c.failures[i]; }));
-    }
+    to.sample({{"result", "decided"}}, sum(&Counters::decided)());
+    for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i)
+      to.sample({{"result", redis::kCauseNames[i]}}, failures(i)());
     to.family(Kind::histogram, "weir_store_seconds",
               "From when a call was sent to the shared store until its answer");
     to.sample({}, took());

@@ -39,18 +39,15 @@ std::string DescriptorsInForce::counts_of(const limits::Descriptors& made) {
 }
 
 void DescriptorsInForce::add_rows(Metrics& metrics, const std::string& source) const {
-  using Type = Metric::Type;
   FilesInForce::add_rows(metrics, Section::rls, source);
-  const auto count = [this](auto read) {
-    return [this, read] {
-      const auto made = current();
-      return Metric::Value{static_cast<std::uint64_t>(made ? read(*made) : 0)};
-    };
-  };
-  metrics.add({Section::rls, Type::gauge, "rls_domains", "Domains in force",
-               count([](const limits::Descriptors& made) { return made.domains(); })});
-  metrics.add({Section::rls, Type::gauge, "rls_limits", "Limits in force",
-               count([](const limits::Descriptors& made) { return made.limits(); })});
+  metrics.gauge(Section::rls, "rls_domains", "", "Domains in force", [this] {
+    const auto made = current();
+    return made ? made->domains() : 0;
+  });
+  metrics.gauge(Section::rls, "rls_limits", "", "Limits in force", [this] {
+    const auto made = current();
+    return made ? made->limits() : 0;
+  });
   metrics.add([this, source](Exposition& to) { write_families(to, "weir_rls_config", source); });
 }
 

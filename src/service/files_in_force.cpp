@@ -115,32 +115,25 @@ FilesInForce::Stamps FilesInForce::look(const Stamps& files) {
 }
 
 void FilesInForce::add_rows(Metrics& metrics, Section section, const std::string& file) const {
-  using Type = Metric::Type;
-  using Value = Metric::Value;
-  const auto add = [&metrics, section](Type type, std::string name, std::string help,
-                                       std::function<Value()> read) {
-    metrics.add({section, type, std::move(name), std::move(help), std::move(read)});
-  };
   const auto locked = [this](auto read) {
     return [this, read] {
       const detail::Held lock(mutex_);
-      return Value{read()};
+      return read();
     };
   };
   const std::string before = section == Section::limits ? "" : "rls_";
-  add(Type::text, before + "file", "The " + file, [this] { return Value{path_}; });
-  add(Type::text, before + "hash", "SHA-256 of the text in force",
-      locked([this]() WEIR_REQUIRES(mutex_) { return hash_; }));
-  add(Type::gauge, before + "loaded_at", "When it was read: seconds of the wall clock",
-      locked([this]() WEIR_REQUIRES(mutex_) { return static_cast<std::uint64_t>(loaded_at_.count()); }));
-  add(Type::counter, before + "reloads", "Times that another set came in force",
-      [this] { return Value{reloads_.load()}; });
-  add(Type::counter, before + "reload_errors", "Times that the file could not be used",
-      [this] { return Value{reload_errors_.load()}; });
-  add(Type::text, before + "last_error", "The first error of the last reload, if it failed",
-      locked([this]() WEIR_REQUIRES(mutex_) {
-        return last_errors_.empty() ? std::string() : last_errors_.front();
-      }));
+  metrics.text(section, before + "file", "The " + file, [this] { return path_; });
+  metrics.text(section, before + "hash", "SHA-256 of the text in force",
+               locked([this]() WEIR_REQUIRES(mutex_) { return hash_; }));
+  metrics.gauge(section, before + "loaded_at", "", "When it was read: seconds of the wall clock",
+                locked([this]() WEIR_REQUIRES(mutex_) { return loaded_at_.count(); }));
+  metrics.counter(section, before + "reloads", "", "Times that another set came in force", reloads_);
+  metrics.counter(section, before + "reload_errors", "", "Times that the file could not be used",
+                  reload_errors_);
+  metrics.text(section, before + "last_error", "The first error of the last reload, if it failed",
+               locked([this]() WEIR_REQUIRES(mutex_) {
+                 return last_errors_.empty() ? std::string() : last_errors_.front();
+               }));
 }
 
 void FilesInForce::write_families(Exposition& to, const std::string& family, const std::string& file) const {

@@ -80,18 +80,15 @@ void LimitsInForce::warn(const limits::File& file, Compiled& compiled) const {
 }
 
 void LimitsInForce::add_rows(Metrics& metrics) const {
-  using Type = Metric::Type;
   FilesInForce::add_rows(metrics, Section::limits, "limits file");
-  const auto count = [this](auto read) {
-    return [this, read] {
-      const auto set = current();
-      return Metric::Value{static_cast<std::uint64_t>(set ? read(set->file()) : 0)};
-    };
-  };
-  metrics.add({Section::limits, Type::gauge, "limits", "Limits in force",
-               count([](const limits::File& file) { return file.limits.size(); })});
-  metrics.add({Section::limits, Type::gauge, "routes", "Routes in force",
-               count([](const limits::File& file) { return file.routes.size(); })});
+  metrics.gauge(Section::limits, "limits", "", "Limits in force", [this] {
+    const auto set = current();
+    return set ? set->file().limits.size() : 0;
+  });
+  metrics.gauge(Section::limits, "routes", "", "Routes in force", [this] {
+    const auto set = current();
+    return set ? set->file().routes.size() : 0;
+  });
   metrics.add([this](Exposition& to) {
     write_families(to, "weir_config", "limits file");
     if (const auto set = current()) write_limits(to, *set);

@@ -2,6 +2,26 @@
 
 namespace weir::inline v0_1::service {
 
+Metric& Metrics::counter(Section section, std::string name, std::string exported, std::string help,
+                         MetricReader read) {
+  rows_.push_back({section, Metric::Type::counter, std::move(name), std::move(help), std::move(read.function),
+                   false, std::move(exported)});
+  return rows_.back();
+}
+
+Metric& Metrics::gauge(Section section, std::string name, std::string exported, std::string help,
+                       MetricReader read) {
+  Metric& row = counter(section, std::move(name), std::move(exported), std::move(help), std::move(read));
+  row.type = Metric::Type::gauge;
+  return row;
+}
+
+Metric& Metrics::text(Section section, std::string name, std::string help, MetricReader read) {
+  Metric& row = counter(section, std::move(name), "", std::move(help), std::move(read));
+  row.type = Metric::Type::text;
+  return row;
+}
+
 std::string Metrics::expose(Exposition::Format format) const {
   Exposition to(format);
   for (const Metric& row : rows_) {

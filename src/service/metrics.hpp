@@ -5,12 +5,15 @@
 // reader, so what it reads must be safe to read from any thread. Not for: counting (counters.hpp).
 #pragma once
 
+#include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -50,12 +53,31 @@ struct Metric {
   std::string exported{};  // what Prometheus calls it; empty: only INFO has it
 };
 
+// What reads a row's value: an atomic number, which must outlive the row, or a function that returns a
+// number, a text, or either of them as an optional.
+struct MetricReader {
+  template <std::integral Number>
+  MetricReader(const std::atomic<Number>& number)
+      : MetricReader([&number] { return number.load(std::memory_order_relaxed); }) {}
+  template <std::invocable Read>
+  MetricReader(Read read) : function([read = std::move(read)] { return value_of(read()); }) {}
+
+  static Metric::Value value_of(std::integral auto number) { return static_cast<std::uint64_t>(number); }
+  static Metric::Value value_of(Metric::Value value) { return value; }
+
+  std::function<Metric::Value()> function;
+};
+
 class Metrics {
  public:
   // Writes whole families, whose samples have labels.
   using Families = std::function<void(Exposition&)>;
 
-  void add(Metric metric) { rows_.push_back(std::move(metric)); }
+  // Each adds a row, and returns it for as long as no other is added.
+  Metric& counter(Section section, std::string name, std::string exported, std::string help,
+                  MetricReader read);
+  Metric& gauge(Section section, std::string name, std::string exported, std::string help, MetricReader read);
+  Metric& text(Section section, std::string name, std::string help, MetricReader read);
   void add(Families families) { families_.push_back(std::move(families)); }
   std::span<const Metric> rows() const { return rows_; }
 

@@ -454,17 +454,13 @@ std::vector<ToldOverride> Overrides::list(std::string_view limit, std::uint64_t 
 }
 
 void Overrides::add_rows(Metrics& metrics) const {
-  using Value = Metric::Value;
-  metrics.add({Section::limits, Metric::Type::gauge, "overrides", "Overrides that operators have set",
-               [this] {
-                 const detail::Held lock(mutex_);
-                 return Value{static_cast<std::uint64_t>(book_.size())};
-               },
-               false, "weir_overrides"});
-  metrics.add({Section::limits, Metric::Type::counter, "overrides_lost",
-               "Overrides that ended because the store was emptied",
-               [this] { return Value{lost_.load(std::memory_order_relaxed)}; }, false,
-               "weir_overrides_lost_total"});
+  const auto size = [this] {
+    const detail::Held lock(mutex_);
+    return book_.size();
+  };
+  metrics.gauge(Section::limits, "overrides", "weir_overrides", "Overrides that operators have set", size);
+  metrics.counter(Section::limits, "overrides_lost", "weir_overrides_lost_total",
+                  "Overrides that ended because the store was emptied", lost_);
 }
 
 }  // namespace weir::service

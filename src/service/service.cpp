@@ -54,58 +54,44 @@ tl::expected<steering::TopKeys::Answer, std::string> Service::top(const TopAsked
 
 // The rows that every server has.
 void Service::describe() {
-  using Type = Metric::Type;
-  using Value = Metric::Value;
-  const auto number = [](auto read) { return [read] { return Value{static_cast<std::uint64_t>(read())}; }; };
-  const auto counted = [this](Section section, Type type, std::string name,
-                              std::atomic<std::uint64_t> Counters::* which, std::string help,
-                              std::string exported) {
-    metrics.add({section, type, std::move(name), std::move(help),
-                 [this, which] { return Value{(counters.*which).load(std::memory_order_relaxed)}; }, false,
-                 std::move(exported)});
-  };
+  metrics.text(Section::server, "weir_version", "Version of weir", [] { return WEIR_VERSION; });
+  metrics.gauge(Section::server, "process_id", "", "Process id", [] { return getpid(); });
+  metrics.gauge(Section::server, "uptime_in_seconds", "weir_uptime_seconds", "Seconds since the start",
+                [this] { return std::chrono::floor<std::chrono::seconds>(now() - started_).count(); });
+  metrics.gauge(Section::server, "threads", "weir_threads", "Event loops",
+                [this] { return options_.threads; });
 
-  metrics.add({Section::server, Type::text, "weir_version", "Version of weir",
-               [] { return Value{std::string(WEIR_VERSION)}; }});
-  metrics.add({Section::server, Type::gauge, "process_id", "Process id", number([] { return getpid(); })});
-  metrics.add({Section::server, Type::gauge, "uptime_in_seconds", "Seconds since the start",
-               number([this] { return std::chrono::floor<std::chrono::seconds>(now() - started_).count(); }),
-               false, "weir_uptime_seconds"});
-  metrics.add({Section::server, Type::gauge, "threads", "Event loops",
-               number([this] { return options_.threads; }), false, "weir_threads"});
+  metrics.gauge(Section::clients, "maxclients", "weir_connections_max", "Connections allowed at once",
+                [this] { return options_.max_connections; });
 
-  metrics.add({Section::clients, Type::gauge, "maxclients", "Connections allowed at once",
-               number([this] { return options_.max_connections; }), false, "weir_connections_max"});
+  metrics.gauge(Section::memory, "used_memory", "weir_table_bytes", "Bytes that the table of keys takes",
+                [this] { return table_.allocated_bytes(); });
+  metrics.gauge(Section::memory, "maxmemory", "weir_memory_max_bytes", "Bytes that the server may take",
+                [this] { return options_.memory; });
 
-  metrics.add({Section::memory, Type::gauge, "used_memory", "Bytes that the table of keys takes",
-               number([this] { return table_.allocated_bytes(); }), false, "weir_table_bytes"});
-  metrics.add({Section::memory, Type::gauge, "maxmemory", "Bytes that the server may take",
-               number([this] { return options_.memory; }), false, "weir_memory_max_bytes"});
+  metrics.gauge(Section::memory, "used_memory_rss", "weir_resident_bytes",
+                "Bytes that the program has resident", resident_bytes);
 
-  metrics.add({Section::memory, Type::gauge, "used_memory_rss", "Bytes that the program has resident",
-               number(resident_bytes), false, "weir_resident_bytes"});
+  metrics.gauge(Section::persistence, "rdb_bgsave_in_progress", "weir_snapshot_in_progress",
+                "1 while a snapshot is written", counters.saving);
+  metrics.gauge(Section::persistence, "rdb_last_save_time", "weir_snapshot_last_timestamp_seconds",
+                "When the last snapshot was, or before the first the start: seconds of the wall clock",
+                [this] { return last_saved().count(); });
+  metrics.counter(Section::persistence, "snapshots", "weir_snapshots_total", "Snapshots written",
+                  counters.snapshots);
+  metrics.counter(Section::persistence, "snapshot_errors", "weir_snapshot_errors_total",
+                  "Snapshots that could not be written", counters.snapshot_errors);
 
-  counted(Section::persistence, Type::gauge, "rdb_bgsave_in_progress", &Counters::saving,
-          "1 while a snapshot is written", "weir_snapshot_in_progress");
-  metrics.add({Section::persistence, Type::gauge, "rdb_last_save_time",
-               "When the last snapshot was, or before the first the start: seconds of the wall clock",
-               number([this] { return last_saved().count(); }), false,
-               "weir_snapshot_last_timestamp_seconds"});
-  counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written",
-          "weir_snapshots_total");
-  counted(Section::persistence, Type::counter, "snapshot_errors", &Counters::snapshot_errors,
-          "Snapshots that could not be written", "weir_snapshot_errors_total");
-
-  counted(Section::stats, Type::counter, "total_commands_processed", &Counters::commands, "Commands run",
-          "weir_commands_total");
-  counted(Section::stats, Type::counter, "protocol_errors", &Counters::protocol_errors,
-          "Connections closed because of malformed bytes", "weir_protocol_errors_total");
-  counted(Section::stats, Type::counter, "auth_failures", &Counters::auth_failures,
-          "Log-ins with a wrong user or password", "weir_auth_failures_total");
-  counted(
-      Section::stats, Type::counter, "auth_refused", &Counters::auth_refused,
+  metrics.counter(Section::stats, "total_commands_processed", "weir_commands_total", "Commands run",
+                  counters.commands);
+  metrics.counter(Section::stats, "protocol_errors", "weir_protocol_errors_total",
+                  "Connections closed because of malformed bytes", counters.protocol_errors);
+  metrics.counter(Section::stats, "auth_failures", "weir_auth_failures_total",
+                  "Log-ins with a wrong user or password", counters.auth_failures);
+  metrics.counter(
+      Section::stats, "auth_refused", "weir_auth_refused_total",
       "Log-ins that were not compared, for too many wrong ones came from their address or too many waited",
-      "weir_auth_refused_total");
+      counters.auth_refused);
   metrics.add([this](Exposition& to) {
     to.family(Exposition::Kind::counter, "weir_forbidden_total",
               "Commands and requests that were refused, by the role that they needed");
@@ -122,31 +108,31 @@ void Service::describe() {
     for (std::size_t i = 0; i < kReasons.size(); ++i)
       to.sample({{"reason", kReasons[i]}}, counters.gate_refused[i].load(std::memory_order_relaxed));
   });
-  counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial",
-          "weir_denied_total");
-  counted(Section::stats, Type::counter, "overdraft_dropped_units", &Counters::dropped,
-          "Units charged afterwards beyond max-overdraft, or for which there was no room",
-          "weir_overdraft_dropped_units_total");
-  metrics.add({Section::stats, Type::counter, "keys_under_two_rules",
-               "Requests that brought another rule for their key than the one before",
-               number([this] { return key_rules.changes(); }), false, "weir_keys_under_two_rules_total"});
-  metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",
-               "Requests of new keys that the full table could not take",
-               number([this] { return table_.refused(); }), false, "weir_table_full_total"});
+  metrics.counter(Section::stats, "denied", "weir_denied_total", "Requests answered with a denial",
+                  counters.denied);
+  metrics.counter(Section::stats, "overdraft_dropped_units", "weir_overdraft_dropped_units_total",
+                  "Units charged afterwards beyond max-overdraft, or for which there was no room",
+                  counters.dropped);
+  metrics.counter(Section::stats, "keys_under_two_rules", "weir_keys_under_two_rules_total",
+                  "Requests that brought another rule for their key than the one before",
+                  [this] { return key_rules.changes(); });
+  metrics.counter(Section::stats, "refused_for_lack_of_room", "weir_table_full_total",
+                  "Requests of new keys that the full table could not take",
+                  [this] { return table_.refused(); });
 
-  metrics.add({Section::memory, Type::gauge, "tracked_memory", "Bytes that the usage of keys takes",
-               number([this] { return counting.usage_counts().bytes; }), false, "weir_tracked_bytes"});
-  metrics.add({Section::memory, Type::gauge, "tracked_memory_limit", "The most that it may take",
-               number([this] { return counting.options().track_memory; }), false, "weir_tracked_bytes_max"});
-  metrics.add({Section::stats, Type::gauge, "tracked_keys", "Keys whose usage is kept",
-               number([this] { return counting.usage_counts().keys; }), false, "weir_tracked_keys"});
-  metrics.add({Section::stats, Type::counter, "untracked",
-               "Times that the usage of a key was not booked, because --track-memory was full",
-               number([this] { return counting.usage_counts().untracked; }), false, "weir_untracked_total"});
-  metrics.add({Section::keyspace, Type::gauge, "live_keys", "Keys in use",
-               number([this] { return live_keys(); }), true, "weir_keys"});
-  metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",
-               number([this] { return table_.capacity(); }), false, "weir_keys_capacity"});
+  metrics.gauge(Section::memory, "tracked_memory", "weir_tracked_bytes", "Bytes that the usage of keys takes",
+                [this] { return counting.usage_counts().bytes; });
+  metrics.gauge(Section::memory, "tracked_memory_limit", "weir_tracked_bytes_max",
+                "The most that it may take", [this] { return counting.options().track_memory; });
+  metrics.gauge(Section::stats, "tracked_keys", "weir_tracked_keys", "Keys whose usage is kept",
+                [this] { return counting.usage_counts().keys; });
+  metrics.counter(Section::stats, "untracked", "weir_untracked_total",
+                  "Times that the usage of a key was not booked, because --track-memory was full",
+                  [this] { return counting.usage_counts().untracked; });
+  metrics.gauge(Section::keyspace, "live_keys", "weir_keys", "Keys in use", [this] { return live_keys(); })
+      .slow = true;
+  metrics.gauge(Section::keyspace, "capacity", "weir_keys_capacity", "Keys that the table can hold",
+                [this] { return table_.capacity(); });
   metrics.add([this](Exposition& to) {
     to.family(Exposition::Kind::info, "weir_build_info", "What this program is");
     to.sample({{"version", WEIR_VERSION}, {"commit", options_.commit}}, std::uint64_t{1});

@@ -60,41 +60,28 @@ void XdsInForce::note_failure(const std::string& why) {
 }
 
 void XdsInForce::add_rows(Metrics& metrics) const {
-  using Type = Metric::Type;
-  using Value = Metric::Value;
   DescriptorsInForce::add_rows(metrics, "xDS server of Envoy's rate limits");
-  const auto add = [&metrics](Type type, std::string name, std::string help, std::function<Value()> read,
-                              std::string exported = {}) {
-    metrics.add({.section = Section::rls,
-                 .type = type,
-                 .name = std::move(name),
-                 .help = std::move(help),
-                 .read = std::move(read),
-                 .exported = std::move(exported)});
-  };
   const auto locked = [this](auto read) {
     return [this, read] {
       const detail::Held lock(mutex_);
-      return Value{read()};
+      return read();
     };
   };
-  add(Type::text, "rls_xds_version", "The version in force, as the xDS server calls it",
-      locked([this]() WEIR_REQUIRES(mutex_) { return version_; }));
-  add(Type::text, "rls_xds_state", "The connection to the xDS server: down, connecting or up", [this] {
-    const Link link = link_;
-    return Value{std::string(link == Link::up ? "up" : link == Link::down ? "down" : "connecting")};
-  });
-  add(
-      Type::gauge, "rls_xds_up", "Whether the xDS server is connected",
-      [this] { return Value{static_cast<std::uint64_t>(link_ == Link::up ? 1 : 0)}; }, "weir_rls_xds_up");
-  add(
-      Type::counter, "rls_xds_connects", "Connections to the xDS server",
-      [this] { return Value{connects_.load()}; }, "weir_rls_xds_connects_total");
-  add(
-      Type::counter, "rls_xds_failures", "Connections to the xDS server that failed or ended",
-      [this] { return Value{failures_.load()}; }, "weir_rls_xds_failures_total");
-  add(Type::text, "rls_xds_last_failure", "Why the last of them did",
-      locked([this]() WEIR_REQUIRES(mutex_) { return why_; }));
+  metrics.text(Section::rls, "rls_xds_version", "The version in force, as the xDS server calls it",
+               locked([this]() WEIR_REQUIRES(mutex_) { return version_; }));
+  metrics.text(Section::rls, "rls_xds_state", "The connection to the xDS server: down, connecting or up",
+               [this] {
+                 const Link link = link_;
+                 return link == Link::up ? "up" : link == Link::down ? "down" : "connecting";
+               });
+  metrics.gauge(Section::rls, "rls_xds_up", "weir_rls_xds_up", "Whether the xDS server is connected",
+                [this] { return link_ == Link::up; });
+  metrics.counter(Section::rls, "rls_xds_connects", "weir_rls_xds_connects_total",
+                  "Connections to the xDS server", connects_);
+  metrics.counter(Section::rls, "rls_xds_failures", "weir_rls_xds_failures_total",
+                  "Connections to the xDS server that failed or ended", failures_);
+  metrics.text(Section::rls, "rls_xds_last_failure", "Why the last of them did",
+               locked([this]() WEIR_REQUIRES(mutex_) { return why_; }));
 }
 
 }  // namespace weir::service
