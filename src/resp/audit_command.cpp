@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/number.hpp"
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
-#include "resp/throttle.hpp"
 #include "steering/change.hpp"
 
 namespace weir::inline v0_1::resp {
@@ -23,15 +21,13 @@ void take_keys(Arguments keys, steering::OperatorChange& change) {
 
 // Of WEIR.RESET AS [LIMIT name] attr=value ...; false: it will be refused.
 bool take_attributes(Arguments words, Pipeline& pipeline, steering::OperatorChange& change) {
-  if (words.size() > 1 && lower(words[0]) == "limit") {
-    change.limit = words[1];
-    words = words.subspan(2);
-  }
-  const limits::Set* const set = pipeline.asker().limits();
-  if (set == nullptr || (!change.limit.empty() && set->find(change.limit) == nullptr)) return false;
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(words, 0, pipeline.asker().attributes(), read, error)) return false;
+  if (!read_limits_words(words, options(Option::limit), pipeline.asker().attributes(), read, error))
+    return false;
+  change.limit = read.said.limit;
+  const limits::Set* const set = pipeline.asker().limits();
+  if (set == nullptr || (!change.limit.empty() && set->find(change.limit) == nullptr)) return false;
   for (const limits::Attribute& each : read.attributes) change.when.emplace_back(each.name, each.value);
   return true;
 }
@@ -62,18 +58,9 @@ std::optional<steering::OperatorChange> change_of(const Command& command, const 
 }
 
 void run_audit(RunningCommand& call) {
-  constexpr std::int64_t kMost = 1024;
-  std::int64_t count = 10;
-  if (call.words.size() != 1) {
-    if (lower(call.words[1]) != "count")
-      return call.fail("ERR unknown option '" + std::string(call.words[1].substr(0, 32)) + "'; known: COUNT");
-    if (call.words.size() != 3) return call.fail_arity("weir.audit");
-    const auto given = core::parse_integer(call.words[2]);
-    if (!given || *given < 1 || *given > kMost)
-      return call.fail(not_in_range("COUNT", call.words[2], 1, kMost));
-    count = *given;
-  }
-  const std::vector<std::string> lines = call.service.recorded(static_cast<std::size_t>(count));
+  OptionWords said;
+  if (!call.take_options(options(Option::count), said)) return;
+  const std::vector<std::string> lines = call.service.recorded(said.has(Option::count) ? said.count : 10);
   Writer to = call.reply();
   to.array(lines.size());
   for (const std::string& each : lines) to.bulk(each);

@@ -276,4 +276,13 @@ void RunningCommand::fail_subcommand(std::string_view name) const {
   fail("ERR unknown subcommand '" + std::string(name.substr(0, 32)) + "'");
 }
 
+bool RunningCommand::take_options(OptionSet takes, OptionWords& into) const {
+  Arguments rest = words.subspan(1);
+  std::string error;
+  if (read_options(rest, takes, into, error) && !rest.empty())
+    error = "ERR unknown option " + shown_word(rest[0]) + "; " + command_form(find_command(words[0])->name);
+  if (!error.empty()) fail(error);
+  return error.empty();
+}
+
 }  // namespace weir::resp

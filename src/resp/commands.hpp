@@ -15,6 +15,7 @@
 
 #include "net/clients.hpp"
 #include "resp/deferred_reply.hpp"
+#include "resp/option_words.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/throttle.hpp"
 #include "resp/transaction.hpp"
@@ -65,6 +66,8 @@ struct RunningCommand {
   void fail(std::string_view text) const { reply().error(text); }
   void fail_arity(std::string_view name) const;
   void fail_subcommand(std::string_view name) const;
+  // Its words are options of `takes` and nothing else. False: they are not, and the reply says so.
+  bool take_options(OptionSet takes, OptionWords& into) const;
   // Under virtual time: whether this connection may begin tests again. False: another may, and the reply says
   // so.
   bool may_begin_tests() const;

@@ -88,17 +88,13 @@ void run_reset(RunningCommand& call) {
   Pipeline& pipeline = call.pipeline;
   const auto fail = [&call] { call.pipeline.answer(call.reply()); };
   if (!pipeline.has_file()) return fail();
-  Arguments rest = words.subspan(2);
-  service::Ask ask{.verb = store::Verb::reset};
-  if (rest.size() > 1 && lower(rest[0]) == "limit") {
-    ask.limit = rest[1];
-    rest = rest.subspan(2);
-  }
   LimitsWords read;
   std::string error;
-  if (!read_limits_words(rest, 0, pipeline.asker().attributes(), read, error)) return call.fail(error);
+  if (!read_limits_words(words.subspan(2), options(Option::limit), pipeline.asker().attributes(), read,
+                         error))
+    return call.fail(error);
   const limits::Description as = read.asked();
-  ask.as = &as;
+  const service::Ask ask{.verb = store::Verb::reset, .as = &as, .limit = read.said.limit};
   if (!pipeline.add(ask, ReplyForm::forgotten, call.silent())) fail();
 }
 

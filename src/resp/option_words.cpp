@@ -58,6 +58,8 @@ constexpr std::array kOptions = {
     OptionRow{Option::remaining, "REMAINING", Value::number},
     OptionRow{Option::pause, "PAUSE", Value::number, 0, kLongestPause},
     OptionRow{Option::count, "COUNT", Value::number, 1, store::OpenHold::kMost},
+    OptionRow{Option::by, "BY", Value::text},
+    OptionRow{Option::after, "AFTER", Value::number},
 };
 
 // In any letter case; null: no option is called so.
@@ -131,6 +133,7 @@ class OptionReader {
      : row.option == Option::now      ? into_.now
      : row.option == Option::tag      ? into_.tag
      : row.option == Option::limit    ? into_.limit
+     : row.option == Option::by       ? into_.by
                                       : at_least_) = value;
     return true;
   }
@@ -152,7 +155,9 @@ class OptionReader {
         into_.count = static_cast<std::size_t>(number);
         break;
       default:
-        (row.option == Option::cost ? into_.cost : into_.remaining) = static_cast<std::uint64_t>(number);
+        (row.option == Option::cost    ? into_.cost
+         : row.option == Option::after ? into_.after
+                                       : into_.remaining) = static_cast<std::uint64_t>(number);
     }
     return true;
   }

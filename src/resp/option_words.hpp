@@ -1,4 +1,4 @@
-// The options of commands that ask: words, most with a value, which stand before the first key or attribute.
+// The options of commands: words, most with a value, which stand before the first key or attribute.
 // One reader for all of them; what a command takes is the set that it says.
 //
 // Pure, one thread. It views the words.
@@ -34,10 +34,13 @@ enum class Option : std::uint8_t {
   remaining,
   pause,
   count,
+  by,
+  after,
 };
 
 // Several of them.
 using OptionSet = std::uint16_t;
+static_assert(static_cast<unsigned>(Option::after) < 16);
 template <class... Each>
 constexpr OptionSet options(Each... each) {
   return static_cast<OptionSet>((0U | ... | (1U << static_cast<unsigned>(each))));
@@ -59,6 +62,8 @@ struct OptionWords {
   std::chrono::milliseconds pause{0};
   bool afresh = false;  // the word after PAUSE and its value
   std::size_t count = 0;
+  std::string_view by{};
+  std::uint64_t after = 0;
 
   bool has(Option option) const { return (said & options(option)) != 0; }
   // Of a cost that is one number.

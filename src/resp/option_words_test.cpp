@@ -41,6 +41,8 @@ const std::vector<OptionCase>& all_options() {
        "ERR PAUSE: 'x' is not an integer from 0 to " +
            std::to_string(std::chrono::floor<std::chrono::milliseconds>(Pause::kLongest).count())},
       {Option::count, "COUNT", "1024", "1025", "ERR COUNT: '1025' is not an integer from 1 to 1024"},
+      {Option::by, "BY", "cost", "", ""},
+      {Option::after, "AFTER", "0", "-1", "ERR AFTER: '-1' is not an integer from 0 to 9223372036854775807"},
   };
   return kAll;
 }

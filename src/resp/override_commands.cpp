@@ -8,7 +8,6 @@
 #include "core/number.hpp"
 #include "core/utc_text.hpp"
 #include "resp/commands.hpp"
-#include "resp/option_words.hpp"
 #include "resp/steer_words.hpp"
 #include "service/overrides.hpp"
 #include "steering/override.hpp"
@@ -92,43 +91,6 @@ void write_row(Writer& to, const ToldOverride& told) {
   to.integer(told.durable ? 1 : 0);
 }
 
-struct Listing {
-  std::string_view limit{};
-  std::int64_t count = 100;
-  std::int64_t after = 0;
-};
-
-bool read_listing(Arguments words, Listing& into, std::string& error) {
-  bool limit = false;
-  bool count = false;
-  bool after = false;
-  for (; !words.empty(); words = words.subspan(2)) {
-    const std::string_view name = words[0];
-    const bool is_limit = is_word(name, "LIMIT");
-    const bool is_count = is_word(name, "COUNT");
-    if (!is_limit && !is_count && !is_word(name, "AFTER")) {
-      error =
-          "ERR unknown option '" + std::string(name.substr(0, 32)) + "'; " + command_form("WEIR.OVERRIDES");
-    } else if (words.size() == 1) {
-      error = "ERR missing the value of " + std::string(name);
-    } else if (std::exchange(is_limit ? limit : is_count ? count : after, true)) {
-      error = "ERR " + std::string(name) + " is given twice";
-    } else if (is_limit) {
-      into.limit = words[1];
-    } else {
-      const std::int64_t least = is_count ? 1 : 0;
-      const std::int64_t most = is_count ? static_cast<std::int64_t>(Overrides::kMostListed)
-                                         : std::numeric_limits<std::int64_t>::max();
-      const std::int64_t value = core::parse_integer(words[1]).value_or(-1);
-      if (value < least || value > most)
-        error = not_in_range(is_count ? "COUNT" : "AFTER", words[1], least, most);
-      (is_count ? into.count : into.after) = value;
-    }
-    if (!error.empty()) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 void run_ban(RunningCommand& call) { set(call, kBan, Steer::ban); }
@@ -165,11 +127,11 @@ void run_lift(RunningCommand& call) {
 
 void run_overrides(RunningCommand& call) {
   if (!call.service.overrides) return call.fail("ERR " + std::string(service::kNoLimitsFile));
-  Listing listing;
-  std::string error;
-  if (!read_listing(call.words.subspan(1), listing, error)) return call.fail(error);
-  const auto found = call.service.overrides->list(listing.limit, static_cast<std::uint64_t>(listing.after),
-                                                  static_cast<std::size_t>(listing.count));
+  static_assert(Overrides::kMostListed == store::OpenHold::kMost, "the most of COUNT");
+  OptionWords said;
+  if (!call.take_options(options(Option::limit, Option::count, Option::after), said)) return;
+  const auto found =
+      call.service.overrides->list(said.limit, said.after, said.has(Option::count) ? said.count : 100);
   Writer to = call.reply();
   to.array(found.size());
   for (const ToldOverride& each : found) write_row(to, each);

@@ -16,11 +16,6 @@ namespace {
 using service::Overrides;
 using std::chrono::milliseconds;
 
-std::string cut(std::string_view word) {
-  constexpr std::size_t kMostShown = 32;
-  return "'" + std::string(word.substr(0, kMostShown)) + (word.size() > kMostShown ? "...'" : "'");
-}
-
 class SteerReader {
  public:
   SteerReader(std::span<const std::string_view> words, const SteerForm& form, service::WantedOverride& into,
@@ -52,7 +47,7 @@ class SteerReader {
     const bool known = is_word(name, "LIMIT") || is_word(name, "REASON") ||
                        (form_.rates && is_word(name, "RATE")) ||
                        (form_.ends && (is_word(name, "FOR") || is_word(name, "UNTIL")));
-    if (!known) return fail("ERR unknown option " + cut(name) + "; " + command_form(form_.command));
+    if (!known) return fail("ERR unknown option " + shown_word(name) + "; " + command_form(form_.command));
     if (words_.size() == 1) return fail("ERR missing the value of " + std::string(name));
     const std::string_view value = words_[1];
     words_ = words_.subspan(2);
@@ -100,8 +95,8 @@ class SteerReader {
     }
     for (const std::string_view word : words_) {
       const std::size_t at = word.find('=');
-      if (at == std::string_view::npos) return fail("ERR missing '=' after " + cut(word));
-      if (at == 0) return fail("ERR missing a name before " + cut(word));
+      if (at == std::string_view::npos) return fail("ERR missing '=' after " + shown_word(word));
+      if (at == 0) return fail("ERR missing a name before " + shown_word(word));
       into_.when.emplace_back(word.substr(0, at), word.substr(at + 1));
     }
     return true;

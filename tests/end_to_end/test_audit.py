@@ -186,7 +186,7 @@ class TestAudit(unittest.TestCase):
         with self.server(audit=False) as server, server.client() as client:
             client.ask("DEL", "a")
             until(lambda: len(client.ask("WEIR.AUDIT")) == 1, "a line in memory")
-            known = "unknown option 'TO'; known: COUNT"
+            known = "unknown option 'TO'; the form is WEIR.AUDIT [COUNT n]"
             for words, error in ((["TO", "1"], known), (["COUNT", "0"], "COUNT"), (["COUNT", "1025"], "COUNT"), (["COUNT", "x"], "COUNT")):
                 self.assertIn(error, client.ask("WEIR.AUDIT", *words))
             with self.assertRaises(urllib.error.HTTPError) as refused:

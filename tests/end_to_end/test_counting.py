@@ -87,7 +87,8 @@ class TestTop(OneServerWithLimits):
                 ("BY cost BY cost", "ERR BY is given twice"), ("LIMIT user LIMIT user", "ERR LIMIT is given twice"),
                 ("COUNT 1025", "ERR COUNT: '1025' is not an integer from 1 to 1024"),
                 ("COUNT -1", "ERR COUNT: '-1' is not an integer from 1 to 1024"),
-                ("user", "ERR the form is WEIR.TOP [LIMIT name] [BY denied|cost] [COUNT n]")):
+                ("user",
+                 "ERR unknown option 'user'; the form is WEIR.TOP [LIMIT name] [BY denied|cost] [COUNT n]")):
             self.assertEqual(self.client.ask(*("WEIR.TOP " + words).split()), error)
         port = self.server.ports[1]
         for query, detail in (
