@@ -70,7 +70,6 @@ class AdminConversation final : public net::Conversation {
   bool closing() const override { return closing_; }
   // Until its first request one may take a place for the stall timeout, no longer.
   bool trusted() const override { return has_asked_; }
-  bool unfinished() const override { return false; }
   bool late() const override { return late_; }
   std::size_t kept() const override { return parser_.kept(); }
   void describe(net::ClientInfo& client) const override;

@@ -66,13 +66,11 @@ class Conversation {
   // The peer has authenticated, or need not. Until then the stall timeout closes the connection.
   virtual bool trusted() const = 0;
   // The peer has begun something over several messages and has to end it, as it has to end half a message.
-  virtual bool unfinished() const = 0;
+  virtual bool unfinished() const { return false; }
   // What was written last is an answer that the peer is to wait for: it has guessed a secret, and wrong. Feed
   // it nothing before that; then it is busy().
-  virtual bool late() const = 0;
-  // The bytes that it keeps for any peer as soon as that has come, where they are many.
-  virtual std::size_t at_rest() const { return 0; }
-  // Those that this peer makes it keep besides.
+  virtual bool late() const { return false; }
+  // The bytes that this peer makes it keep, besides those of its protocol.
   virtual std::size_t kept() const = 0;
   // Adds what it knows of its peer.
   virtual void describe(ClientInfo& client) const = 0;

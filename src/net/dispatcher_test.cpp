@@ -20,8 +20,6 @@ class Silent final : public Conversation {
   bool busy() const override { return false; }
   bool closing() const override { return false; }
   bool trusted() const override { return true; }
-  bool unfinished() const override { return false; }
-  bool late() const override { return false; }
   std::size_t kept() const override { return 0; }
   void describe(net::ClientInfo&) const override {}
 };

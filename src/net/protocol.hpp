@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <boost/asio/ssl/context.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,8 @@ struct Protocol {
   std::string too_large{};
   // What one is sent that is closed because it has sent half a message and no more.
   std::string stalled{};
+  // The bytes that a conversation keeps for any peer as soon as that has come, where they are many.
+  std::size_t at_rest = 0;
   boost::asio::ssl::context* tls = nullptr;    // the caller's; without one, connections are plain
   std::atomic<std::uint64_t>* open = nullptr;  // the caller's: how many of its connections there are now
 };

@@ -453,7 +453,7 @@ void Session::account() {
   // After nearly every request: it keeps nothing to speak of, as before.
   if (open && kept <= MemoryCharge::kFree && charge_.beyond == 0 && charge_.rest != 0) return;
   MemoryCharge now;
-  const std::size_t at_rest = socket_->at_rest() + (conversation_ ? conversation_->at_rest() : 0);
+  const std::size_t at_rest = socket_->at_rest() + (conversation_ ? protocol_.at_rest : 0);
   if (open) now = {.rest = kConnection + at_rest, .beyond = MemoryCharge::steps(kept)};
   if (now == charge_) return;
   if (charge_.beyond == 0) keeps_since_ = loop_.clock();

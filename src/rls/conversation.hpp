@@ -36,8 +36,6 @@ class Conversation final : public net::Conversation, private grpc::Services {
   bool say_goodbye() override;
   void take_no_more() override;
   bool unfinished() const override { return connection_.owed(); }
-  bool late() const override { return false; }
-  std::size_t at_rest() const override { return grpc::Connection::kAtRest; }
   std::size_t kept() const override;
   void describe(net::ClientInfo& client) const override;
 

@@ -703,6 +703,7 @@ class Server::Impl {
                 },
             .too_many = std::string(grpc::last_words()),
             .too_large = std::string(grpc::last_words()),
+            .at_rest = grpc::Connection::kAtRest,
             .open = &open_rls_};
   }
 
@@ -728,9 +729,8 @@ class Server::Impl {
                   for (const auto& each : {limits_watch_.get(), descriptors_watch_.get(), users_watch_.get()})
                     if (each != nullptr) each->end();
                   // The last moments leave their answers the time to get out; in virtual time none comes.
-                  const auto until = service_.now() + (settings_.virtual_now ? std::chrono::seconds{0}
-                                                                             : Shutdown::kDrainAtMost -
-                                                                                   std::chrono::seconds{1});
+                  auto until = service_.now();
+                  if (!settings_.virtual_now) until += Shutdown::kDrainAtMost - std::chrono::seconds{1};
                   for (const auto& worker : workers_) worker->drain(until);
                 },
             .drained = [this] { return connections_.now.load() == 0; },

@@ -43,8 +43,6 @@ class Conversation final : public net::Conversation {
   bool busy() const override { return asking_.answered(); }
   bool closing() const override { return false; }
   bool trusted() const override { return true; }
-  bool unfinished() const override { return false; }
-  bool late() const override { return false; }
   std::size_t kept() const override { return asking_.kept(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
