@@ -3,7 +3,6 @@
 // Pure, any thread. Not for: whole numbers with a sign (core/number.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -17,10 +16,6 @@ constexpr int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-constexpr bool are_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 // The number that `count` digits at text[at] are, or -1.

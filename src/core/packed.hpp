@@ -18,7 +18,6 @@ class Packing {
     number(text.size());
     bytes_.append(text);
   }
-  std::size_t size() const { return bytes_.size(); }
   std::string take() { return std::exchange(bytes_, {}); }
 
  private:

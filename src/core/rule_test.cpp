@@ -264,22 +264,21 @@ TEST(Rule, the_greatest_phase_stays_in_range) {
 TEST(Rule, what_an_algorithm_can_do_is_said_here) {
   struct Row {
     Algorithm algorithm;
-    bool two_words, give_back, merge, remember, clock, to_the_end, overdraw, in_any_span;
+    bool two_words, give_back, remember, clock, to_the_end, overdraw, in_any_span;
   };
   for (const Row& row :
-       {Row{Algorithm::gcra, true, true, true, true, false, false, true, true},
-        Row{Algorithm::fixed_window, true, false, true, true, false, true, true, false},
-        Row{Algorithm::fixed_window_clock, true, false, true, true, true, true, true, false},
-        Row{Algorithm::sliding_window_log, false, false, false, false, false, false, false, true},
-        Row{Algorithm::sliding_window_counter, true, false, true, false, true, false, false, false},
-        Row{Algorithm::calendar, true, false, true, true, true, true, true, false},
-        Row{Algorithm::in_flight, false, false, false, false, false, false, false, false}}) {
+       {Row{Algorithm::gcra, true, true, true, false, false, true, true},
+        Row{Algorithm::fixed_window, true, false, true, false, true, true, false},
+        Row{Algorithm::fixed_window_clock, true, false, true, true, true, true, false},
+        Row{Algorithm::sliding_window_log, false, false, false, false, false, false, true},
+        Row{Algorithm::sliding_window_counter, true, false, false, true, false, false, false},
+        Row{Algorithm::calendar, true, false, true, true, true, true, false},
+        Row{Algorithm::in_flight, false, false, false, false, false, false, false}}) {
     EXPECT_EQ(kept_in_two_words(row.algorithm), row.two_words) << name_of(row.algorithm);
     EXPECT_EQ(counts_slots(row.algorithm), row.algorithm == Algorithm::in_flight);
     EXPECT_EQ(can_give_back(row.algorithm), row.give_back) << name_of(row.algorithm);
     EXPECT_EQ(can_reserve(row.algorithm), row.give_back) << name_of(row.algorithm);
     EXPECT_EQ(has_burst(row.algorithm), row.give_back) << name_of(row.algorithm);
-    EXPECT_EQ(can_merge(row.algorithm), row.merge) << name_of(row.algorithm);
     EXPECT_EQ(can_remember_denials(row.algorithm), row.remember) << name_of(row.algorithm);
     EXPECT_EQ(goes_by_the_clock(row.algorithm), row.clock) << name_of(row.algorithm);
     EXPECT_EQ(denies_to_the_end(row.algorithm), row.to_the_end) << name_of(row.algorithm);

@@ -68,8 +68,6 @@ constexpr bool can_pause(Algorithm algorithm, bool afresh) {
   return traits(algorithm).drains ||
          (afresh && (windows == Traits::Windows::from_the_first || windows == Traits::Windows::of_a_clock));
 }
-// Equal checks of one key can be decided together, at one moment, by the state before them and their number.
-constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
 // It counts in windows that end as a whole, one after the other.
 constexpr bool has_whole_windows(Algorithm algorithm) {
   return traits(algorithm).windows != Traits::Windows::none &&

@@ -63,7 +63,6 @@ class SideBySide {
   Outcome outcome() const;
   // What a check of a key is answered where something else lies under it.
   std::string fault_of(const store::Limit& limit, std::string_view key);
-  std::string name_of(std::string_view key) const { return bench_.prefix() + std::string(key); }
 
  private:
   struct Both;

@@ -18,7 +18,6 @@ class KeptDescription {
  public:
   void keep(const Description& asked);
   void clear() { *this = KeptDescription(); }
-  bool empty() const { return attributes_.empty(); }
   std::size_t bytes() const { return bytes_; }
 
   // As limits::match().

@@ -68,7 +68,6 @@ class SharedStore final : public store::Store {
   // the answer or why there is none by then.
   void ask(std::string_view key, std::string command, nanoseconds patience,
            std::function<void(const Call::Result&)> told);
-  const std::string& prefix() const { return parts_.endpoint.prefix; }
   // Asks Redis something other than a decision, of that key; `command` is whole RESP. It stands in line with
   // the decisions and may wait for as long as `patience`.
   void call(std::unique_ptr<Call> call, std::string_view key, std::string command, nanoseconds patience);

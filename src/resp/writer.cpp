@@ -177,7 +177,6 @@ void Writer::map(std::size_t pairs) {
   }
 }
 
-void Writer::set(std::size_t values) { header(resp3_ ? '~' : '*', values); }
 void Writer::push(std::size_t values) { header('>', values); }
 
 void Writer::verbatim(std::string_view text) {

@@ -42,8 +42,7 @@ class Writer {
   void null_array();
 
   void array(std::size_t values);
-  void map(std::size_t pairs);  // RESP2: a flat array of twice as many values
-  void set(std::size_t values);
+  void map(std::size_t pairs);    // RESP2: a flat array of twice as many values
   void push(std::size_t values);  // RESP3 alone: what answers nothing that stands beside it
 
   // Text for a person, as INFO answers: RESP3 marks it "txt", RESP2 sends a bulk.

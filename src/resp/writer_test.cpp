@@ -51,7 +51,6 @@ TEST(Writer, each_kind_of_value_in_both_protocols) {
       {"array of 3", [](Writer& r) { r.array(3); }, "*3\r\n", "*3\r\n"},
       {"array of 0", [](Writer& r) { r.array(0); }, "*0\r\n", "*0\r\n"},
       {"map of 3", [](Writer& r) { r.map(3); }, "*6\r\n", "%3\r\n"},
-      {"set of 3", [](Writer& r) { r.set(3); }, "*3\r\n", "~3\r\n"},
       {"text", [](Writer& r) { r.verbatim("a\r\nb"); }, "$4\r\na\r\nb\r\n", "=8\r\ntxt:a\r\nb\r\n"},
       {"no text", [](Writer& r) { r.verbatim(""); }, "$0\r\n\r\n", "=4\r\ntxt:\r\n"},
   };

@@ -285,8 +285,6 @@ class Server::Impl {
     return !save_at_end_ || snapshots.save();
   }
 
-  void stop() { service_.shut_down(true); }
-
  private:
   // What the TLS files say now.
   struct Certificates {
@@ -808,6 +806,5 @@ Server::Server(const Settings& settings) {
 Server::~Server() = default;
 std::vector<std::string> Server::addresses() const { return impl_->addresses(); }
 bool Server::run() { return impl_->run(); }
-void Server::stop() { impl_->stop(); }
 
 }  // namespace weir::server

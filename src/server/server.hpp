@@ -23,10 +23,9 @@ class Server {
   // ports that were 0 are the real ones.
   std::vector<std::string> addresses() const;
 
-  // Serves until SIGTERM, SIGINT, SHUTDOWN or stop(); then stops accepting, answers what has arrived, saves,
+  // Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, answers what has arrived, saves,
   // and returns. False when the last snapshot could not be written.
   bool run();
-  void stop();  // from any thread
 
  private:
   class Impl;

@@ -146,7 +146,6 @@ class ViewOf {
     return made_.get();
   }
   const std::shared_ptr<const Made>& made() const { return made_; }
-  const Files* files() const { return files_; }
 
  private:
   const Files* files_;

@@ -95,8 +95,6 @@ class Logins {
   void check(const Shown& shown, const std::function<void(Ruling)>& told);
 
  private:
-  using UsersFile = std::shared_ptr<const steering::Users>;
-
   Login by_settings() const;
   static Login login_of(const steering::User& user, const std::string& by, std::uint64_t version);
   bool may_show_a_token(const steering::Users& users, const steering::User& of_token,

@@ -101,7 +101,6 @@ class GatheredFields {
            limits::Time now);
   void add(std::string_view name, const ShownNumbers& numbers, bool denies);
   void append_to(const Forms& forms, limits::Time now, std::string& fields) const;
-  bool empty() const { return all_.empty(); }
 
  private:
   struct Each {

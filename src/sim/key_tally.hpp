@@ -41,7 +41,6 @@ class KeyTally {
 
   std::uint64_t keys() const { return keys_.size(); }
   const std::string& name(std::uint64_t key) const { return keys_[key].name; }
-  std::uint64_t requests() const { return tally_.allowed() + tally_.denied() + would_deny_; }
   // Without what is counted over time.
   LimitReport report(std::size_t worst) const;
   // [i]: keys of 2^i to 2^(i+1) - 1 requests.

@@ -74,13 +74,6 @@ core::GrantMap Ledger::after(Time at) const {
   return sum;
 }
 
-bool Ledger::fits(Time at, std::uint64_t units, const Room& room) const {
-  if (units == 0) return true;
-  if (units > static_cast<std::uint64_t>(room.mine / interval_) || at < pause_end_) return false;
-  const Time tat = std::max(owed_at(at, room.full), at) + need(units);
-  return tat <= at + room.mine && after(at).latest(tat) <= room.full;
-}
-
 std::uint64_t Ledger::most(Time at, const Room& room) const {
   if (at < pause_end_) return 0;
   const Time free =
@@ -242,18 +235,6 @@ Ledger Ledger::recounted(Time now, Time interval, Time full) const {
     if (here < place) other.keep_open(place, units);
   });
   return other;
-}
-
-// Each key raises it in turn, until none does.
-Ledger::Time earliest(std::span<const LedgerAsk> asks, Ledger::Time from) {
-  Time at = from;
-  for (std::size_t agreed = 0, i = 0; agreed < asks.size(); i = (i + 1) % asks.size()) {
-    const LedgerAsk& ask = asks[i];
-    const Time next = ask.ledger->earliest(at, ask.units, ask.room);
-    agreed = next == at ? agreed + 1 : 1;
-    at = next;
-  }
-  return at;
 }
 
 }  // namespace weir::store

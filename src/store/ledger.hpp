@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "core/grant_map.hpp"
 #include "store/summed_tree.hpp"
@@ -65,9 +64,7 @@ class Ledger {
   Time owed_by_grants(Time at) const;
   // After all, had these units acted at `at`, where they fit.
   Time owed_with(Time at, std::uint64_t units, Time full) const;
-  // Whether `units` may act at `at`, later than all that are over, so that no later one is late; COST 0 does.
-  bool fits(Time at, std::uint64_t units, const Room& room) const;
-  // The most units that do.
+  // The most units that may act at `at`, later than all that are over, so that no later one is late.
   std::uint64_t most(Time at, const Room& room) const;
   // The first moment from `from` on at which they fit. Units of at most the room's.
   Time earliest(Time from, std::uint64_t units, const Room& room) const;
@@ -144,15 +141,6 @@ class Ledger {
   std::uint64_t numbers_ = 0;
   SummedTree<Member, Place, core::GrantMap> members_;
 };
-
-// One request's part at one of its keys.
-struct LedgerAsk {
-  const Ledger* ledger = nullptr;
-  std::uint64_t units = 0;
-  Ledger::Room room{};
-};
-// The first moment from `from` on at which all fit at once.
-Ledger::Time earliest(std::span<const LedgerAsk> asks, Ledger::Time from);
 
 template <class Each>
 void Ledger::each_open(const Each& each) const {

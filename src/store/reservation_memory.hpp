@@ -51,7 +51,6 @@ class ReservationMemory {
     ~Share() { release(); }
 
     explicit operator bool() const { return memory_ != nullptr; }
-    std::uint64_t client() const { return client_; }
     Kind kind() const { return kind_; }
     bool is_of(std::uint64_t client, Kind kind) const { return *this && client_ == client && kind_ == kind; }
 

@@ -35,11 +35,6 @@ class SortedChunks {
   Place next(Place at) const {
     return at.index + 1 < chunks_[at.chunk].size() ? Place{at.chunk, at.index + 1} : Place{at.chunk + 1, 0};
   }
-  // Not of the first.
-  Place before(Place at) const {
-    return at.index > 0 ? Place{at.chunk, at.index - 1}
-                        : Place{at.chunk - 1, chunks_[at.chunk - 1].size() - 1};
-  }
 
   // The first that is not less; the end where all are.
   Place find_from(const T& value) const {

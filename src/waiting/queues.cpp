@@ -71,12 +71,6 @@ struct Queues::Queue {
 Queues::Queues() = default;
 Queues::~Queues() = default;
 
-bool Queues::has_lines(std::span<const store::Check> checks) {
-  return std::any_of(checks.begin(), checks.end(), [](const store::Check& each) {
-    return !each.shadow && (each.limit->rule.kept.count() != 0 || store::takes_slot(each));
-  });
-}
-
 bool Queues::was_not_ahead(std::span<const store::Check> checks) {
   return std::any_of(checks.begin(), checks.end(), [checks](const store::Check& each) {
     const bool is_inside =

@@ -68,10 +68,8 @@ class Queues {
   Queues(const Queues&) = delete;
   Queues& operator=(const Queues&) = delete;
 
-  // Whether an enforced check is of a class that keeps something free, or takes a slot; and of a request that
-  // was denied, whether it was for that class that it was told no moment: a guarantee with room makes it one
-  // that is.
-  static bool has_lines(std::span<const store::Check> checks);
+  // Of a request that was denied: whether it was for its class that it was told no moment, as an enforced
+  // check is of one that keeps something free. A guarantee with room makes it one that is.
   static bool was_not_ahead(std::span<const store::Check> checks);
   // The names of the lines in which it may have to stand, and its units there.
   using Lines = std::vector<std::pair<std::string, std::uint64_t>>;
