@@ -66,6 +66,7 @@ struct OptionWords {
   std::uint64_t after = 0;
 
   bool has(Option option) const { return (said & options(option)) != 0; }
+  std::size_t count_or(std::size_t otherwise) const { return has(Option::count) ? count : otherwise; }
   // Of a cost that is one number.
   bool has_units() const { return has(Option::cost) && costs.empty(); }
 };

@@ -130,8 +130,7 @@ void run_overrides(RunningCommand& call) {
   static_assert(Overrides::kMostListed == store::OpenHold::kMost, "the most of COUNT");
   OptionWords said;
   if (!call.take_options(options(Option::limit, Option::count, Option::after), said)) return;
-  const auto found =
-      call.service.overrides->list(said.limit, said.after, said.has(Option::count) ? said.count : 100);
+  const auto found = call.service.overrides->list(said.limit, said.after, said.count_or(100));
   Writer to = call.reply();
   to.array(found.size());
   for (const ToldOverride& each : found) write_row(to, each);

@@ -14,8 +14,7 @@ void run_top(RunningCommand& call) {
   if (!call.take_options(options(Option::limit, Option::by, Option::count), said)) return;
   const auto by = said.has(Option::by) ? steering::read_by(said.by) : TopKeys::By::denied;
   if (!by) return call.fail("ERR BY: " + shown_word(said.by) + " is none of: denied, cost");
-  const auto answer =
-      call.service.top({.by = *by, .limit = said.limit, .most = said.has(Option::count) ? said.count : 10});
+  const auto answer = call.service.top({.by = *by, .limit = said.limit, .most = said.count_or(10)});
   if (!answer) return call.fail("ERR " + answer.error());
   call.slow = true;
   Writer to = call.reply();
