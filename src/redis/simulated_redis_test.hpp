@@ -171,19 +171,19 @@ class SimulatedRedis {
     return reply.wire();
   }
 
-  // How many units are owed.
+  // How many units are owed; nothing by what is not ours.
   std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) {
     const auto T = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    const std::uint64_t until = state_of({.key = key, .rule = rule, .cost = {}}, clock(ours))->until;
-    return static_cast<std::int64_t>((core::ahead_of(until, clock(ours)) + T - 1) / T);
+    const auto state = state_of({.key = key, .rule = rule, .cost = {}}, clock(ours));
+    return state ? static_cast<std::int64_t>((core::ahead_of(state->until, clock(ours)) + T - 1) / T) : 0;
   }
   void owe(const std::string& key, const core::Rule& rule, nanoseconds until) {
     const std::string T = std::to_string(rule.quota.emission_interval().count());
     redis_.answer({"SET", key, "weir1g " + std::to_string((until + ahead).count()) + " " + T}, until + ahead);
   }
   nanoseconds owed_until(const std::string& key) {
-    const core::TwoWords state = *state_of({.key = key, .rule = rule("1/s"), .cost = {}}, nanoseconds{0});
-    return nanoseconds{static_cast<std::int64_t>(state.until)} - ahead;
+    const auto state = state_of({.key = key, .rule = rule("1/s"), .cost = {}}, nanoseconds{0});
+    return nanoseconds{static_cast<std::int64_t>(state.value().until)} - ahead;
   }
   void forget(const std::string& key) { redis_.answer({"DEL", key}, nanoseconds{0}); }
 
