@@ -6,7 +6,8 @@
 --             gcra T full need                 full = burst x T, less what the class keeps free; need = cost x T
 --             ALGORITHM cost limit period      for each other algorithm; of a calendar, windows.lua has the period
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
---             cap T full 0                     gcra's state owes no more than full
+--             cap T full 0                     gcra's state owes no more than full; a window, or a log, of which anything
+--                                              lies further ahead than that is forgotten
 --           before the first of the four, in this order:
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
@@ -204,6 +205,15 @@ function decide.cap(text, at)
     clear_tree(text)
     text.open, text.held, text.forgets = 0, 0, false
     return true, text
+  end
+  local ends, used = match(text, '^weir1[cf] (%d+) (%d+)')
+  if sub(text, 1, 9) == 'WRONGTYPE' then ends = match(read('LINDEX', KEYS[1], -1) or '', '^(%d+) %d+$') end
+  if ends then
+    local most_s, most_n = pair(ARGV[at + 2])
+    most_s, most_n = add(s, n, most_s, most_n)
+    -- A pause says its end.
+    if less(most_s, most_n, pair(ends)) and (used or 0) + 0.0 < PAUSED then call('DEL', KEYS[1]) end
+    return true
   end
   local tat, of = gcra_state(text)
   if not tat then return nil end

@@ -46,9 +46,10 @@ void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, nanosecon
 
 bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
           nanoseconds now) {
-  if (!in.known.cut(check, rule, cost, told, now)) return false;
+  const auto most = in.known.cut(check, rule, cost, told, now);
+  if (!most) return false;
   std::string command;
-  append_cap(command, check.ask(), rule.quota.emission_interval() * rule.quota.burst());
+  append_cap(command, check.ask(), *most);
   send(in, check.hash, check.name, std::move(command), now);
   return true;
 }

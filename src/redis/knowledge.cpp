@@ -42,16 +42,45 @@ nanoseconds Knowledge::most_owed(const core::Rule& rule, nanoseconds now) const 
   return full + std::min(options_.longest_wait, nanoseconds::max() - full);
 }
 
+namespace {
+
+// Of windows and logs, one of which may have begun just before a step that is too small to be seen. Slots end
+// when their holders said, and a window of the calendar is that of its date.
+std::optional<nanoseconds> furthest_window(const core::Rule& rule) {
+  if (core::counts_slots(rule.algorithm) || rule.calendar != nullptr) return std::nullopt;
+  const nanoseconds period = rule.quota.rate().period;
+  constexpr nanoseconds kFar = nanoseconds::max() / 4;
+  return period < kFar ? std::optional(2 * period + StoreClock::kSmallest) : std::nullopt;
+}
+
+}  // namespace
+
+// What has been admitted in a window of after the step is known to nobody, as it is after any restart.
+std::optional<nanoseconds> Knowledge::cut_window(const KeptCheck& check, const core::Rule& rule,
+                                                 std::span<Decision> told, nanoseconds now) {
+  const auto most = furthest_window(rule);
+  const bool denies = most && !told.empty() && told.back().verdict == Verdict::denied;
+  if (!denies || told.back().reset_after <= *most || !memory_.store_clock.is_suspect(now))
+    return std::nullopt;
+  const nanoseconds period = rule.quota.rate().period;
+  for (Decision& each : told) {
+    if (each.retry_after) each.retry_after = std::min(*each.retry_after, period);
+    each.reset_after = std::min(each.reset_after, period);
+  }
+  owe(check, rule, told.back(), now);
+  return most;
+}
+
 std::optional<nanoseconds> Knowledge::cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
                                           std::span<Decision> told, nanoseconds now) {
+  if (!core::has_burst(rule.algorithm)) return cut_window(check, rule, told, now);
   const nanoseconds most = most_owed(rule, now);
-  if (!core::has_burst(rule.algorithm) || told.empty() || told.back().reset_after <= most)
-    return std::nullopt;
+  if (told.empty() || told.back().reset_after <= most) return std::nullopt;
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto ahead = static_cast<std::uint64_t>(most.count());
   for (Decision& each : told) each = core::decide(rule, {ahead, interval}, nanoseconds{0}, cost).decision();
   owe(check, rule, told.back(), now);
-  return most;
+  return rule.quota.emission_interval() * rule.quota.burst();
 }
 
 // ----------------------------------------------------------------------------------- what is asked there

@@ -75,7 +75,8 @@ class Knowledge {
   // Somebody may owe what drains until then.
   void may_wait(nanoseconds time) { options_.longest_wait = std::max(options_.longest_wait, time); }
   // What was charged while the store's clock was ahead denies the key until that time has come. Decisions
-  // that tell of it are told here as they will be once it is cut; then to what, and that is to be done.
+  // that tell of it are told here as they will be once it is cut; then how far ahead its times may lie, and
+  // that is to be done.
   std::optional<nanoseconds> cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
                                  std::span<Decision> told, nanoseconds now);
 
@@ -104,6 +105,8 @@ class Knowledge {
  private:
   bool remembers(const core::Rule& rule) const;
   nanoseconds most_owed(const core::Rule& rule, nanoseconds now) const;
+  std::optional<nanoseconds> cut_window(const KeptCheck& check, const core::Rule& rule,
+                                        std::span<Decision> told, nanoseconds now);
   void owe(const KeptCheck& check, const core::Rule& rule, const Decision& told, nanoseconds now);
 
   ProcessMemory& memory_;

@@ -283,6 +283,27 @@ TEST(SharedStore, a_clock_that_steps_back_locks_nobody_out) {
   }
 }
 
+// The same of windows and logs: what was used in them is forgotten, and they deny for a period more.
+TEST(SharedStore, windows_from_before_a_step_back_lock_nobody_out) {
+  for (const char* of : {"2/s algorithm=fixed_window", "2/s algorithm=fixed_window align=clock",
+                         "2/s algorithm=sliding_window_counter", "2/s algorithm=sliding_window_log"}) {
+    SharedWorld world(kOne);
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t first = world.check(rule(of), "k");
+      world.run(1ms);
+      EXPECT_TRUE(world.took(first).starts_with("allowed")) << of << ": " << world.took(first);
+    }
+    world.redis.ahead -= 1h;
+    const std::size_t denied = world.check(rule(of), "k");
+    world.run(1s);
+    EXPECT_TRUE(world.took(denied).starts_with("denied for ")) << of << ": " << world.took(denied);
+    EXPECT_LE(world.requests[denied].told->outcome.decision.retry_after.value_or(24h), 1s) << of;
+    const std::size_t last = world.check(rule(of), "k");
+    world.run(1ms);
+    EXPECT_TRUE(world.took(last).starts_with("allowed")) << of << ": " << world.took(last);
+  }
+}
+
 // A long pipeline of one connection, of any costs: nobody is told numbers that leave out what was asked
 // before. Another process, or a reset, would be seen later; this one asks alone.
 TEST(SharedStore, a_pipeline_is_answered_in_its_order) {

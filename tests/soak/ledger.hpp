@@ -393,7 +393,7 @@ class Ledger {
         if (kept.key.lease == 0 || units < cost || !said.allowed()) break;
         said.remaining += static_cast<std::int64_t>(units - cost);
       }
-      if (!tells(said, its)) continue;
+      if (!tells(said, its, kept.key)) continue;
       ++decision;
       if (its.allowed()) admit(id, kept, moment_of(number_of(deed)), request.cost.units);
       return;
@@ -437,11 +437,15 @@ class Ledger {
     }
     return true;
   }
-  // What the store said, or less of a wait than that: once its clock has stepped, what nobody can owe is cut.
-  bool tells(const Decision& said, const Decision& its) const {
+  // What the store said, or less of a wait than that: once its clock has stepped, what nobody can owe is cut,
+  // and a window that denies and ends later than two periods from then.
+  bool tells(const Decision& said, const Decision& its, const Key& key) const {
     if (said == its) return true;
-    return has_stepped_ && said.reset_after > its.reset_after && said.verdict == its.verdict &&
-           said.limit == its.limit && its.reset_after >= redis::SharedStore::Options{}.longest_wait;
+    const bool is_cut = key.kind == Key::Kind::window
+                            ? said.verdict == Verdict::denied && said.reset_after > 2 * its.reset_after
+                            : its.reset_after >= redis::SharedStore::Options{}.longest_wait;
+    return has_stepped_ && is_cut && said.reset_after > its.reset_after && said.verdict == its.verdict &&
+           said.limit == its.limit;
   }
   // Whether an answer is the one to those checks of a request.
   bool decided(const Part& part, std::size_t id, const std::vector<std::size_t>& checks) const {
@@ -455,7 +459,9 @@ class Ledger {
       // What allowed a request that was denied elsewhere tells what was there without it.
       const bool is_uncharged = !question.charged && check.decision.allowed();
       const Decision& said = is_uncharged ? deed.found[i] : deed.decisions[i];
-      if (deed.parts[i].key != question.names[checks[i]] || !tells(said, check.decision)) return false;
+      if (deed.parts[i].key != question.names[checks[i]] ||
+          !tells(said, check.decision, kept_.at(question.names[checks[i]]).key))
+        return false;
     }
     return deed.allowed || !question.charged;
   }
