@@ -6,8 +6,8 @@
 --             gcra T full need                 full = burst x T, less what the class keeps free; need = cost x T
 --             ALGORITHM cost limit period      for each other algorithm; of a calendar, windows.lua has the period
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
---             cap T full 0                     gcra's state owes no more than full; a window, or a log, of which anything
---                                              lies further ahead than that is forgotten
+--             cap T full period                gcra's state owes no more than full; a window, or a log, that counts for
+--                                              longer than that is forgotten; the second of two keys is its line
 --           before the first of the four, in this order:
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
@@ -206,20 +206,24 @@ function decide.cap(text, at)
     text.open, text.held, text.forgets = 0, 0, false
     return true, text
   end
+  local most_s, most_n = pair(ARGV[at + 2])
+  most_s, most_n = add(s, n, most_s, most_n)
   local ends, used = match(text, '^weir1[cf] (%d+) (%d+)')
-  if sub(text, 1, 9) == 'WRONGTYPE' then ends = match(read('LINDEX', KEYS[1], -1) or '', '^(%d+) %d+$') end
+  local es, en = pair(ends or '0')
+  if sub(text, 1, 9) == 'WRONGTYPE' and match(read('LINDEX', KEYS[1], 0) or '', '^weir[12]l %d+$') then
+    ends, used = match(call('LINDEX', KEYS[1], -1), '^(%d+) %d+$'), 0
+    if not ends then return nil end
+    es, en = pair(ends)
+    es, en = add(es, en, pair(ARGV[at + 3]))
+  end
   if ends then
-    local most_s, most_n = pair(ARGV[at + 2])
-    most_s, most_n = add(s, n, most_s, most_n)
-    -- A pause says its end.
-    if less(most_s, most_n, pair(ends)) and (used or 0) + 0.0 < PAUSED then call('DEL', KEYS[1]) end
+    -- A pause says its end. What was reserved from it goes back to no later one.
+    if less(most_s, most_n, es, en) and used + 0.0 < PAUSED then call('DEL', KEYS[1], KEYS[2]) end
     return true
   end
   local tat, of = gcra_state(text)
   if not tat then return nil end
   if of ~= ARGV[at + 1] then return true end
-  local most_s, most_n = pair(ARGV[at + 2])
-  most_s, most_n = add(s, n, most_s, most_n)
   local ts, tn = pair(tat)
   if not less(most_s, most_n, ts, tn) then return true end
   return true, with_tat(most_s, most_n, of)
@@ -519,6 +523,7 @@ for i, key in ipairs(KEYS) do
   if not allowed and not shadow then answer[1] = 0 end
   allows[i] = allowed
   at = at + 4
+  if kind == 'cap' then break end
 end
 
 -- end all

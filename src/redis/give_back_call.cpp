@@ -1,4 +1,5 @@
 // What is given back: of requests, and of leases.
+#include "redis/reservation_id.hpp"
 #include "redis/script.hpp"
 #include "redis/store_calls.hpp"
 
@@ -49,7 +50,7 @@ bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost c
   const auto most = in.known.cut(check, rule, cost, told, now);
   if (!most) return false;
   std::string command;
-  append_cap(command, check.ask(), *most);
+  append_cap(command, check.ask(), line_in_redis(in.endpoint.prefix, check.name), *most);
   send(in, check.hash, check.name, std::move(command), now);
   return true;
 }

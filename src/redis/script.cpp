@@ -351,14 +351,16 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 namespace {
 
 // What changes the state of gcra of one key.
-void append_change(std::string& out, const char* what, const ScriptCheck& ask, std::uint64_t first,
-                   std::uint64_t second, std::optional<nanoseconds> now) {
+void append_change(std::string& out, const char* what, const ScriptCheck& ask, std::string_view line,
+                   std::uint64_t first, std::uint64_t second, std::optional<nanoseconds> now) {
   resp::Writer to(out);
-  to.array(4 + kWordsOfLimit + (now ? 1 : 0));
+  const std::uint64_t keys = line.empty() ? 1 : 2;
+  to.array(3 + keys + kWordsOfLimit + (now ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(check_sha());
-  to.number(std::uint64_t{1});
+  to.number(keys);
   to.bulk(ask.key);
+  if (!line.empty()) to.bulk(line);
   to.bulk(what);
   to.number(static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(first);
@@ -371,12 +373,14 @@ void append_change(std::string& out, const char* what, const ScriptCheck& ask, s
 void append_give_back(std::string& out, const ScriptCheck& ask, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-  append_change(out, "give_back", ask, ask.cost.units * interval,
+  append_change(out, "give_back", ask, {}, ask.cost.units * interval,
                 static_cast<std::uint64_t>(charged_at.count()), now);
 }
 
-void append_cap(std::string& out, const ScriptCheck& ask, nanoseconds full, std::optional<nanoseconds> now) {
-  append_change(out, "cap", ask, static_cast<std::uint64_t>(full.count()), 0, now);
+void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line, nanoseconds full,
+                std::optional<nanoseconds> now) {
+  append_change(out, "cap", ask, line, static_cast<std::uint64_t>(full.count()),
+                static_cast<std::uint64_t>(ask.rule->quota.rate().period.count()), now);
 }
 
 void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines) {

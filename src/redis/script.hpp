@@ -89,10 +89,10 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 void append_give_back(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds charged_at,
                       std::optional<std::chrono::nanoseconds> now = {});
 
-// Cuts what is owed beyond `full`, and ends a ledger whose time lies ahead: after a step of the store's
-// clock. The answer has nothing to read.
-void append_cap(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds full,
-                std::optional<std::chrono::nanoseconds> now = {});
+// Cuts what is owed beyond `full`, ends a ledger whose time lies ahead, and forgets a window or a log that
+// counts for longer than that: after a step of the store's clock. The answer has nothing to read.
+void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line,
+                std::chrono::nanoseconds full, std::optional<std::chrono::nanoseconds> now = {});
 
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
 // that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are

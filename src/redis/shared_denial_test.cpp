@@ -304,6 +304,26 @@ TEST(SharedStore, windows_from_before_a_step_back_lock_nobody_out) {
   }
 }
 
+// Nobody waits for longer than two periods and what a step is that nobody sees.
+TEST(SharedStore, windows_from_before_a_small_step_back_deny_no_longer_than_two_periods) {
+  for (const char* of : {"2/10s algorithm=fixed_window", "2/10s algorithm=fixed_window align=clock",
+                         "2/10s algorithm=sliding_window_counter", "2/10s algorithm=sliding_window_log"}) {
+    for (const nanoseconds step : {11500ms, 20000ms, 21500ms, 30000ms, 45000ms}) {
+      SharedWorld world(kOne);
+      for (int i = 0; i < 2; ++i) world.check(rule(of), "k");
+      world.run(1ms);
+      world.redis.ahead -= step;
+      const nanoseconds began = world.now;
+      for (bool allowed = false; !allowed && world.now - began < 60s;) {
+        const std::size_t next = world.check(rule(of), "k");
+        world.run(100ms);
+        allowed = world.took(next).starts_with("allowed");
+      }
+      EXPECT_LE(world.now - began, 21'200ms) << of << " after " << step.count();
+    }
+  }
+}
+
 // A long pipeline of one connection, of any costs: nobody is told numbers that leave out what was asked
 // before. Another process, or a reset, would be seen later; this one asks alone.
 TEST(SharedStore, a_pipeline_is_answered_in_its_order) {
