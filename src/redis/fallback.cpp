@@ -205,6 +205,8 @@ Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Rese
   Reserved told{.charged = here.passes};
   asked.id.clear();
   asked.wait = nanoseconds{0};
+  for (std::size_t i = 0; i < here.counted.size() && !asked.lines.empty(); ++i)
+    asked.lines[i] = asked.lines[here.counted[i]];
   if (told.charged && !here.counted.empty()) {
     store::Request request{.checks = here.checks, .verb = store::Verb::reserve, .reservation = &asked};
     store::Request* const batch[] = {&request};

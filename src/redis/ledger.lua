@@ -317,18 +317,36 @@ local function late_from(its, at, x, full)
   local _, found = walk(its.root, its.height, NONE, x)
   return found
 end
--- The first moment from `at` on at which it fits, need being at most `mine`.
-local function earliest(its, at, need, full, mine)
-  if need == 0 then return at end
-  at = max(at, its.pause)
+-- When those in line have acted, who need all from `from` to `stop` of what nobody else is told.
+local function end_of_line(its, from, stop)
+  local all = max(stop - from, 0)
+  from = max(from, its.pause)
+  stop = from + all
   for _ = 1, MOST_STEPS do
-    local x = owed_at(its, at, full)
+    local later = from + all + range(its, from, stop)
+    if later == stop then return stop end
+    stop = later
+  end
+  return max(stop, last_of(its))
+end
+-- The first moment from `at` on at which it fits, need being at most `mine`; after those in line have acted, at `line`,
+-- who then owe that much.
+local function earliest(its, at, need, full, mine, line)
+  if need == 0 then return at end
+  local function owed(moment)
+    if not line then return owed_at(its, moment, full) end
+    local S, A = range(its, line, moment)
+    return max(max(owed_at(its, line, full), line + mine) + S, A)
+  end
+  at = max(at, its.pause, line or at)
+  for _ = 1, MOST_STEPS do
+    local x = owed(at)
     local later = late_from(its, at, max(x, at) + need, full) or max(at, x + need - mine)
     if later == at then return at end
     at = later
   end
   at = max(at, last_of(its))
-  return max(at, owed_at(its, EVER, full) + need - mine)
+  return max(at, owed(EVER) + need - mine)
 end
 
 -- By another T: what is owed now, in whole units, and those that act later.

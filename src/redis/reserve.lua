@@ -2,18 +2,18 @@
 -- the rules of src/store/reservations.cpp, in Redis or Valkey. ledger.lua has the ledger; check.lua what a state is.
 --
 --   KEYS    the reservation's record; then for each limit its state, and its line: the open ones by when they are over
---   ARGV    reserve TIME id max_wait hold longest from   and for each limit six words:
+--   ARGV    reserve TIME id max_wait hold longest   and for each limit six words:
 --             marks T full need burst more      the first four as in check.lua; '' marks nothing. Of slots the marks end
 --                                               with 'slots ', T is 1 and full what may be open. Of a window they end
 --                                               with 'window ' or 'clock ', T is its length, full and burst what it
 --                                               admits, and need the units; it counts at the grant. One of the calendar
 --                                               ends with 'calendar ', T as windows.lua has it. burst is the
---                                               limit's. more: 'at_most key_size id own', of the limit: the units that
+--                                               limit's. more: 'at_most key_size id own from end': the units that
 --                                               may be held, '' for one that is never settled, 'any' without a bound;
 --                                               two numbers for the client, which the record keeps; whether a
---                                               settlement that names no limit says what it cost here
---                                               The hold may be extended by `longest` from then on. It acts no earlier
---                                               than in `from`
+--                                               settlement that names no limit says what it cost here; and those
+--                                               in line before it, as store::Line has them, from now on, or 0
+--                                               The hold may be extended by `longest` from then on
 --           plan ... stood                      as reserve, for one that has stood in line for that long: one of that id
 --                                               is cancelled first, and what is to act later is a plan
 --           look ...                            as reserve, and nothing is charged
@@ -80,8 +80,8 @@ local s, n = time[1] + 0.0, time[2] * 1000
 local now_us = s * 1e6 + time[2] - 1.5e15  -- since 2017, so that beside what it is added to it is exact
 
 -- Most reservations are of one limit and can act now, as a check: decided as in check.lua, before any function is made.
-if verb == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '0' and ARGV[8] == '' then
-  local T, full, need = ARGV[9], ARGV[10] + 0.0, ARGV[11] + 0.0
+if verb == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' and match(ARGV[12], ' 0$') then
+  local T, full, need = ARGV[8], ARGV[9] + 0.0, ARGV[10] + 0.0
   local text = redis.pcall('GET', KEYS[2])
   local ts, tn, of = s, n, T
   if text then
@@ -426,27 +426,26 @@ local function act_on_plan()
 end
 
 if verb == 'reserve' or verb == 'plan' or verb == 'look' then
-  local id, most, hold, longest_hold, from = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6], ARGV[7] + 0.0
-  local looks, busy, closed = true, false, false
-  local stood, younger = ARGV[8 + 6 * count], {}  -- plans of those that came later, which are put back where they fit
+  local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6]
+  local looks, busy, closed, in_line = true, false, false, false
+  local stood, younger = ARGV[7 + 6 * count], {}  -- plans of those that came later, which are put back where they fit
   if verb == 'plan' then
     read_own_record()
     if record and (record.is_plan or until_moment > 0) then cancel() end
   end
   for i = 1, count do
-    local at = 7 + 6 * (i - 1)
-    local marks = ARGV[at + 1]
+    local at, marks = 6 * i, ARGV[6 * i + 1]
     local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0.0, ARGV[at + 4] + 0.0
     local dated = match(marks, 'calendar $') and T
     if dated then T = '1' end
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
-    local at_most, key_size, limit, own = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d)$')
+    local at_most, key_size, limit, own, line_from, line_end = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d) (%d+) (%d+)$')
     local its = {words = T, T = T + 0.0, mine = full, need = need, units = need / T, burst = ARGV[at + 5],
                  full = ARGV[at + 5] * (T + 0.0), at_most = at_most, key_size = key_size, id = limit,
                  settles = at_most == '' and 0 or 2 - own, shadow = match(marks, 'shadow ') ~= nil,
                  guarantee = guarantee and guarantee + 0.0, inside = inside and inside + 0.0}
-    limits[i] = its
-    looks = looks and need == 0
+    limits[i], looks = its, looks and need == 0
+    if line_end ~= '0' then in_line, its.ahead = true, {line_from + 0.0, line_end + 0.0} end
     if match(marks, 'slots $') then
       its.is_slots, its.takes = true, need > 0
       if not read_slots(i, full) then return no_state(i) end
@@ -508,10 +507,10 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     mine = mine_of(i, mine)
     if its.need > mine then return EVER end
     local now = now_in(ledger)
-    return earliest(counted(i), max(at + now, time_in(ledger)), its.need, its.full, mine) - now
+    return earliest(counted(i), max(at + now, time_in(ledger)), its.need, its.full, mine, its.line) - now
   end
   -- Each is decided at once as a check is.
-  local all_now = from <= 0 or looks
+  local all_now = not in_line or looks
   for i = 1, count do
     local its = limits[i]
     if its.is_rate then
@@ -521,6 +520,8 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   end
   for i = 1, count do
     local its = limits[i]
+    local now = its.is_rate and its.ahead and now_in(ledgers[i])
+    its.line = now and end_of_line(counted(i), now + its.ahead[1], now + its.ahead[2])
     befores[i] = its.is_rate and tell(i, its.T, its.full, room_of(i), its.need) or states[i] and states[i].text
   end
   if verb == 'look' then return answer(0, 'now', 0) end
@@ -604,10 +605,9 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   end
 
   local moment = 0
-  -- As a check.
-  local alone = verb == 'reserve' and count == 1 and most == 0 and hold == 0 and from <= 0
+  local alone = verb == 'reserve' and count == 1 and most == 0 and hold == 0 and not in_line  -- as a check
   if not all_now or closed then
-    moment = first_of_all(max(from, 0))
+    moment = first_of_all(0)
     if moment == EVER then return answer(0, closed and 'window' or 'now', closed and -1 or 0) end
     for i = 1, count do
       local its = limits[i]

@@ -24,7 +24,7 @@ class ReserveCall final : public StoreCall {
     looks_ = false;
     max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
     hold_ = std::min(request.reservation->hold, kLongestHold);
-    from_ = request.reservation->not_before;
+    lines_ = request.reservation->lines;
     instead_of_ = request.reservation->instead_of;
     if (request.reservation->stands_in_line) stood_ = request.reservation->stood;
     in_.known.may_wait(max_wait_);
@@ -42,7 +42,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, from_ - asked_, stood_}; }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, stood_}; }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),
@@ -50,7 +50,7 @@ class ReserveCall final : public StoreCall {
   }
   void ask_again(std::unique_ptr<Call> self, nanoseconds now) override;
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
-  void learn(const ReserveAnswer* told, nanoseconds now);
+  void learn(ReserveAnswer* told, nanoseconds now);
   void decide_here(Cause cause, std::string_view error, nanoseconds now);
 
   Ticket ticket_;
@@ -58,7 +58,7 @@ class ReserveCall final : public StoreCall {
   nanoseconds max_wait_{0};
   nanoseconds hold_{0};
   bool looks_ = true;  // at checks some of which are of slots
-  nanoseconds from_{0};
+  std::vector<store::Line> lines_{};
   std::string instead_of_{};
   std::optional<nanoseconds> stood_{};
   nanoseconds asked_{0};
@@ -107,6 +107,10 @@ std::vector<ReserveAsk> ReserveCall::asks(nanoseconds now) const {
   for (const KeptCheck& check : checks_) {
     made.push_back({check.ask_beside_others(), check.limit.holding, check.limit.id, check.size});
     if (check.limit.rule.calendar != nullptr) made.back().ask.utc = time_there(check, now);
+    if (lines_.empty() || lines_[made.size() - 1].end <= asked_) continue;
+    const store::Line& line = lines_[made.size() - 1];
+    made.back().line = {std::clamp(line.from - asked_, nanoseconds{0}, kLongestWait),
+                        std::min(line.end - asked_, kLongestWait)};
   }
   return made;
 }
@@ -172,7 +176,9 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   finish_with_penalties(in_, *request, checks, deadline_, now);
 }
 
-void ReserveCall::learn(const ReserveAnswer* told, nanoseconds now) {
+void ReserveCall::learn(ReserveAnswer* told, nanoseconds now) {
+  nanoseconds longest{0};
+  bool is_cut = false;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const KeptCheck& check = checks_[i];
     if (in_line_) in_.lines.leave(check.hash);
@@ -181,10 +187,16 @@ void ReserveCall::learn(const ReserveAnswer* told, nanoseconds now) {
     Decision last;
     if (told != nullptr && (told->granted || told->by_rule)) {
       last = (told->granted ? told->decisions : told->at_once)[i];
-      if (!mend(in_, check, check.limit.rule, check.cost, {&last, 1}, now)) answered.last = &last;
+      const bool ends_sooner = mend(in_, check, check.limit.rule, check.cost, {&last, 1}, now);
+      if (!ends_sooner) answered.last = &last;
+      is_cut = is_cut || ends_sooner;
+      longest = std::max(longest, last.retry_after.value_or(nanoseconds{0}));
     }
     in_.known.learn(answered, check, check.cost, asked_, now);
   }
+  if (!is_cut || told->granted || longest >= told->wait) return;
+  told->wait = longest;
+  told->decisions[told->by].retry_after = longest;
 }
 
 void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds now) {

@@ -91,11 +91,13 @@ std::optional<std::string> cannot_reserve(const core::Rule& rule) {
 
 namespace {
 
-// What a settlement has to know, and whose it is.
+// What a settlement has to know, whose it is, and who stands in line.
 std::string numbers_of(const ReserveAsk& each) {
   std::string text;
   for (const std::uint64_t number :
-       {std::uint64_t{each.key_size}, each.limit_id, std::uint64_t{each.holding.by_actual}})
+       {std::uint64_t{each.key_size}, each.limit_id, std::uint64_t{each.holding.by_actual},
+        static_cast<std::uint64_t>(each.line.from.count()),
+        static_cast<std::uint64_t>(each.line.end.count())})
     text += " " + std::to_string(number);
   return text;
 }
@@ -121,7 +123,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
   const bool plans = words.stood && !words.looks;
-  to.array(10 + keys + 6 * asks.size() + (plans ? 1 : 0));
+  to.array(9 + keys + 6 * asks.size() + (plans ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -139,7 +141,6 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   for (const ReserveAsk& each : asks)
     if (each.holding.settles && !each.ask.shadow) longest = std::min(longest, each.holding.longest);
   to.number(static_cast<std::uint64_t>(longest.count()));
-  to.number(static_cast<std::uint64_t>(std::clamp(words.from, nanoseconds{0}, kLongestWait).count()));
   for (const ReserveAsk& each : asks) {
     const core::Rule& rule = *each.ask.rule;
     if (core::counts_at_grant(rule.algorithm)) {
@@ -157,13 +158,9 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     to.number(units * interval);
     to.number(burst);
     const store::Holding& holding = each.holding;
-    std::string more;
-    if (holding.settles && holding.at_most == ~std::uint64_t{0}) {
-      more = "any";
-    } else if (holding.settles) {
-      more = std::to_string(std::min(holding.at_most, static_cast<std::uint64_t>(kMostToDrain)));
-    }
-    to.bulk(more + numbers_of(each));
+    const auto most = std::min(holding.at_most, static_cast<std::uint64_t>(kMostToDrain));
+    const std::string bound = holding.at_most == ~std::uint64_t{0} ? "any" : std::to_string(most);
+    to.bulk((holding.settles ? bound : "") + numbers_of(each));
   }
   if (plans)
     to.number(static_cast<std::uint64_t>(std::clamp(*words.stood, nanoseconds{0}, kLongestWait).count()));

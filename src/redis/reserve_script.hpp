@@ -41,6 +41,7 @@ struct ReserveAsk {
   // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
   std::uint64_t limit_id = 0;
   std::size_t key_size = 0;
+  store::Line line{};  // from now on
 };
 
 struct ReserveWords {
@@ -48,8 +49,7 @@ struct ReserveWords {
   std::string_view id;
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
-  bool looks = false;                // nothing is charged
-  std::chrono::nanoseconds from{0};  // it acts no earlier
+  bool looks = false;  // nothing is charged
   // One that stands in line, for that long: one of that id is cancelled first.
   std::optional<std::chrono::nanoseconds> stood{};
 };

@@ -137,24 +137,25 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
             "1732147200 123456");
 }
 
-// Of each limit last: at_most, the key's length and the limit's id, and whether an actual without a name is
-// its own.
+// Of each limit last: at_most, the key's length and the limit's id, whether an actual without a name is its
+// own, and when those in line have acted.
 TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
   core::Rule first = rule("10/s");
   const core::Rule second = rule("5/min");
   first.kept = 300ms;
-  const std::array asks = {
-      ReserveAsk{
-          .ask = {&first, "w:a", Cost{1}}, .holding = {.settles = false}, .limit_id = 7, .key_size = 1},
-      ReserveAsk{.ask = {&second, "w:b", Cost{2}}, .key_size = 1}};
+  const std::array asks = {ReserveAsk{.ask = {&first, "w:a", Cost{1}},
+                                      .holding = {.settles = false},
+                                      .limit_id = 7,
+                                      .key_size = 1,
+                                      .line = {3ns, 4ns}},
+                           ReserveAsk{.ask = {&second, "w:b", Cost{2}}, .key_size = 1}};
   std::string bytes;
-  append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns, .from = 4ns},
-                 1'732'147'200s);
+  append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
   EXPECT_EQ(words(bytes, reserve_sha()), "5|r|w:a|" + line_in_redis("w:", "w:a") + "|w:b|" +
                                              line_in_redis("w:", "w:b") +
-                                             "|reserve|1732147200 0|i|5|6|86400000000000|4|"
-                                             "|100000000|700000000|100000000|10| 1 7 1|"
-                                             "|12000000000|60000000000|24000000000|5|any 1 0 1");
+                                             "|reserve|1732147200 0|i|5|6|86400000000000|"
+                                             "|100000000|700000000|100000000|10| 1 7 1 3 4|"
+                                             "|12000000000|60000000000|24000000000|5|any 1 0 1 0 0");
 }
 
 TEST(Script, a_reservation_of_one_in_line_says_how_long_it_has_stood) {
@@ -164,8 +165,8 @@ TEST(Script, a_reservation_of_one_in_line_says_how_long_it_has_stood) {
   append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .stood = 7ns},
                  1'732'147'200s);
   EXPECT_EQ(words(bytes, reserve_sha()), "3|r|w:a|" + line_in_redis("w:", "w:a") +
-                                             "|plan|1732147200 0|i|5|0|86400000000000|0|"
-                                             "|100000000|1000000000|100000000|10|any 1 0 1|7");
+                                             "|plan|1732147200 0|i|5|0|86400000000000|"
+                                             "|100000000|1000000000|100000000|10|any 1 0 1 0 0|7");
 }
 
 TEST(Script, a_reset_names_its_keys) {

@@ -130,6 +130,27 @@ TEST(SharedReserve, what_the_fallback_has_reserved_it_takes_back) {
   EXPECT_EQ(world.asked(), "");
 }
 
+// One of two is not counted there, and the other has a line; the answers are as its line says.
+TEST(SharedReserve, the_fallback_minds_the_line_of_each_key) {
+  for (const bool first_counts : {true, false}) {
+    SharedWorld world(kOne);
+    world.fate = [](const Deed&) { return says("-OOM no"); };
+    store::Limit counts{.rule = rule("1/s burst 3")},
+        other{.rule = rule("1/s burst 3"), .on_store_error = kAllow};
+    std::array<store::Check, 2> checks = {store::Check{.limit = &counts, .key = "a", .cost = Cost{1}},
+                                          store::Check{.limit = &other, .key = "b", .cost = Cost{1}}};
+    Booking two(store::Verb::reserve);
+    two.its.max_wait = 60s;
+    two.its.lines = {{world.now, world.now + 5s}, {}};
+    if (!first_counts) {
+      std::swap(checks[0], checks[1]);
+      std::swap(two.its.lines[0], two.its.lines[1]);
+    }
+    two.request.checks = checks;
+    EXPECT_EQ(two.ask(world), "granted in 5999ms with an id (oom)") << first_counts;
+  }
+}
+
 TEST(SharedReserve, a_reset_frees_the_slots_of_the_fallback) {
   SharedWorld world(kOne);
   const auto refuse = [](const Deed&) { return says("-OOM no"); };
@@ -142,6 +163,40 @@ TEST(SharedReserve, a_reset_frees_the_slots_of_the_fallback) {
   world.run(10ms);
   world.fate = refuse;
   EXPECT_EQ(second.ask(world), "granted in 0ms with an id (oom)");
+}
+
+// The clock steps back by ten seconds, and ten seconds later the same window begins again.
+TEST(SharedReserve, what_was_held_before_a_step_back_goes_back_to_no_window_of_after) {
+  const std::string of = "10/s algorithm=fixed_window align=clock";
+  SharedWorld world(kOne);
+  Reserve held(of, "k", 8, 0s, 60s);
+  const nanoseconds began = world.now;
+  EXPECT_EQ(held.ask(world), "granted in 0ms with an id");
+  world.redis.ahead -= 10s;
+  const std::size_t denied = world.check(rule(of), "k", 3);
+  world.run(began + 10s + 200ms - world.now);
+  EXPECT_TRUE(world.took(denied).starts_with("denied for ")) << world.took(denied);
+  const std::size_t all = world.check(rule(of), "k", 10);
+  world.run(1ms);
+  EXPECT_EQ(world.took(all), "allowed 0");
+  Undo(store::Verb::settle, held.its.id, 1).ask(world);
+  const std::size_t more = world.check(rule(of), "k", 1);
+  world.run(1ms);
+  EXPECT_TRUE(world.took(more).starts_with("denied for ")) << world.took(more);
+}
+
+// What a reservation is told after such a step is as long as a check is.
+TEST(SharedReserve, nobody_is_told_a_wait_of_the_length_of_a_step_back) {
+  // Of gcra somebody may be told a moment as late as MAXWAIT.
+  for (const auto& [of, most] : {std::pair{"2/s algorithm=fixed_window", 1s}, {"2/s", 61s}}) {
+    SharedWorld world(kOne);
+    EXPECT_EQ(Reserve(of, "k", 2, 0s).ask(world, 1ms), "granted in 0ms");
+    world.redis.ahead -= 1h;
+    Reserve late(of, "k", 2, 0s, 60s);
+    late.ask(world, 1ms);
+    EXPECT_GT(late.its.wait, 0s) << of;
+    EXPECT_LE(late.its.wait, most) << of;
+  }
 }
 
 // The first in line of a server asks again and again for its plan. A server that is killed does not.

@@ -12,7 +12,7 @@ void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::ch
   reservation = &more_of().reservation;
   reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
   reservation->hold = hold;
-  reservation->not_before = std::chrono::nanoseconds{0};
+  reservation->lines.clear();
   more->says_wait = max_wait.has_value();
   more->ended = Ended::no;
 }
@@ -46,6 +46,7 @@ std::size_t Question::kept() const {
   return sizeof(Question) + sizeof(More) + matched + more->keys.capacity() +
          more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
          more->tag.capacity() + more->limits.capacity() * sizeof(store::Limit) +
+         more->reservation.lines.capacity() * sizeof(store::Line) +
          (more->charge ? sizeof(*more->charge) : 0) + (more->take ? sizeof(*more->take) : 0) +
          (more->keeps_asked ? more->asked.bytes() : 0);
 }

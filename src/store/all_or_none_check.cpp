@@ -222,7 +222,8 @@ bool AllOrNoneCheck::reserve() {
   reserving_->would_wait = false;
   const bool allowed = decide(now_);
   reserving_->by = deciding(checks_);
-  if (allowed && reserving_->not_before <= now_) return true;
+  const auto is_ahead = [this](const Line& line) { return line.end > now_; };
+  if (allowed && std::none_of(reserving_->lines.begin(), reserving_->lines.end(), is_ahead)) return true;
 
   const JointMoment moment = find_moment();
   if (const auto full = full_window()) {
@@ -284,6 +285,7 @@ JointMoment AllOrNoneCheck::find_moment() const {
     const Key& key = keys_[key_of_[i]];
     const core::Rule& rule = check.limit->rule;
     demands[i] = {.rule = &rule, .cost = check.cost, .shadow = check.shadow};
+    if (i < reserving_->lines.size()) demands[i].line = reserving_->lines[i];
     if (!core::can_reserve(rule.algorithm)) continue;  // a slot is there, or it is not
     // A guarantee for which there is no room guarantees nothing.
     if (check.inside != Check::kNoGuarantee && !keys_[key_of_[check.inside]].shut_out)
@@ -291,8 +293,7 @@ JointMoment AllOrNoneCheck::find_moment() const {
     demands[i].ledger =
         key.ledger != nullptr ? key.ledger : &alone[i].emplace(ledger_of(key, found_[i], rule));
   }
-  return joint_moment(std::span(demands).first(checks_.size()), now_, std::max(now_, reserving_->not_before),
-                      reserving_->max_wait);
+  return joint_moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
 }
 
 // It is charged at that moment.

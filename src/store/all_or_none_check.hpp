@@ -52,7 +52,7 @@ struct JointReservation {
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
   std::chrono::nanoseconds planned{0};  // that it stays open without a hold, where it is told a moment
-  std::chrono::nanoseconds not_before{0};
+  std::span<const Line> lines{};        // as ReservationTerms::lines
   // There is a ledger for each of gcra's, and it will be kept in them if it is to wait, or to be held.
   bool keeps = false;
   // By check: what was charged. Nothing for one that was not, or for which the table had no room. Of gcra's

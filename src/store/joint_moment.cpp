@@ -20,7 +20,8 @@ class Search {
  public:
   Search(std::span<const LedgerDemand> demands, nanoseconds now) : demands_(demands) {
     for (std::size_t i = 0; i < demands.size(); ++i)
-      if (demands[i].ledger != nullptr) counted_[i].emplace(*demands[i].ledger, *demands[i].rule, now);
+      if (demands[i].ledger != nullptr)
+        counted_[i].emplace(*demands[i].ledger, *demands[i].rule, now, demands[i].line);
   }
 
   // The first moment from `at` on that suits all; max() when none does.
@@ -77,10 +78,9 @@ class Search {
 
 }  // namespace
 
-JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds from,
-                         nanoseconds max_wait) {
+JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds max_wait) {
   const Search search(demands, now);
-  const nanoseconds at = search.first_of_all(from);
+  const nanoseconds at = search.first_of_all(now);
   if (at == nanoseconds::max()) return {.wait = nanoseconds{-1}};
   JointMoment found{.granted = true, .wait = at - now};
   for (std::size_t i = 0; i < demands.size(); ++i) {

@@ -13,6 +13,7 @@
 
 #include "core/rule.hpp"
 #include "store/key_ledger.hpp"
+#include "store/store.hpp"
 
 namespace weir::inline v0_1::store {
 
@@ -24,6 +25,7 @@ struct LedgerDemand {
   const core::Rule* rule = nullptr;   // of the request's class
   Cost cost{};
   bool shadow = false;           // it stops no other
+  Line line{};                   // it acts after those
   std::uint8_t inside = kAlone;  // an earlier demand: where that fits, this one keeps nothing free
 };
 
@@ -34,8 +36,8 @@ struct JointMoment {
   std::uint32_t fits = 0;  // a bit for each that fits then
 };
 
-// Of 1 to 16, from `from` on, which is now or later.
+// Of 1 to 16.
 JointMoment joint_moment(std::span<const LedgerDemand> demands, std::chrono::nanoseconds now,
-                         std::chrono::nanoseconds from, std::chrono::nanoseconds max_wait);
+                         std::chrono::nanoseconds max_wait);
 
 }  // namespace weir::store

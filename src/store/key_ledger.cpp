@@ -137,10 +137,12 @@ core::Moment KeyLedger::moment(const core::Rule& rule, nanoseconds asked, Cost c
   return {false, wait - max_wait};
 }
 
-KeyLedger::Counted::Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now)
+KeyLedger::Counted::Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now, const Line& line)
     : now_(its.no_earlier(now)),
       ledger_(its.counted_by(rule, now_, other_)),
-      room_(room_of(rule, other_.has_value())) {}
+      room_(room_of(rule, other_.has_value())) {
+  if (line.end.count() != 0) room_.line = ledger_.end_of_line(line.from.count(), line.end.count());
+}
 
 nanoseconds KeyLedger::Counted::first(nanoseconds at, Cost cost, const Ledger::Room& room) const {
   if (cost.units > static_cast<std::uint64_t>(room.mine / ledger_.interval())) return nanoseconds::max();

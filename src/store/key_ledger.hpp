@@ -34,6 +34,7 @@
 #include "core/step.hpp"
 #include "store/ledger.hpp"
 #include "store/sorted_chunks.hpp"
+#include "store/store.hpp"
 #include "weir/charge.hpp"
 
 namespace weir::inline v0_1::store {
@@ -94,7 +95,7 @@ class KeyLedger {
   // The ledger as a rule's numbers count it, for a search over several keys.
   class Counted {
    public:
-    Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now);
+    Counted(const KeyLedger& its, const core::Rule& rule, nanoseconds now, const Line& line);
     Counted(const Counted&) = delete;
     Counted& operator=(const Counted&) = delete;
 
@@ -102,7 +103,7 @@ class KeyLedger {
     // to others, or with all of the room.
     nanoseconds first(nanoseconds at, Cost cost) const { return first(at, cost, room_); }
     nanoseconds first_at_best(nanoseconds at, Cost cost) const {
-      return first(at, cost, {room_.full, room_.full});
+      return first(at, cost, {room_.full, room_.full, room_.line});
     }
     // From then on nobody acts whose moment is known.
     nanoseconds last() const { return nanoseconds{ledger_.last()}; }

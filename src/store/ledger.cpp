@@ -59,6 +59,15 @@ Time Ledger::owed_by_grants(Time at) const {
 
 Time Ledger::owed_at(Time at, Time full) const { return owed_before(after_those_at(at), full); }
 
+Time Ledger::owed_at(Time at, const Room& room) const {
+  if (room.line == 0) return owed_at(at, room.full);
+  const Place line = after_those_at(room.line);
+  const Place here = after_those_at(at);
+  Time tat = std::max(owed_before(line, room.full), room.line + room.mine);
+  members_.each_sum(&line, &here, [&](const core::GrantMap& map) { tat = map.owed(tat); });
+  return tat;
+}
+
 Time Ledger::owed(Time full) const { return owed_at(core::GrantMap::kForever, full); }
 
 Time Ledger::owed_with(Time at, std::uint64_t units, Time full) const {
@@ -81,6 +90,23 @@ std::uint64_t Ledger::most(Time at, const Room& room) const {
   return free <= 0 ? 0 : static_cast<std::uint64_t>(free / interval_);
 }
 
+// Each step counts those that the one before has reached.
+Time Ledger::end_of_line(Time from, Time end) const {
+  const Time all = std::max<Time>(end - from, 0);
+  from = std::max(from, pause_end_);
+  end = from + all;
+  const Place first = after_those_at(from);
+  for (int step = 0; step < kMostSteps; ++step) {
+    Time told = 0;
+    const Place last = after_those_at(end);
+    members_.each_sum(&first, &last, [&](const core::GrantMap& map) { told += map.sum; });
+    const Time later = from + all + told;
+    if (later == end) return end;
+    end = later;
+  }
+  return std::max(end, last());
+}
+
 // The last who comes late where that is owed after `at`, and its moment; kNever: nobody does.
 Time Ledger::late_from(Time at, Time tat, Time full) const {
   if (is_after_all(at)) return core::GrantMap::kNever;
@@ -94,17 +120,17 @@ Time Ledger::late_from(Time at, Time tat, Time full) const {
 // Where nobody acts later.
 Time Ledger::after_all(Time from, Time units_need, const Room& room) const {
   if (!members_.empty()) from = std::max(from, members_.back().key.at);
-  return std::max(from, owed(room.full) + units_need - room.mine);
+  return std::max(from, owed_at(core::GrantMap::kForever, room) + units_need - room.mine);
 }
 
 // Each step but the last goes past one that would be late wherever the units acted before it, or to where the
 // units have room of their own: what is owed before them only grows with the moment.
 Time Ledger::earliest(Time from, std::uint64_t units, const Room& room) const {
   if (units == 0) return from;
-  Time at = std::max(from, pause_end_);
+  Time at = std::max({from, pause_end_, room.line});
   const Time units_need = need(units);
   for (int step = 0; step < kMostSteps; ++step) {
-    const Time owed = owed_at(at, room.full);
+    const Time owed = owed_at(at, room);
     const Time late = late_from(at, std::max(owed, at) + units_need, room.full);
     const Time next = late != core::GrantMap::kNever ? late : std::max(at, owed + units_need - room.mine);
     if (next == at) return at;

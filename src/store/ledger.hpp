@@ -43,6 +43,7 @@ class Ledger {
   struct Room {
     Time full = 0;
     Time mine = 0;
+    Time line = 0;  // they act after those in line, who then owe `mine`: end_of_line(); 0: nobody is
   };
 
   // A search takes at most that many steps, some two for each time between those who were told in which
@@ -68,6 +69,10 @@ class Ledger {
   std::uint64_t most(Time at, const Room& room) const;
   // The first moment from `from` on at which they fit. Units of at most the room's.
   Time earliest(Time from, std::uint64_t units, const Room& room) const;
+
+  // When those in line have acted, who need all from `from` to `end` of what nobody else is told; none of
+  // them before a pause ends.
+  Time end_of_line(Time from, Time end) const;
 
   // An open grant.
   Place put(Time at, std::uint64_t units);
@@ -125,6 +130,7 @@ class Ledger {
   // Nobody that is kept acts later.
   bool is_after_all(Time at) const { return members_.empty() || members_.back().key.at <= at; }
   Time owed_before(const Place& place, Time full) const;
+  Time owed_at(Time at, const Room& room) const;
   core::GrantMap after(Time at) const;
   Time late_from(Time at, Time tat, Time full) const;
   Time after_all(Time from, Time units_need, const Room& room) const;

@@ -285,7 +285,7 @@ void Reservations::reserve_rates(Request& request, Arrival when) {
   asked.wait = nanoseconds{0};
   asked.full_for = nanoseconds{0};  // it may be what was answered before
   asked.full_by = 0;
-  const bool may_act_now = asked.not_before <= when.now || looks(request.checks);
+  const bool may_act_now = asked.lines.empty() || looks(request.checks);
   if (asked.instead_of.empty() && may_act_now && (asked.hold.count() == 0 || looks(request.checks)) &&
       reserve_now(request, when))
     return;
@@ -419,7 +419,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   JointReservation reserving{.max_wait = reservation.max_wait,
                              .hold = reservation.hold,
                              .planned = reservation.stands_in_line ? kPlanned : nanoseconds{0},
-                             .not_before = reservation.not_before,
+                             .lines = reservation.lines,
                              .keeps = static_cast<bool>(asked.share)};
   request.charged = table_.reserve_all(checks, when.arrived, when.now, ledgers, reserving);
   request.by = reserving.by;

@@ -139,6 +139,14 @@ struct ChangedCharge {
   std::int64_t units = 0;   // that it was charged more, or below 0 less
 };
 
+// Those who stand in line for a key, for one who acts after them: the first of them has a plan for `from`, or
+// acted then, and all have acted at `end`, and owe all that they may, if nobody who is told a moment acts in
+// between; each who does makes it later.
+struct Line {
+  std::chrono::nanoseconds from{0};
+  std::chrono::nanoseconds end{0};  // 0: nobody stands there
+};
+
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
 struct ReservationTerms {
@@ -158,8 +166,8 @@ struct ReservationTerms {
   bool stands_in_line = false;
   std::chrono::nanoseconds stood{
       0};  // then, for how long: one that stands longer goes first in a shared store
-  // Asked by reserve: it acts no earlier, as others stand in line.
-  std::chrono::nanoseconds not_before{0};
+  // Asked by reserve, by check; none: nobody stands in a line.
+  std::vector<Line> lines{};
   // Asked by reserve: a reservation of the same keys whose moment has not come, which is cancelled as this is
   // decided.
   std::string instead_of{};

@@ -88,7 +88,7 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
   }
   store::ReservationTerms& asked = *request.reservation;
   if (asked.max_wait.count() > 0 && !house_.queues.empty())
-    asked.not_before = house_.queues.after_all(request.checks);
+    asked.lines = house_.queues.lines_ahead(request.checks, when.now);
   Request* const one = &request;
   other_.submit({&one, 1}, when);
 }

@@ -689,6 +689,74 @@ TEST(AcquiringStore, a_reservation_acts_after_those_in_line) {
   EXPECT_EQ(passer.which.wait, 3s);
 }
 
+// Told a moment within the burst that the line has not used yet, each would come before some of it.
+TEST(AcquiringStore, reservations_after_a_line_leave_its_room_to_it) {
+  World world;
+  world.limit.rule = core::Rule::parse("10/s burst 10").value();
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int i = 0; i < 30; ++i) all.push_back(world.ask(10s));
+  std::vector<std::unique_ptr<Asker>> passers;
+  const auto reserve = [&](nanoseconds expected) {
+    Asker& passer = *passers.emplace_back(std::make_unique<Asker>(world.limit, "k", 10s, world.told));
+    passer.verb = Verb::reserve;
+    world.store.reserve(passer, {world.now, world.now});
+    EXPECT_EQ(passer.which.wait, expected);
+  };
+  for (int i = 1; i <= 50; ++i) reserve(2s + i * 100ms);
+  // One that is cancelled leaves its moment to the next.
+  store::ReservationTerms left{.id = passers[3]->which.id};
+  Request cancel{.verb = Verb::cancel, .reservation = &left};
+  Request* const one = &cancel;
+  world.store.submit({&one, 1}, {world.now, world.now});
+  reserve(2400ms);
+  for (std::size_t i = 1; i <= 20; ++i) {
+    world.advance(100ms);
+    EXPECT_EQ(world.told.size(), i);
+  }
+}
+
+// Of one in line the plan is there, and its units count once; those who are told a moment after the line make
+// it later for those who join it, and pass nobody.
+TEST(AcquiringStore, reservations_and_a_line_that_goes_on_come_in_their_order) {
+  World world;
+  std::vector<std::unique_ptr<Asker>> all;
+  const auto join = [&](int count) {
+    for (int i = 0; i < count; ++i) all.push_back(world.ask(1h));
+  };
+  const auto reserve = [&](nanoseconds expected) {
+    Asker& last = *all.emplace_back(std::make_unique<Asker>(world.limit, "k", 1h, world.told));
+    last.verb = Verb::reserve;
+    world.store.reserve(last, {world.now, world.now});
+    EXPECT_EQ(last.which.wait, expected);
+  };
+  join(2);
+  reserve(2s);
+  reserve(3s);
+  join(2);  // at 4 and 5 s
+  reserve(6s);
+  join(1);
+  reserve(8s);
+  for (int i = 0; i < 60; ++i) reserve(9s + i * 1s);
+  world.told.clear();
+  std::vector<std::size_t> acted;
+  for (int i = 1; i <= 10; ++i) {
+    world.advance(1s);
+    acted.push_back(world.told.size());
+  }
+  EXPECT_EQ(acted, (std::vector<std::size_t>{1, 1, 1, 2, 3, 3, 4, 4, 4, 4}));
+}
+
+// The line acts after a pause that nobody in it has heard of.
+TEST(AcquiringStore, a_reservation_acts_after_a_line_that_a_pause_holds_up) {
+  World world;
+  const auto first = world.ask(1h), second = world.ask(1h), third = world.ask(1h);
+  world.charge(world.limit, "k", Pause{10s});
+  Asker last(world.limit, "k", 1h, world.told);
+  last.verb = Verb::reserve;
+  world.store.reserve(last, {world.now, world.now});
+  EXPECT_EQ(last.which.wait, 12s);
+}
+
 TEST(AcquiringStore, a_reservation_does_not_pass_those_in_line_for_its_slot) {
   Line line;
   EXPECT_EQ(line.first->state, Request::State::submitted);

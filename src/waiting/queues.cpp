@@ -64,6 +64,7 @@ struct Queues::Queue {
   std::uint64_t limit = 0;                    // of slots, Limit::id
   bool is_slots = false;
   nanoseconds base{0};      // when there was or will be room for nothing yet
+  nanoseconds opens{0};     // of the last who was its first and had a plan
   nanoseconds interval{0};  // for one unit; 0: nobody knows, of slots
   nanoseconds kept{0};      // by its class, as core::Rule has it
 };
@@ -149,7 +150,7 @@ bool Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
   }
   if (&queue.first() != &place) return false;
   queue.interval = queue.is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
-  place.opens = opens;
+  place.opens = queue.opens = opens;
   queue.base = opens - after(nanoseconds{0}, units_up_to(place), queue.interval);
   return true;
 }
@@ -246,29 +247,43 @@ void Queues::needs(Place& place, std::vector<std::uint64_t> rates) {
   place.rates = std::move(rates);
 }
 
-nanoseconds Queues::after_all(std::span<const store::Check> checks) const {
-  nanoseconds latest{0};
-  for (std::size_t i = 0; i < checks.size(); ++i) latest = std::max(latest, after_all(checks, i));
-  return latest;
+nanoseconds Queues::after_all(std::span<const store::Check> checks, std::size_t which) const {
+  const detail::Held lock(mutex_);
+  const Ahead ahead = ahead_of(checks, which);
+  return ahead.units == 0 ? nanoseconds{0}
+                          : after(ahead.base, ahead.units + checks[which].cost.units, ahead.interval);
 }
 
-nanoseconds Queues::after_all(std::span<const store::Check> checks, std::size_t which) const {
+std::vector<store::Line> Queues::lines_ahead(std::span<const store::Check> checks, nanoseconds now) const {
+  std::vector<store::Line> lines(checks.size());
+  bool any = false;
+  const detail::Held lock(mutex_);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Ahead ahead = ahead_of(checks, i);
+    const nanoseconds end = after(ahead.base, ahead.units, ahead.interval);
+    if (ahead.units == 0 || end <= now) continue;
+    lines[i] = {std::min(ahead.opens, end), end};
+    any = true;
+  }
+  return any ? lines : std::vector<store::Line>{};
+}
+
+Queues::Ahead Queues::ahead_of(std::span<const store::Check> checks, std::size_t which) const {
   const store::Check& check = checks[which];
   if (check.shadow || check.cost.units == 0 || core::counts_slots(check.limit->rule.algorithm)) return {};
   std::string state = name_of(checks, which);
   state.resize(state.size() - sizeof(std::uint64_t));  // of every class
-  nanoseconds base{0}, interval{0};
-  unsigned __int128 units = 0;
-  const detail::Held lock(mutex_);
+  Ahead ahead;
   for (auto each = queues_.lower_bound(state); each != queues_.end() && each->first.starts_with(state);
        ++each) {
     const Queue& queue = *each->second;
     if (queue.kept > check.limit->rule.kept) continue;
-    base = std::max(base, queue.base + (check.limit->rule.kept - queue.kept));
-    interval = queue.interval;
-    units += queue.units;
+    ahead.base = std::max(ahead.base, queue.base + (check.limit->rule.kept - queue.kept));
+    ahead.opens = std::max(ahead.opens, queue.opens);
+    ahead.interval = queue.interval;
+    ahead.units += queue.units;
   }
-  return units == 0 ? base : after(base, units + check.cost.units, interval);
+  return ahead;
 }
 
 void Queues::leave(Place& place, bool charged) {

@@ -102,10 +102,11 @@ class Queues {
   nanoseconds too_late(const Place& place) const;
   // One in line for a slot needs these keys too.
   void needs(Place& place, std::vector<std::uint64_t> rates);
-  // When there would be room for that check, or for all, after all those of its class or a higher one who
-  // wait for its key; 0: nobody does, or it takes no units there.
+  // When there would be room for that check after all those of its class or a higher one who wait for its
+  // key; 0: nobody does, or it takes no units there.
   nanoseconds after_all(std::span<const store::Check> checks, std::size_t which) const;
-  nanoseconds after_all(std::span<const store::Check> checks) const;
+  // By check, those; none: nobody waits there, or all will have acted by now.
+  std::vector<store::Line> lines_ahead(std::span<const store::Check> checks, nanoseconds now) const;
   // Takes it out of its line, with what it was charged or without.
   void leave(Place& place, bool charged);
 
@@ -124,8 +125,14 @@ class Queues {
     Queue* queue;  // null: none
     std::size_t by;
   };
+  struct Ahead {
+    nanoseconds base{0}, opens{0}, interval{0};  // as Queue has them, for one of that class
+    unsigned __int128 units = 0;
+  };
   const Queue& queue_of(const Place& place) const WEIR_REQUIRES(mutex_) { return *place.queue; }
   Found find_earlier(const Place& place, Of lines) const WEIR_REQUIRES(mutex_);
+  // Of its class or a higher one, for its key.
+  Ahead ahead_of(std::span<const store::Check> checks, std::size_t which) const WEIR_REQUIRES(mutex_);
   bool stand(Place& place, std::size_t by, nanoseconds opens) WEIR_REQUIRES(mutex_);
   void forget_plan(Place& place) WEIR_REQUIRES(mutex_);
   std::uint64_t units_up_to(const Place& place) const WEIR_REQUIRES(mutex_);

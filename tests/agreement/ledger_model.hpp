@@ -93,10 +93,10 @@ class LedgerModel : LedgerKeys {
     return check(asks, now);
   }
 
-  Told reserve(const Asks& asks, Ns now, Ns max_wait, Ns hold, Ns not_before = 0) {
+  Told reserve(const Asks& asks, Ns now, Ns max_wait, Ns hold) {
     Asks rates, slots;
     for (const Ask& each : asks) (limits_[each.key].slots ? slots : rates).push_back(each);
-    Told told = find_moment(rates, std::max(now, not_before), now);
+    Told told = find_moment(rates, now);
     const bool lacks = std::any_of(slots.begin(), slots.end(), [&](const Ask& each) {
       return !each.shadow && lacking(each.key, now) > 0;
     });
@@ -358,10 +358,10 @@ class LedgerModel : LedgerKeys {
   }
 
   // The first moment from `from` on at which all fit, as the keys are now.
-  Told find_moment(const Asks& asks, Ns from, Ns now) const {
+  Told find_moment(const Asks& asks, Ns now) const {
     for (const Ask& each : asks)
       if (is_never(each, each.inside != kAlone)) return {Kind::never, -1};
-    std::vector<Ns> at{from};
+    std::vector<Ns> at{now};
     for (const Ask& each : asks) {
       const Key key = view(each.key, now);
       for (const Ns kept : {limits_[each.key].kept, Ns{0}})
@@ -369,7 +369,7 @@ class LedgerModel : LedgerKeys {
     }
     std::sort(at.begin(), at.end());
     for (const Ns each : at)
-      if (each >= from && all_fit(asks, each, now)) return {Kind::allowed, each - now};
+      if (each >= now && all_fit(asks, each, now)) return {Kind::allowed, each - now};
     return {Kind::never, -1};
   }
   // What one is told of one key: by another T it is counted again at each moment.
@@ -377,7 +377,7 @@ class LedgerModel : LedgerKeys {
     const Asks asks{{.key = ask.key, .cost = ask.cost}};
     if (is_never(ask, false)) return {Kind::never, -1};
     if (all_fit(asks, now, now)) return {};
-    if (!is_recounted(asks, now)) return {Kind::denied, find_moment(asks, now, now).wait};
+    if (!is_recounted(asks, now)) return {Kind::denied, find_moment(asks, now).wait};
     Ns at = now;
     while (!all_fit(asks, at, at)) at += tick_;
     return {Kind::denied, at - now};

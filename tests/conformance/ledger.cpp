@@ -206,26 +206,38 @@ void by_another_t_told_moments_stay(Trial& trial) {
   trial.equal(moment(trial, next.id).count(), nanoseconds{4s}.count(), "and of the next");
 }
 
-// Asked for where others stand in line (ReservationTerms::not_before).
-void a_reservation_acts_no_earlier_than_it_is_asked_to(Trial& trial) {
-  if (trial.world.reservations() == nullptr) {
-    trial.skipped = "who stands in line is known here alone";
-    return;
-  }
+// Asked for where others stand in line until then, and have used all by then.
+void reservations_after_a_line_leave_its_room_to_it(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 3", 1);
   const auto ask = [&](nanoseconds max_wait) {
     TestRequest question({{limit, "k", 2}}, Verb::reserve);
     question.booking.max_wait = max_wait;
-    question.booking.not_before = trial.world.now() + 5s;
+    question.booking.lines = {{trial.world.now(), trial.world.now() + 5s}};
     trial.ask(question);
     return Booked{question.charged, question.booking.wait, question.booking.id};
   };
   const Booked late = ask(3s);
   trial.expect(!late.granted, "one that may not wait so long");
-  trial.equal(late.wait.count(), nanoseconds{2s}.count(), "is told when it is soon enough");
-  trial.equal(ask(10s).wait.count(), nanoseconds{5s}.count(), "another acts then");
+  trial.equal(late.wait.count(), nanoseconds{4s}.count(), "is told when it is soon enough");
+  const Booked first = ask(10s);
+  trial.equal(first.wait.count(), nanoseconds{7s}.count(), "another acts when there is room again");
   trial.equal(trial.left(limit, "k"), 3, "left before it");
-  trial.equal(ask(10s).wait.count(), nanoseconds{6s}.count(), "the next when there is room");
+  trial.equal(ask(10s).wait.count(), nanoseconds{9s}.count(), "the next after it");
+  trial.equal(cancel(trial, first.id), std::uint64_t{2}, "of the first");
+  trial.equal(ask(10s).wait.count(), nanoseconds{7s}.count(), "which another may have");
+}
+
+// Each of its lines is that of one key; another's burst is there.
+void a_reservation_of_two_keys_waits_at_that_which_has_a_line(Trial& trial) {
+  const Limit busy = trial.limit("1/s burst 3", 1), other = trial.limit("1/h burst 6", 2);
+  for (const nanoseconds expected : {6s, 7s, 8s}) {
+    TestRequest question({{busy, "k", 1}, {other, "k", 2}}, Verb::reserve);
+    question.booking.max_wait = 20s;
+    question.booking.lines = {{trial.world.now(), trial.world.now() + 5s}, {}};
+    trial.ask(question);
+    trial.expect(question.charged, "there is room at the other");
+    trial.equal(question.booking.wait.count(), expected.count(), "one after the other at the busy one");
+  }
 }
 
 }  // namespace
@@ -246,7 +258,8 @@ std::vector<Property> ledger_properties() {
           WEIR_PROPERTY(denials_by_two_numbers_in_turn_lock_nobody_out),
           WEIR_PROPERTY(by_another_t_open_holds_give_nothing_back_and_may_cost_more),
           WEIR_PROPERTY(by_another_t_told_moments_stay),
-          WEIR_PROPERTY(a_reservation_acts_no_earlier_than_it_is_asked_to)};
+          WEIR_PROPERTY(reservations_after_a_line_leave_its_room_to_it),
+          WEIR_PROPERTY(a_reservation_of_two_keys_waits_at_that_which_has_a_line)};
 #undef WEIR_PROPERTY
 }
 

@@ -59,7 +59,7 @@ class LimiterStore final : public Store {
       case Verb::reset:
         return reset(request);
       case Verb::reserve:
-        return reserve(request, now);
+        return reserve(request);
       case Verb::moment:
       case Verb::cancel:
       case Verb::settle:
@@ -154,11 +154,11 @@ class LimiterStore final : public Store {
     }
   }
 
-  void reserve(Request& request, nanoseconds now) {
+  void reserve(Request& request) {
     if (auto why = malformed(request.checks)) return refuse(request, *std::move(why));
     Check& each = alone(request);
     ReservationTerms& asked = *request.reservation;
-    if (asked.not_before > now || asked.bound) throw NotHere("a limiter has no such option");
+    if (!asked.lines.empty() || asked.bound) throw NotHere("a limiter has no such option");
     Limiter& limiter = limiter_of(each);
     Reservation made = limiter.reserve({asked.max_wait, asked.hold}, each.cost);
     asked.id.clear();
