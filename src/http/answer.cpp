@@ -143,11 +143,8 @@ bool write_number(JsonWriter& json, Tells tells, const Question& question) {
   if (name.empty()) return false;
   json.begin_object();
   json.unknown_name(name);
-  if (tells == Tells::forgotten) {
-    json.value(question.forgotten);
-  } else if (tells == Tells::given_back) {
-    const bool by_id = question.verb == store::Verb::cancel;
-    json.value(by_id ? question.reservation->given_back : question.charge->told.charged);
+  if (!service::is_time(tells)) {
+    json.value(service::count_told(question));
   } else if (const auto time = question.reservation->wait; time.count() < 0) {
     json.value(-1);
   } else {

@@ -51,9 +51,6 @@ std::string seconds_text(std::chrono::nanoseconds time) {
   return text;
 }
 
-// Longer than anything that costs is likely to last.
-constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
-
 constexpr std::uint64_t kMostCost = std::numeric_limits<std::int64_t>::max();
 
 using service::About;
@@ -77,7 +74,7 @@ class Reader {
     if (verb_.about == About::limit) return read_holds(members);
     if (service::takes(verb_, kMaxWait)) read_waiting(members);
     if (ask_.verb == store::Verb::charge) read_outside(members);
-    if (verb_.tells == Tells::given_back) ask_.form = Outside::Form::refund;
+    if (verb_.refunds()) ask_.form = Outside::Form::refund;
     ask_.explains = verb_.tells == Tells::explanation;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     const bool costs_by_name = members.has(kCost) && read_costs(members, kCost);
@@ -107,12 +104,11 @@ class Reader {
       return false;
     }
     for (const auto& [name, member] : all) {
-      const auto known = std::find(kMemberNames.begin(), kMemberNames.end(), name);
-      const auto number = static_cast<std::size_t>(known - kMemberNames.begin());
+      const BodyMember number = service::member_called(name);
       if (number == kAtLeast && (allowed & service::set_of(kAtLeast)) == 0 && allowed != kOfOneCheck) {
         fault(name,
               "is only for /v1/check, /v1/look and /v1/explain; all else has its whole cost or none of it");
-      } else if (known == kMemberNames.end() || (allowed & service::set_of(number)) == 0) {
+      } else if (number == kMembers || (allowed & service::set_of(number)) == 0) {
         faults_.full() ? faults_.count()
                        : faults_.add(pointer_to(at_, name), "unknown member; known are " + list_of(allowed));
       } else if ((members.have & service::set_of(number)) != 0) {
@@ -252,9 +248,10 @@ class Reader {
     }
   }
 
-  void read_seconds(const Members& members, BodyMember member, std::chrono::nanoseconds most,
+  void read_seconds(const Members& members, BodyMember member,
                     std::optional<std::chrono::nanoseconds>& into) {
     if (!members.has(member)) return;
+    const auto most = member == kMaxWait ? exchange_.service.options().max_wait : service::longest_of(member);
     double seconds = -1;
     const auto top = std::chrono::duration<double>(most).count();
     if (members.values[member].get(seconds) == simdjson::SUCCESS && seconds >= 0 && seconds <= top) {
@@ -265,8 +262,8 @@ class Reader {
   }
 
   void read_waiting(const Members& members) {
-    read_seconds(members, kMaxWait, exchange_.service.options().max_wait, ask_.max_wait);
-    read_seconds(members, kHold, kLongestHold, ask_.hold);
+    read_seconds(members, kMaxWait, ask_.max_wait);
+    read_seconds(members, kHold, ask_.hold);
     ask_.patience = exchange_.prefers;
     says_wait_ = members.has(kMaxWait);
   }
@@ -283,7 +280,7 @@ class Reader {
       if (members.has(kRemaining)) fault("pause", "cannot stand beside 'remaining'");
       ask_.form = Outside::Form::pause;
       std::optional<std::chrono::nanoseconds> length;
-      read_seconds(members, kPause, Pause::kLongest, length);
+      read_seconds(members, kPause, length);
       ask_.pause.length = length.value_or(std::chrono::nanoseconds{0});
     }
     if (members.has(kAfresh)) {
@@ -308,7 +305,7 @@ class Reader {
     if (members.has(kActual)) read_actual(members);
     if (!service::takes(verb_, kHold)) return;
     if (!members.has(kHold)) return fault("hold", "missing: for how many seconds from now it may be open");
-    read_seconds(members, kHold, kLongestHold, ask_.hold);
+    read_seconds(members, kHold, ask_.hold);
   }
 
   void read_class(const Members& members) {
@@ -390,7 +387,7 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (verb_.about == About::rules && ask_.verb != store::Verb::charge)
+      if (!service::may_name_limit(verb_))
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }

@@ -93,7 +93,7 @@ std::string answer_schema(Tells tells) {
       break;
   }
   const std::string name = in_quotes(service::number_of(tells));
-  const bool is_time = tells == Tells::hold || tells == Tells::wait;
+  const bool is_time = service::is_time(tells);
   return R"({"type": "object", "required": [)" + name + R"(], "properties": {)" + name + R"(: {"type": ")" +
          (is_time ? "number" : "integer") + R"(", "minimum": )" + (tells == Tells::wait ? "-1" : "0") +
          (is_time ? R"(, "description": "Seconds"}}})" : "}}}");

@@ -6,7 +6,7 @@
 #include "core/duration.hpp"
 #include "core/number.hpp"
 #include "resp/throttle.hpp"
-#include "store/store.hpp"
+#include "service/verbs.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLongestPause = std::chrono::floor<milliseconds>(Pause::kLongest).count();
+constexpr std::int64_t kLongestHold = std::chrono::floor<milliseconds>(service::kLongestHold).count();
 constexpr std::size_t kLongestTag = 64;
 
 constexpr std::string_view kNoAtLeast =
@@ -50,7 +51,7 @@ constexpr std::array kOptions = {
     OptionRow{Option::fields, "FIELDS", Value::none},
     OptionRow{Option::now, "NOW", Value::text},
     OptionRow{Option::max_wait, "MAXWAIT", Value::number},
-    OptionRow{Option::hold, "HOLD", Value::number, 1, kLongestHold.count()},
+    OptionRow{Option::hold, "HOLD", Value::number, 1, kLongestHold},
     OptionRow{Option::bound, "BOUND", Value::none},
     OptionRow{Option::tag, "TAG", Value::text},
     OptionRow{Option::limit, "LIMIT", Value::text},

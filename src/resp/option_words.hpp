@@ -71,9 +71,6 @@ struct OptionWords {
   bool has_units() const { return has(Option::cost) && costs.empty(); }
 };
 
-// A hold that is longer would keep a key's memory for longer than anything that costs is likely to last.
-constexpr std::chrono::milliseconds kLongestHold = std::chrono::hours{24};
-
 // Takes the options from the front of `words`, up to the first word that is not one of `takes`. False: one is
 // wrong, and `error` is the text for an error reply. FIELDS and ATLEAST are errors where they are not taken:
 // a key of that name stands after KEYS.

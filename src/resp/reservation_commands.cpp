@@ -11,6 +11,7 @@
 #include "limits/costs.hpp"
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
+#include "service/verbs.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -90,7 +91,8 @@ bool ask_extend(Pipeline& pipeline, Arguments words, bool silent) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::int64_t ms = core::parse_integer(words[2]).value_or(-1);
   if (ms < 0) return pipeline.fail(not_in_range("ms", words[2], 0, kMost));
-  const std::chrono::milliseconds hold{std::min<std::int64_t>(ms, kLongestHold.count())};
+  const auto longest = std::chrono::floor<std::chrono::milliseconds>(service::kLongestHold);
+  const std::chrono::milliseconds hold{std::min<std::int64_t>(ms, longest.count())};
   return pipeline.add({.verb = store::Verb::extend, .id = words[1], .hold = hold}, ReplyForm::settled,
                       silent);
 }

@@ -64,6 +64,13 @@ inline Told told_of(const Question& question, const limits::Set* set) {
   return told;
 }
 
+// Of an answer that is one number and no time: how many states had something to forget, or units that went
+// back.
+inline std::uint64_t count_told(const Question& question) {
+  if (question.verb == store::Verb::reset) return question.forgotten;
+  return question.reservation != nullptr ? question.reservation->given_back : question.charge->told.charged;
+}
+
 // Why; of a question by the limits file that explains. `attributes` are what it was asked about; without them
 // what the question keeps.
 limits::Explanation explanation_of(const Question& question, std::span<const limits::Attribute> attributes,

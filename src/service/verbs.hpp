@@ -1,23 +1,25 @@
 // The verbs by which clients ask questions: one row each, for every protocol.
 //
 // RESP's commands and what COMMAND DOCS says of them, HTTP's paths, what their bodies may have, their
-// answers, their OpenAPI and who may ask are made of these rows. Constants, any thread. Not for: commands
-// about the server or a connection (resp/commands.cpp), HTTP's other paths (http/handlers.cpp), and what a
-// verb does (store/store.hpp).
+// answers, their OpenAPI and who may ask are made of these rows, and the steps of `weir test`. Constants, any
+// thread. Not for: commands about the server or a connection (resp/commands.cpp), HTTP's other paths
+// (http/handlers.cpp), and what a verb does (store/store.hpp).
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "steering/actor.hpp"
 #include "store/store.hpp"
+#include "weir/charge.hpp"
 
 namespace weir::inline v0_1::service {
 
-// What may be said with a verb: a member of a body in JSON, an option of a command.
+// What may be said with a verb: a member of a body in JSON, an option of a command, a word of a step.
 namespace members {
 enum BodyMember : std::uint8_t {
   kAttributes,
@@ -46,6 +48,19 @@ using members::kMembers;
 inline constexpr std::array<std::string_view, kMembers> kMemberNames{
     "attributes", "key",  "limit", "checks", "requests",  "cost",   "at_least", "class",  "explain",
     "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause",    "afresh", "count"};
+// kMembers: none is called so.
+constexpr BodyMember member_called(std::string_view name) {
+  return static_cast<BodyMember>(std::find(kMemberNames.begin(), kMemberNames.end(), name) -
+                                 kMemberNames.begin());
+}
+
+// A hold that is longer would keep a key's memory for longer than anything that costs is likely to last.
+inline constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
+// The most of a member that is a time.
+constexpr std::chrono::nanoseconds longest_of(BodyMember member) {
+  if (member == members::kHold) return kLongestHold;
+  return member == members::kPause ? Pause::kLongest : std::chrono::nanoseconds::max();
+}
 
 // Several of them.
 using MemberSet = std::uint32_t;
@@ -76,7 +91,7 @@ enum class Tells : std::uint8_t {
   wait,         // a time, -1 when there is none
 };
 
-// What HTTP calls that number; empty: it says more.
+// What that number is called; empty: it says more.
 constexpr std::string_view number_of(Tells tells) {
   switch (tells) {
     case Tells::forgotten:
@@ -92,6 +107,9 @@ constexpr std::string_view number_of(Tells tells) {
   }
 }
 
+constexpr bool is_decision(Tells tells) { return tells <= Tells::reservation; }
+constexpr bool is_time(Tells tells) { return tells == Tells::hold || tells == Tells::wait; }
+
 struct VerbRow {
   std::string_view command;  // RESP's
   std::string_view path;     // HTTP's
@@ -106,6 +124,10 @@ struct VerbRow {
   std::string_view answers;
   bool charges = false;  // it is counted, and a denial is an error of HTTP's
   bool audited = false;  // it is written down before it runs
+
+  // What a step of a test calls it.
+  constexpr std::string_view name() const { return path.substr(path.rfind('/') + 1); }
+  constexpr bool refunds() const { return verb == store::Verb::charge && tells == Tells::given_back; }
 };
 
 // The table, and what its rows are put together from.
@@ -191,5 +213,9 @@ consteval const VerbRow& verb(std::string_view command) {
 }
 
 constexpr bool takes(const VerbRow& row, BodyMember member) { return (row.takes & set_of(member)) != 0; }
+// What the limits file says of attributes may be asked of one limit of theirs alone.
+constexpr bool may_name_limit(const VerbRow& row) {
+  return row.about != About::rules || row.verb == store::Verb::charge;
+}
 
 }  // namespace weir::service
