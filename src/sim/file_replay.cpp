@@ -118,7 +118,8 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientI
     });
     if (by != limits.end()) limits_[static_cast<std::size_t>(by - limits.begin())].decided();
   }
-  if (!over_.empty()) trial_.settle(now, std::exchange(over_, {}), std::nullopt, {});
+  if (!over_.empty()) trial_.ask(now, {.verb = store::Verb::settle, .id = over_});
+  over_.clear();
   return taken;
 }
 

@@ -32,9 +32,10 @@ std::vector<NamedCost> costs_of(const CaseRequest& asked) {
 }
 
 template <class AttributeValue>
-void compare(Failure& failure, const char* what, const std::optional<AttributeValue>& expected,
+void compare(Failure& failure, std::string_view what, const std::optional<AttributeValue>& expected,
              const AttributeValue& seen, std::string (*text)(const AttributeValue&)) {
-  if (expected && *expected != seen) failure.mismatches.push_back({what, text(*expected), text(seen)});
+  if (expected && *expected != seen)
+    failure.mismatches.push_back({std::string(what), text(*expected), text(seen)});
 }
 
 std::string number_text(const std::uint64_t& value) { return std::to_string(value); }
@@ -60,10 +61,25 @@ void compare_answer(Failure& failure, const Expected& expected, std::uint64_t al
   compare(failure, "remaining", expected.remaining, seen.remaining, signed_text);
 }
 
-void compare_wait(Failure& failure, const std::optional<nanoseconds>& expected,
+void compare_time(Failure& failure, std::string_view what, const std::optional<nanoseconds>& expected,
                   const std::optional<nanoseconds>& seen) {
   if (expected && !same_retry(*expected, seen))
-    failure.mismatches.push_back({"wait", core::to_text(*expected), seen ? core::to_text(*seen) : "none"});
+    failure.mismatches.push_back(
+        {std::string(what), core::to_text(*expected), seen ? core::to_text(*seen) : "none"});
+}
+
+// Why a step about a reservation came to nothing.
+std::string why_over(const CaseStep& step) {
+  if (step.hold_name.empty()) return "there is no open hold to " + std::string(step.verb->name());
+  const std::string hold = "hold " + quoted(step.hold_name);
+  switch (step.verb->verb) {
+    case store::Verb::cancel:
+      return hold + " cannot be cancelled: it was not granted, its moment has come, or it is over";
+    case store::Verb::moment:
+      return hold + " has no moment: it was not granted, it is over, or a pause lies over it";
+    default:
+      return hold + " is not open: it was not granted, or it is over";
+  }
 }
 
 std::string title_of(const CaseStep& step, std::size_t number) {
@@ -83,20 +99,12 @@ class Run {
   void explain(const CaseExplain& one, Time now, Failure& failure);
 
  private:
-  // What the last request of a step came to.
-  struct StepOutcome {
-    service::Told answer;
-    std::optional<nanoseconds> wait{};  // of the last that was granted a moment
-  };
-
-  bool find(const CaseRequest& asked, Time now, Failure& failure);
-  void act(const CaseStep& step, Time now, Failure& failure);
-  void settle(const CaseStep& step, Time now, Failure& failure);
-  void charge(const CaseStep& step, Time now, Failure& failure);
-  bool await(const CaseStep& step, Time now, Failure& failure);
-  void compare_slots(const Expected& expected, Time now, Failure& failure);
-  bool ask(const CaseStep& step, Time now, StepOutcome& asked);
+  void describe(const CaseRequest& asked, bool costs_an_estimate = false);
+  bool find(Time now, Failure& failure);
+  service::Ask ask_of(const CaseStep& step);
+  void ask_once(const CaseStep& step, Time now, Failure& failure);
   void ask_times(const CaseStep& step, Time now, Failure& failure);
+  void compare_slots(const Expected& expected, Time now, Failure& failure);
   std::string explanation(const Trial::KeptAnswer& kept) {
     return to_text(trial_.explanation(kept), set_.file().name);
   }
@@ -104,18 +112,25 @@ class Run {
   const Set& set_;
   Coverage* coverage_;
   Trial trial_;
-  std::vector<Attribute> attributes_;  // of the request that is found, as are the next
+  std::vector<Attribute> attributes_;  // of the request that is described, as are the next
   std::vector<NamedCost> costs_;
+  Description described_{};
+  service::Ask::Units units_;
   std::string last_id_;  // of what was reserved last
   std::map<std::string, std::string>
       ids_;  // of the holds that have a name; empty: not granted, or it is over
 };
 
-bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
+void Run::describe(const CaseRequest& asked, bool costs_an_estimate) {
   attributes_ = attributes_of(asked);
   costs_ = costs_of(asked);
+  units_ = {asked.cost, asked.at_least};
   const std::uint64_t cost = asked.at_least == 0 ? asked.cost : 1;
-  if (!trial_.find({attributes_, cost, asked.class_of, !asked.says_cost, costs_}, now)) {
+  described_ = {attributes_, cost, asked.class_of, costs_an_estimate && !asked.says_cost, costs_};
+}
+
+bool Run::find(Time now, Failure& failure) {
+  if (!trial_.find(described_, now)) {
     failure.error = trial_.error();
     return false;
   }
@@ -131,44 +146,47 @@ bool expects(const Expected& expected, const std::string& error) {
   return expected.error && error.find(*expected.error) != std::string::npos;
 }
 
-bool Run::ask(const CaseStep& step, Time now, StepOutcome& asked) {
-  if (step.asked.at_least != 0) {
-    asked.answer = trial_.take(now, {step.asked.cost, step.asked.at_least});
-    return true;
+// It views the step, and what is described.
+service::Ask Run::ask_of(const CaseStep& step) {
+  service::Ask what = step.said;
+  what.limit = step.limit;
+  if (step.verb->about != service::About::id) {
+    what.as = &described_;
+    what.units = &units_;
+    units_.looks = step.verb->verb == store::Verb::look;
+    return what;
   }
-  if (!step.reserves) {
-    asked.answer = trial_.ask(now);
-    return true;
-  }
-  auto reserved = trial_.reserve(now, step.max_wait, step.hold);
-  if (!reserved) return false;
-  asked.answer = *reserved;
-  if (!asked.answer.allowed) return true;
-  asked.wait = reserved->wait;
-  last_id_ = reserved->id;
-  if (!step.hold_name.empty()) ids_[step.hold_name] = reserved->id;
-  return true;
+  what.id = step.hold_name.empty() ? last_id_ : ids_[step.hold_name];
+  what.actuals = costs_;
+  if (step.asked.says_cost) what.actual = step.asked.cost;
+  return what;
 }
 
 void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
-  if (!find(step.asked, now, failure)) return;
+  if (!find(now, failure)) return;
+  const service::Ask what = ask_of(step);
   std::uint64_t allowed = 0;
   std::uint64_t granted = 0;
   std::uint64_t busy = 0;
-  StepOutcome last;
+  std::optional<nanoseconds> wait;
   Answer compared;
   Trial::KeptAnswer kept;
   bool any_denied = false;
   for (std::uint64_t i = 0; i < step.times; ++i) {
-    if (!ask(step, now, last)) {
+    if (!trial_.ask(now, what)) {
       failure.error = trial_.error();
       return;
     }
-    const Answer& answer = last.answer;
+    const service::Told answer = trial_.told();
     if (coverage_ != nullptr) coverage_->add_decided(trial_.trace(), trial_.checks());
+    if (answer.allowed && step.verb->tells == service::Tells::reservation) {
+      wait = answer.wait;
+      last_id_ = answer.id;
+      if (!step.hold_name.empty()) ids_[step.hold_name] = answer.id;
+    }
     allowed += answer.allowed ? 1 : 0;
-    granted += last.answer.granted;
-    busy += last.answer.verdict == Verdict::busy ? 1 : 0;
+    granted += answer.granted;
+    busy += answer.verdict == Verdict::busy ? 1 : 0;
     const bool counts = !answer.allowed || !any_denied;
     any_denied = any_denied || !answer.allowed;
     if (!counts) continue;
@@ -178,62 +196,32 @@ void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   compare_answer(failure, step.expected, allowed, step.times - allowed, compared);
   compare(failure, "busy", step.expected.busy, busy, number_text);
   compare(failure, "granted", step.expected.granted, granted, number_text);
-  compare_wait(failure, step.expected.wait, last.wait);
+  compare_time(failure, "wait", step.expected.wait, wait);
   if (!failure.mismatches.empty()) failure.explanation = explanation(kept);
 }
 
-void Run::settle(const CaseStep& step, Time now, Failure& failure) {
-  const std::vector<NamedCost> costs = costs_of(step.asked);
-  const std::optional<std::uint64_t> actual =
-      step.asked.says_cost ? std::optional(step.asked.cost) : std::nullopt;
-  const std::string id = step.hold_name.empty() ? std::exchange(last_id_, {}) : ids_[step.hold_name];
-  if (trial_.settle(now, id, actual, costs)) return;
-  failure.error = trial_.error();
-  if (failure.error == Trial::kNoHold && !step.hold_name.empty())
-    failure.error = "hold " + quoted(step.hold_name) + " is not open: it was not granted, or it is over";
-}
-
-// False: it has no moment any more.
-bool Run::await(const CaseStep& step, Time now, Failure& failure) {
-  const std::optional<nanoseconds> wait = trial_.moment(now, ids_[step.hold_name]);
-  if (wait) compare_wait(failure, step.expected.wait, wait);
-  return wait.has_value();
-}
-
-void Run::charge(const CaseStep& step, Time now, Failure& failure) {
-  if (!find(step.asked, now, failure)) return;
-  const service::Ask what{.limit = step.limit,
-                          .form = step.form,
-                          .remaining = step.remaining,
-                          .pause = step.pause,
-                          .window = step.window};
-  if (!trial_.charge(now, what)) failure.error = trial_.error();
-}
-
-void Run::act(const CaseStep& step, Time now, Failure& failure) {
-  const auto say = [&](const char* what) {
-    failure.error = trial_.error().empty() ? "hold " + quoted(step.hold_name) + what : trial_.error();
-  };
-  switch (step.what) {
-    case CaseStep::What::asks:
-      return ask_times(step, now, failure);
-    case CaseStep::What::settles:
-      return settle(step, now, failure);
-    case CaseStep::What::charges:
-      return charge(step, now, failure);
-    case CaseStep::What::cancels:
-      if (!trial_.cancel(now, ids_[step.hold_name]))
-        say(" cannot be cancelled: it was not granted, its moment has come, or it is over");
-      return;
-    case CaseStep::What::extends:
-      if (!trial_.extend(now, ids_[step.hold_name], step.hold.value_or(std::chrono::nanoseconds{0})))
-        say(" is not open: it was not granted, or it is over");
-      return;
-    case CaseStep::What::awaits:
-      if (!await(step, now, failure))
-        say(" has no moment: it was not granted, it is over, or a pause lies over it");
-      return;
+// Of a step whose answer is not a decision.
+void Run::ask_once(const CaseStep& step, Time now, Failure& failure) {
+  const service::VerbRow& verb = *step.verb;
+  if (verb.about == service::About::rules && !find(now, failure)) return;
+  if (!trial_.ask(now, ask_of(step))) {
+    failure.error = trial_.error();
+    return;
   }
+  const std::string_view number = service::number_of(verb.tells);
+  if (number.empty()) return;
+  const service::Question& answered = trial_.answered();
+  const bool is_time = service::is_time(verb.tells);
+  const nanoseconds time = is_time ? answered.reservation->wait : nanoseconds{0};
+  const std::uint64_t count = is_time ? 0 : service::count_told(answered);
+  const bool is_nothing =
+      verb.tells == service::Tells::wait ? time.count() < 0 : time.count() == 0 && count == 0;
+  if (is_nothing && verb.about == service::About::id) {
+    failure.error = why_over(step);
+    return;
+  }
+  compare(failure, number, step.expected.count, count, number_text);
+  compare_time(failure, number, step.expected.time, time);
 }
 
 void Run::compare_slots(const Expected& expected, Time now, Failure& failure) {
@@ -250,7 +238,8 @@ void Run::compare_slots(const Expected& expected, Time now, Failure& failure) {
 }
 
 void Run::step(const CaseStep& step, Time now, Failure& failure) {
-  act(step, now, failure);
+  describe(step.asked, step.verb->verb != store::Verb::charge);
+  service::is_decision(step.verb->tells) ? ask_times(step, now, failure) : ask_once(step, now, failure);
   const Expected& expected = step.expected;
   if (expects(expected, failure.error)) {
     failure.error.clear();
@@ -267,7 +256,8 @@ std::string joined_or_nothing(const std::vector<std::string>& words) {
 }
 
 void Run::explain(const CaseExplain& one, Time now, Failure& failure) {
-  if (!find(one.asked, now, failure)) return;
+  describe(one.asked, true);
+  if (!find(now, failure)) return;
   trial_.ask(now, store::Verb::look);
   for (const ExpectedRates& expected : one.expected) {
     std::vector<std::string> rates;

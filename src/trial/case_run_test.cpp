@@ -319,7 +319,70 @@ TEST(CaseRun, a_pause_and_a_penalty_may_be_afresh) {
             "");
 }
 
+constexpr const char* kRefunds =
+    "version: 1\n"
+    "limits:\n"
+    "  calls: { by: [api], rate: 5/h burst 5, refunds: true }\n"
+    "  tokens: { by: [api], rate: 100/h burst 100, refunds: true }\n"
+    "  kept: { by: [k], rate: 5/h burst 5 }\n";
+
+TEST(CaseRun, what_was_not_used_is_given_back) {
+  EXPECT_EQ(
+      said_of(kRefunds,
+              "steps: [{ as: { api: a }, cost: { calls: 1, tokens: 60 }, times: 2, expect: { allowed: 1 } }, "
+              "{ as: { api: a }, refund: { cost: { calls: 0, tokens: 50 }, limit: tokens }, "
+              "expect: { given_back: 50 } }, "
+              "{ as: { api: a }, cost: { calls: 4, tokens: 90 }, expect: { allowed: 1, remaining: 0 } }, "
+              "{ as: { api: a }, refund: 2, expect: { given_back: 2 } }, "
+              "{ as: { api: a }, times: 3, expect: { allowed: 2, by: calls } }, "
+              "{ as: { api: b }, refund: true, expect: { given_back: 0 } }, "
+              "{ as: { k: x }, refund: 1, expect: { error: it has to say refunds } }]"),
+      "");
+  const std::string wrong =
+      said_of(kRefunds, "steps: [{ as: { api: a }, refund: 1, expect: { given_back: 1 } }]");
+  EXPECT_NE(wrong.find("given_back  1         0\n"), wrong.npos) << wrong;
+}
+
+TEST(CaseRun, what_was_charged_is_forgotten) {
+  EXPECT_EQ(said_of(kRefunds,
+                    "steps: [{ as: { api: a }, times: 6, expect: { allowed: 5 } }, "
+                    "{ as: { api: a }, reset: { limit: tokens }, expect: { reset: 1 } }, "
+                    "{ as: { api: a }, expect: { denied: 1, by: calls } }, "
+                    "{ as: { api: a }, reset: true, expect: { reset: 1 } }, "
+                    "{ as: { api: a }, reset: true, expect: { reset: 0 } }, "
+                    "{ as: { api: a }, times: 5, expect: { allowed: 5 } }]"),
+            "");
+  EXPECT_EQ(said_of(kLogs,
+                    "steps: [{ as: { user: u }, times: 3, expect: { allowed: 2 } }, "
+                    "{ as: { user: u }, reset: true, expect: { reset: 3 } }, { as: { user: u }, expect: { "
+                    "allowed: 1 } }]"),
+            "");
+}
+
+TEST(CaseRun, a_look_charges_nothing) {
+  EXPECT_EQ(said_of(kRefunds,
+                    "steps: [{ as: { api: a }, look: true, times: 9, expect: { allowed: 9, remaining: 5 } }, "
+                    "{ as: { api: a }, look: { cost: 9, at_least: 1 }, expect: { allowed: 1, granted: 5 } }, "
+                    "{ as: { api: a }, check: true, cost: 5, expect: { allowed: 1 } }, "
+                    "{ as: { api: a }, look: 1, expect: { denied: 1, by: calls, retry_after: 12m } }]"),
+            "");
+}
+
+TEST(CaseRun, what_a_reservation_is_told_may_be_expected) {
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { model: m }, hold: one }, { extend: 20s, expect: { hold: 20s } }, "
+                    "{ settle: { one: 1000 }, expect: { wait: 1s } }, "
+                    "{ settle: 1, expect: { error: there is no open hold to settle } }, "
+                    "{ as: { api: a } }, { as: { api: a }, hold: two, max_wait: 5s, expect: { wait: 1s } }, "
+                    "{ cancel: two, expect: { given_back: 1 } }]"),
+            "");
+  const std::string wrong = said_of(
+      kWaits, "steps: [{ as: { model: m }, hold: one }, { extend: { one: 9s }, expect: { hold: 8s } }]");
+  EXPECT_NE(wrong.find("hold  8s        9s\n"), wrong.npos) << wrong;
+}
+
 TEST(CaseRun, an_error_may_be_expected) {
+  EXPECT_EQ(said_of(kSlots, "steps: [{ as: { api: a }, expect: { error: hold } }]"), "");
   EXPECT_EQ(said_of(kWaits,
                     "steps: [{ as: { w: x }, reserve: true, expect: { error: gcra and fixed windows can } }, "
                     "{ as: { api: a }, hold: 1s }, { settle: 99, expect: { error: has a hold } }]"),

@@ -17,7 +17,8 @@
 #include "limits/file.hpp"
 #include "limits/finding.hpp"
 #include "limits/read.hpp"
-#include "weir/charge.hpp"
+#include "service/ask.hpp"
+#include "service/verbs.hpp"
 
 namespace weir::inline v0_1::limits {
 
@@ -41,8 +42,11 @@ struct Expected {
   std::optional<std::string> by;
   std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help
   std::optional<std::int64_t> remaining;
-  std::optional<std::chrono::nanoseconds> wait;  // of the last that was granted, or of one that awaits
-  std::optional<std::string> error;              // a part of what is wrong with the request
+  std::optional<std::chrono::nanoseconds> wait;  // of the last that was granted
+  // Of a step whose answer is one number.
+  std::optional<std::uint64_t> count;
+  std::optional<std::chrono::nanoseconds> time;
+  std::optional<std::string> error;                        // a part of what is wrong with the request
   std::vector<std::pair<Index, std::uint64_t>> in_flight;  // by limit: open holds after the step
   Position place{};
 
@@ -52,23 +56,12 @@ struct Expected {
 struct CaseStep {
   std::chrono::nanoseconds at{0};  // since the case's `now`; never earlier than the step before
   std::uint64_t times = 1;
-  CaseRequest asked;
-  bool reserves = false;
-  std::optional<std::chrono::nanoseconds> max_wait;  // of one that reserves; unsaid: as the limits say
-  std::optional<std::chrono::nanoseconds> hold;      // of one that extends too
-
-  // One that asks for nothing: it settles at the cost that it says, or charges that; one that awaits asks for
-  // its moment.
-  enum class What : std::uint8_t { asks, settles, cancels, extends, awaits, charges };
-  What what = What::asks;
-  // Of one that reserves: the hold is kept by it; of the others: whose hold. Empty: what was reserved last.
+  const service::VerbRow* verb = &service::verb("WEIR.CHECK");
+  CaseRequest asked;  // of one that settles: what it cost
+  service::Ask said;  // all that is said otherwise, but for texts
+  // Of one that reserves: its hold is kept by it; of the others: whose hold. Empty: what was reserved last.
   std::string hold_name;
-  Outside::Form form = Outside::Form::cost;  // of one that charges, as are the next
-  std::uint64_t remaining = 0;
-  Pause pause{};
   std::string limit;  // that alone; empty: all that the request meets
-  std::optional<std::chrono::nanoseconds> window;
-
   Expected expected;
   Position place{};
 };

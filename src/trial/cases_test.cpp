@@ -145,13 +145,48 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
       {"{ name: x, steps: [{ as: {}, expect: { wait: 1s } }] }",
        "t.yaml:4:50: tests[0].steps[0].expect.wait: only a step that reserves waits; write reserve: true\n"},
       {"{ name: x, steps: [{ as: {}, settle: 1 }] }",
-       "t.yaml:4:26: tests[0].steps[0].as: a step with settle asks for nothing else\n"},
+       "t.yaml:4:26: tests[0].steps[0].as: a step with settle takes no as; it takes at, expect\n"},
+      {"{ name: x, steps: [{ as: {}, times: 2, refund: 1 }] }",
+       "t.yaml:4:34: tests[0].steps[0].times: a step with refund takes no times; it takes at, expect, as, "
+       "limit, "
+       "cost\n"},
+      {"{ name: x, steps: [{ as: {}, tmies: 2 }] }",
+       "t.yaml:4:34: tests[0].steps[0].tmies: a step with check takes no tmies; did you mean times?\n"},
+      {"{ name: x, steps: [{ as: {}, refnud: 1 }] }",
+       "t.yaml:4:34: tests[0].steps[0].refnud: a step with check takes no refnud; did you mean refund?\n"},
+      {"{ name: x, steps: [{ as: {}, refund: soon }] }",
+       "t.yaml:4:42: tests[0].steps[0].refund: 'soon' is not true, nor a whole number, the cost, nor a map "
+       "of "
+       "limit, cost\n"},
+      {"{ name: x, steps: [{ as: {}, refund: [] }] }",
+       "t.yaml:4:42: tests[0].steps[0].refund: a list is not a text\n"},
+      {"{ name: x, steps: [{ as: {}, refund: { cots: 1 } }] }",
+       "t.yaml:4:44: tests[0].steps[0].refund.cots: a step with refund takes no cots; did you mean cost?\n"},
+      {"{ name: x, steps: [{ as: {}, refund: 1, cost: 1 }] }",
+       "t.yaml:4:45: tests[0].steps[0].cost: is given twice\n"},
+      {"{ name: x, steps: [{ refund: 1 }] }",
+       "t.yaml:4:24: tests[0].steps[0]: missing as: the attributes of the request\n"},
+      {"{ name: x, steps: [{ as: {}, reset: { limit: usr } }] }",
+       "t.yaml:4:50: tests[0].steps[0].reset.limit: no limit is called 'usr'; did you mean user?\n"},
+      {"{ name: x, steps: [{ as: {}, reset: 1 }] }",
+       "t.yaml:4:41: tests[0].steps[0].reset: '1' is not true, nor a map of limit\n"},
+      {"{ name: x, steps: [{ as: {}, reset: true, expect: { given_back: 1 } }] }",
+       "t.yaml:4:57: tests[0].steps[0].expect.given_back: unknown; known: error, in_flight, reset\n"},
+      {"{ name: x, steps: [{ as: {}, acquire: true }] }",
+       "t.yaml:4:34: tests[0].steps[0].acquire: is not a step: nobody waits while a test's time stands "
+       "still; "
+       "reserve decides and charges alike\n"},
+      {"{ name: x, steps: [{ as: {}, hold: 25h }] }",
+       "t.yaml:4:40: tests[0].steps[0].hold: '25h' is above 1d\n"},
+      {"{ name: x, steps: [{ as: {}, cost: 2, at_least: 1, reserve: true }] }",
+       "t.yaml:4:43: tests[0].steps[0].at_least: a step with reserve takes no at_least; it takes at, expect, "
+       "times, as, cost, class, max_wait, hold\n"},
+      {"{ name: x, steps: [{ as: {}, hold: one }, { extend: one }] }",
+       "t.yaml:4:49: tests[0].steps[1].extend: has to name one hold: { NAME: 30s }\n"},
       {"{ name: x, steps: [{ as: {}, hold: 9s }, { settle: 1, cancel: x }] }",
        "t.yaml:4:59: tests[0].steps[1].cancel: a step with settle asks for nothing else\n"},
       {"{ name: x, steps: [{ settle: 1, expect: { allowed: 1 } }] }",
-       "t.yaml:4:47: tests[0].steps[0].expect.allowed: a step that asks for nothing has no answer; it "
-       "expects "
-       "error and in_flight\n"},
+       "t.yaml:4:47: tests[0].steps[0].expect.allowed: unknown; known: error, in_flight, wait\n"},
       {"{ name: x, steps: [{ as: {}, hold: one }, { settle: { oen: 1 } }] }",
        "t.yaml:4:59: tests[0].steps[1].settle.oen: no hold is called 'oen'; did you mean one?; a step before "
        "this one names it by hold: oen\n"},
@@ -171,8 +206,8 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
        "t.yaml:4:26: tests[0].steps[0].cancel: no hold is called 'it'; a step before this one names it by "
        "hold: "
        "it\n"},
-      {"{ name: x, steps: [{ as: {}, charge: {} }] }",
-       "t.yaml:4:34: tests[0].steps[0].charge: says one of cost, remaining and pause\n"},
+      {"{ name: x, steps: [{ as: {}, charge: { cost: 1, pause: 1s } }] }",
+       "t.yaml:4:53: tests[0].steps[0].charge.pause: a charge says one of cost, remaining and pause\n"},
       {"{ name: x, steps: [{ as: {}, charge: { cost: 1, afresh: true } }] }",
        "t.yaml:4:61: tests[0].steps[0].charge.afresh: is said of a pause alone\n"},
       {"{ name: x, steps: [{ as: {}, expect: { in_flight: { user: 1 } } }] }",

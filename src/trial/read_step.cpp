@@ -9,23 +9,22 @@
 #include "core/rule.hpp"
 #include "limits/document.hpp"
 #include "limits/scalars.hpp"
+#include "trial/step_verbs.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
 
+using service::About;
+using service::BodyMember;
+using service::Tells;
+using service::VerbRow;
 using std::chrono::nanoseconds;
-using What = CaseStep::What;
+namespace members = service::members;
 
-constexpr std::array kStep = {FileKey{"at"},       FileKey{"times"},  FileKey{"as"},      FileKey{"cost"},
-                              FileKey{"at_least"}, FileKey{"class"},  FileKey{"reserve"}, FileKey{"max_wait"},
-                              FileKey{"hold"},     FileKey{"settle"}, FileKey{"cancel"},  FileKey{"extend"},
-                              FileKey{"moment"},   FileKey{"charge"}, FileKey{"expect"}};
-constexpr std::array kExpect = {
-    FileKey{"allowed"},     FileKey{"denied"},    FileKey{"busy"},      FileKey{"granted"}, FileKey{"by"},
-    FileKey{"retry_after"}, FileKey{"remaining"}, FileKey{"in_flight"}, FileKey{"wait"},    FileKey{"error"}};
-constexpr std::array kCharge = {FileKey{"cost"},   FileKey{"remaining"}, FileKey{"pause"},
-                                FileKey{"afresh"}, FileKey{"limit"},     FileKey{"window"}};
-
+// What may be expected of a decision.
+constexpr std::array kDecided = {FileKey{"allowed"},   FileKey{"denied"}, FileKey{"busy"},
+                                 FileKey{"granted"},   FileKey{"by"},     FileKey{"retry_after"},
+                                 FileKey{"remaining"}, FileKey{"wait"}};
 constexpr std::uint64_t kMostTimes = 1'000'000;
 
 // A tests file has none of a limits file's rules; docs/limits.md numbers only those.
@@ -40,6 +39,10 @@ Read<std::int64_t> read_remaining(std::string_view text) {
   return read_integer(text, 0, kMostUnits).map([](std::uint64_t value) {
     return static_cast<std::int64_t>(value);
   });
+}
+Read<nanoseconds> read_period(std::string_view text) {
+  if (const auto period = core::parse_period(text)) return *period;
+  return tl::unexpected(limits::quoted(text) + " is not a period such as 1m, 1d or month");
 }
 Read<nanoseconds> read_retry(std::string_view text) {
   if (text == "none") return Expected::kNoRetry;
@@ -80,6 +83,20 @@ void read_cost(Context& context, const FileField& cost, CaseRequest& asked) {
   asked.says_cost = read_text(context, cost, asked.cost, read_units);
 }
 
+void read_class(Context& context, const FileField& class_of, CaseRequest& asked) {
+  if (context.classes.all().empty()) {
+    context.error(kNoRule, class_of, "the limits file has no classes");
+  } else if (find_name(context, class_of, context.classes, "class") != kNone) {
+    asked.class_of = class_of.text();
+  }
+}
+
+// The attributes of the request of `map`.
+void read_who(Context& context, const FileField& map, const FileField& as, CaseRequest& asked) {
+  if (as) return read_as(context, as, asked);
+  context.error_at_key(kNoRule, map, "missing as: the attributes of the request");
+}
+
 }  // namespace
 
 Index limit_called(Context& context, const FileField& field, const std::string& name) {
@@ -92,19 +109,9 @@ Index limit_called(Context& context, const FileField& field, const std::string& 
 
 CaseRequest read_asked(Context& context, const FileField& field, const Map& map) {
   CaseRequest asked;
-  if (const FileField as = map["as"]) {
-    read_as(context, as, asked);
-  } else {
-    context.error_at_key(kNoRule, field, "missing as: the attributes of the request");
-  }
+  read_who(context, field, map["as"], asked);
   if (const FileField cost = map["cost"]) read_cost(context, cost, asked);
-  if (const FileField class_of = map["class"]) {
-    if (context.classes.all().empty()) {
-      context.error(kNoRule, class_of, "the limits file has no classes");
-    } else if (find_name(context, class_of, context.classes, "class") != kNone) {
-      asked.class_of = class_of.text();
-    }
-  }
+  if (const FileField class_of = map["class"]) read_class(context, class_of, asked);
   return asked;
 }
 
@@ -115,6 +122,13 @@ std::string name_in(const FileField& map, const FileField& member) {
   return member.path.substr(map.path.size() + 1);
 }
 
+// False when it was not written.
+FileField said_in(const FileField& map, std::string_view name) {
+  for (const FileField& each : members_of(map))
+    if (name_in(map, each) == name) return each;
+  return {};
+}
+
 bool is_hold_name(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -122,147 +136,240 @@ bool is_hold_name(std::string_view text) {
   });
 }
 
-// A hold that an earlier step has named; told when there is none.
-void find_hold(Context& context, const FileField& field, const std::string& name, const StepsBefore& before,
-               CaseStep& step) {
-  step.hold_name = name;
-  if (before.holds.find(name) == kNone)
-    context.error_at_key(kNoRule, field,
-                         "no hold is called " + limits::quoted(name) + meant(name, before.holds.all()) +
-                             "; a step before this one names it by hold: " + name);
-}
+// What a step asks: its verb, and what the verb's row lets it say.
+class StepReader {
+ public:
+  StepReader(Context& context, const FileField& field, const StepsBefore& before, CaseStep& step)
+      : context_(context), field_(field), before_(before), step_(step) {}
 
-void name_hold(Context& context, const FileField& field, const std::string& name, const StepsBefore& before,
-               CaseStep& step) {
-  step.hold_name = name;
-  if (!is_hold_name(name)) {
-    context.error_at_key(kNoRule, field,
-                         limits::quoted(name) +
-                             " is neither a time such as 30s nor a name, which begins with a letter and has "
-                             "letters, digits, _ and -");
-  } else if (context.limits.find(name) != kNone) {
-    context.error_at_key(kNoRule, field,
-                         limits::quoted(name) + " is the name of a limit; a hold needs another");
-  } else if (before.holds.find(name) != kNone) {
-    context.error_at_key(kNoRule, field, "a second hold is called " + limits::quoted(name));
-  } else if (step.times != 1) {
-    context.error_at_key(
-        kNoRule, field,
-        "a hold that has a name is one request, and the step has " + std::to_string(step.times));
+  void read() {
+    const FileField verb = find_verb();
+    if (!verb && (said_in(field_, "max_wait") || said_in(field_, "hold")))
+      step_.verb = &service::verb("WEIR.RESERVE");
+    step_.said.verb = step_.verb->verb;
+    step_.said.explains = service::is_decision(step_.verb->tells);
+    if (step_.verb->refunds()) step_.said.form = Outside::Form::refund;
+    if (verb) step_.verb->about == About::id ? read_id(verb) : read_value(verb);
+    collect(field_, own_words(!verb));
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      if (words_[i]) read_word(static_cast<BodyMember>(i), words_[i]);
   }
-  before.holds.add(name);
-}
 
-// A map of one name of a hold: its value. Of anything else there is not one, and that is told.
-FileField named_one(Context& context, const FileField& map, std::string_view what) {
-  const std::vector<FileField> members = members_of(map);
-  if (members.size() == 1) return members[0];
-  context.error_at_key(kNoRule, map, "has to name one hold: { NAME: " + std::string(what) + " }");
-  return {};
-}
+ private:
+  // The first verb that is said; none: it checks, or reserves.
+  FileField find_verb() {
+    FileField found;
+    for (const FileField& each : members_of(field_)) {
+      const VerbRow* const row = verb_called(name_in(field_, each));
+      if (row == nullptr) continue;
+      if (const std::string_view why = why_no_step(*row); !why.empty()) {
+        context_.error_at_key(kNoRule, each, "is not a step: " + std::string(why));
+      } else if (found) {
+        context_.error_at_key(kNoRule, each, a_step() + "asks for nothing else");
+      } else {
+        step_.verb = row;
+        found = each;
+      }
+    }
+    return found;
+  }
+  std::string a_step() const { return "a step with " + std::string(step_.verb->name()) + " "; }
 
-// `30s`, or a name, or both as { name: 30s }.
-void read_hold(Context& context, const FileField& hold, const StepsBefore& before, CaseStep& step) {
-  step.reserves = true;
-  if (hold.node->kind == YamlNode::Kind::map) {
-    const FileField named = named_one(context, hold, "30s");
-    if (!named) return;
-    name_hold(context, named, name_in(hold, named), before, step);
-    read_if(context, named, step.hold, read_time_span);
-  } else if (is_text(context, hold)) {
-    if (const auto length = read_time_span(hold.text())) {
-      step.hold = *length;
-    } else {
-      name_hold(context, hold, hold.text(), before, step);
+  std::vector<std::string> own_words(bool may_have_verb) const {
+    std::vector<std::string> own = {"at", "expect"};
+    if (service::is_decision(step_.verb->tells)) own.emplace_back("times");
+    if (step_.verb->about != About::id) own.emplace_back("as");
+    for (const VerbRow& each : service::kVerbs)
+      if (may_have_verb && why_no_step(each).empty()) own.emplace_back(each.name());
+    return own;
+  }
+
+  std::vector<std::string> words() const {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      if ((words_of(*step_.verb) & service::set_of(i)) != 0) words.emplace_back(service::kMemberNames[i]);
+    return words;
+  }
+
+  // The words in `map`, which may have some of its own before them.
+  void collect(const FileField& map, std::vector<std::string> known) {
+    for (std::string& each : words()) known.push_back(std::move(each));
+    for (const FileField& each : members_of(map)) {
+      const std::string name = name_in(map, each);
+      const BodyMember member = service::member_called(name);
+      const bool misplaced = member != service::kMembers || name == "as" || name == "times";
+      if (std::find(known.begin(), known.end(), name) != known.end()) {
+        if (member != service::kMembers) add_word(member, each);
+      } else if (&map != &field_ || verb_called(name) == nullptr) {
+        context_.error_at_key(
+            kNoRule, each,
+            a_step() + "takes no " + name + (misplaced ? "; it takes " + joined(known) : meant(name, known)));
+      }
     }
   }
-}
-
-// What only a reservation has.
-void read_reservation(Context& context, const Map& map, const StepsBefore& before, CaseStep& step) {
-  if (const FileField reserve = map["reserve"]) read_text(context, reserve, step.reserves, read_switch);
-  read_if(context, map["max_wait"], step.max_wait, read_time_span);
-  if (const FileField hold = map["hold"]) read_hold(context, hold, before, step);
-  step.reserves = step.reserves || step.max_wait;
-}
-
-// As much as there is of its cost.
-void read_at_least(Context& context, const FileField& least, CaseStep& step) {
-  CaseRequest& asked = step.asked;
-  if (!read_text(context, least, asked.at_least, read_units)) return;
-  if (step.reserves) {
-    context.error(kNoRule, least, "a step that reserves has its whole cost or none of it");
-  } else if (!asked.says_cost) {
-    context.error(kNoRule, least, "needs a cost that is one number, which is the most");
-  } else if (asked.at_least < 1 || asked.at_least > asked.cost) {
-    context.error(
-        kNoRule, least,
-        "'" + least.text() + "' is not an integer from 1 to " + std::to_string(asked.cost) + ", the cost");
+  void add_word(BodyMember member, const FileField& field) {
+    if (words_[member]) return context_.error_at_key(kNoRule, field, "is given twice");
+    words_[member] = field;
   }
-}
 
-// What was reserved last, at an actual or actuals by limit; or one by its name, which may say the same of it.
-void read_settle(Context& context, const FileField& settle, const StepsBefore& before, CaseStep& step) {
-  if (settle.node->kind == YamlNode::Kind::map) {
-    const std::vector<FileField> members = members_of(settle);
+  // Of a verb that is not about a reservation: true, what it costs, or a map of words.
+  void read_value(const FileField& value) {
+    if (value.node->kind == YamlNode::Kind::map) return collect(value, {});
+    if (!is_text(context_, value) || value.text() == "true") return;
+    const bool costs = service::takes(*step_.verb, members::kCost);
+    if (costs && read_units(value.text())) return add_word(members::kCost, value);
+    context_.error(kNoRule, value,
+                   limits::quoted(value.text()) + " is not true" +
+                       (costs ? ", nor a whole number, the cost" : "") + ", nor a map of " + joined(words()));
+  }
+
+  // Of one that is: a name; or a value, of what was reserved last; or both, as { NAME: VALUE }.
+  void read_id(const FileField& id) {
+    const bool extends = service::takes(*step_.verb, members::kHold);
+    const bool has_value = extends || service::takes(*step_.verb, members::kActual);
+    const bool is_map = has_value && id.node->kind == YamlNode::Kind::map;
+    if (!is_map && !is_text(context_, id)) return;
+    const std::vector<FileField> all = members_of(id);
     const bool of_limits =
-        !members.empty() && std::all_of(members.begin(), members.end(), [&](const auto& each) {
-          return context.limits.find(name_in(settle, each)) != kNone;
+        !extends && !all.empty() && std::all_of(all.begin(), all.end(), [&](const auto& each) {
+          return context_.limits.find(name_in(id, each)) != kNone;
         });
-    if (of_limits) return read_cost(context, settle, step.asked);
-    const FileField named = named_one(context, settle, "1500");
-    if (!named) return;
-    find_hold(context, named, name_in(settle, named), before, step);
-    return read_cost(context, named, step.asked);
+    FileField value = id;
+    if (is_map && !of_limits) {
+      value = named_one(id, extends ? "30s" : "1500");
+      if (!value) return;
+      find_hold(value, name_in(id, value));
+    } else if (!is_map && (!has_value || is_hold_name(id.text()))) {
+      find_hold(id, id.text());
+      if (extends) named_one(id, "30s");
+      return;
+    }
+    extends ? read_time(members::kHold, value, step_.said.hold) : read_cost(context_, value, step_.asked);
   }
-  if (is_text(context, settle) && is_hold_name(settle.text()))
-    return find_hold(context, settle, settle.text(), before, step);
-  read_cost(context, settle, step.asked);
-}
 
-void read_extend(Context& context, const FileField& extend, const StepsBefore& before, CaseStep& step) {
-  if (!is_map(context, extend)) return;
-  const FileField named = named_one(context, extend, "30s");
-  if (!named) return;
-  find_hold(context, named, name_in(extend, named), before, step);
-  read_if(context, named, step.hold, read_time_span);
-}
+  // A hold that an earlier step has named; told when there is none.
+  void find_hold(const FileField& field, const std::string& name) {
+    step_.hold_name = name;
+    if (before_.holds.find(name) == kNone)
+      context_.error_at_key(kNoRule, field,
+                            "no hold is called " + limits::quoted(name) + meant(name, before_.holds.all()) +
+                                "; a step before this one names it by hold: " + name);
+  }
 
-void read_window(Context& context, const FileField& window, CaseStep& step) {
-  if (!is_text(context, window)) return;
-  step.window = core::parse_period(window.text());
-  if (!step.window)
-    context.error(kNoRule, window,
-                  limits::quoted(window.text()) + " is not a period such as 1m, 1d or month");
-}
+  void name_hold(const FileField& field, const std::string& name) {
+    step_.hold_name = name;
+    if (!is_hold_name(name)) {
+      context_.error_at_key(
+          kNoRule, field,
+          limits::quoted(name) +
+              " is neither a time such as 30s nor a name, which begins with a letter and has "
+              "letters, digits, _ and -");
+    } else if (context_.limits.find(name) != kNone) {
+      context_.error_at_key(kNoRule, field,
+                            limits::quoted(name) + " is the name of a limit; a hold needs another");
+    } else if (before_.holds.find(name) != kNone) {
+      context_.error_at_key(kNoRule, field, "a second hold is called " + limits::quoted(name));
+    } else if (step_.times != 1) {
+      context_.error_at_key(
+          kNoRule, field,
+          "a hold that has a name is one request, and the step has " + std::to_string(step_.times));
+    }
+    before_.holds.add(name);
+  }
 
-// One of cost, remaining and pause; an integer alone is a cost.
-void read_charge(Context& context, const FileField& field, const Map& map, const FileField& charge,
-                 CaseStep& step) {
-  const bool is_cost = charge.node->kind != YamlNode::Kind::map;
-  step.asked = read_asked(context, field, map);
-  if (is_cost) return read_cost(context, charge, step.asked);
-  const Map what(context, charge, kCharge);
-  int said = 0;
-  if (const FileField cost = what["cost"]; cost && ++said > 0) read_cost(context, cost, step.asked);
-  if (const FileField left = what["remaining"]; left && ++said > 0) {
-    step.form = Outside::Form::remaining;
-    read_text(context, left, step.remaining, read_units);
+  // A map of one name of a hold: its value. Of anything else there is not one, and that is told.
+  FileField named_one(const FileField& map, std::string_view what) {
+    const std::vector<FileField> all = members_of(map);
+    if (all.size() == 1) return all[0];
+    context_.error_at_key(kNoRule, map, "has to name one hold: { NAME: " + std::string(what) + " }");
+    return {};
   }
-  if (const FileField pause = what["pause"]; pause && ++said > 0) {
-    step.form = Outside::Form::pause;
-    read_text(context, pause, step.pause.length, read_time_span);
+
+  void read_word(BodyMember member, const FileField& field) {
+    service::Ask& said = step_.said;
+    switch (member) {
+      case members::kLimit:
+        if (find_name(context_, field, context_.limits, "limit") != kNone) step_.limit = field.text();
+        return;
+      case members::kCost:
+        return read_cost(context_, field, step_.asked);
+      case members::kAtLeast:
+        return read_at_least(field);
+      case members::kClass:
+        return read_class(context_, field, step_.asked);
+      case members::kMaxWait:
+        return read_time(member, field, said.max_wait);
+      case members::kHold:
+        return read_hold(field);
+      case members::kRemaining:
+        read_text(context_, field, said.remaining, read_units);
+        return read_form(field, Outside::Form::remaining);
+      case members::kWindow:
+        return read_if(context_, field, said.window, read_period);
+      case members::kPause:
+        read_time(member, field, said.pause.length);
+        return read_form(field, Outside::Form::pause);
+      case members::kAfresh:
+        read_text(context_, field, said.pause.afresh, read_switch);
+        if (!words_[members::kPause]) context_.error(kNoRule, field, "is said of a pause alone");
+        return;
+      default:
+        return;  // no step has it: words_of()
+    }
   }
-  if (const FileField afresh = what["afresh"]) {
-    read_text(context, afresh, step.pause.afresh, limits::read_switch);
-    if (!what["pause"]) context.error(kNoRule, afresh, "is said of a pause alone");
+
+  template <class Into>
+  void read_time(BodyMember member, const FileField& field, Into& into) {
+    nanoseconds time{0};
+    const nanoseconds most = service::longest_of(member);
+    if (!read_text(context_, field, time, read_time_span)) return;
+    if (time > most)
+      context_.error(kNoRule, field, limits::quoted(field.text()) + " is above " + core::to_text(most));
+    into = time;
   }
-  if (said != 1) context.error_at_key(kNoRule, charge, "says one of cost, remaining and pause");
-  if (const FileField limit = what["limit"];
-      limit && find_name(context, limit, context.limits, "limit") != kNone)
-    step.limit = limit.text();
-  if (const FileField window = what["window"]) read_window(context, window, step);
-}
+
+  // Of a charge: instead of a cost.
+  void read_form(const FileField& field, Outside::Form form) {
+    if (words_[members::kCost] || step_.said.form != Outside::Form::cost)
+      context_.error_at_key(kNoRule, field, "a charge says one of cost, remaining and pause");
+    step_.said.form = form;
+  }
+
+  // `30s`, or a name, or both as { name: 30s }.
+  void read_hold(const FileField& hold) {
+    FileField length = hold;
+    if (hold.node->kind == YamlNode::Kind::map) {
+      length = named_one(hold, "30s");
+      if (!length) return;
+      name_hold(length, name_in(hold, length));
+    } else if (!is_text(context_, hold)) {
+      return;
+    } else if (!read_time_span(hold.text())) {
+      return name_hold(hold, hold.text());
+    }
+    read_time(members::kHold, length, step_.said.hold);
+  }
+
+  // As much as there is of its cost.
+  void read_at_least(const FileField& least) {
+    CaseRequest& asked = step_.asked;
+    if (!read_text(context_, least, asked.at_least, read_units)) return;
+    step_.said.verb = store::Verb::take;
+    if (!asked.says_cost) {
+      context_.error(kNoRule, least, "needs a cost that is one number, which is the most");
+    } else if (asked.at_least < 1 || asked.at_least > asked.cost) {
+      context_.error(
+          kNoRule, least,
+          "'" + least.text() + "' is not an integer from 1 to " + std::to_string(asked.cost) + ", the cost");
+    }
+  }
+
+  Context& context_;
+  const FileField& field_;
+  const StepsBefore& before_;
+  CaseStep& step_;
+  std::array<FileField, service::kMembers> words_{};
+};
 
 void read_slots_expected(Context& context, const FileField& slots, Expected& expected) {
   if (!is_map(context, slots)) return;
@@ -290,7 +397,7 @@ void read_answer_expected(Context& context, const FileField& field, const Map& m
   read_if(context, map["retry_after"], expected.retry_after, read_retry);
   read_if(context, map["remaining"], expected.remaining, read_remaining);
   read_if(context, map["wait"], expected.wait, read_time_span);
-  if (expected.wait && !step.reserves)
+  if (expected.wait && step.verb->tells != Tells::reservation)
     context.error(kNoRule, map["wait"], "only a step that reserves waits; write reserve: true");
   if (const FileField by = map["by"]; by && find_name(context, by, context.limits, "limit") != kNone)
     expected.by = by.text();
@@ -305,63 +412,28 @@ void read_answer_expected(Context& context, const FileField& field, const Map& m
     context.error(kNoRule, map["busy"], "those that are busy are among the denied, and there are fewer");
 }
 
+// Of such a step's answer, and after any step.
+std::vector<FileKey> expectable(const VerbRow& verb) {
+  std::vector<FileKey> keys = {FileKey{"error"}, FileKey{"in_flight"}};
+  const std::string_view number = service::number_of(verb.tells);
+  if (service::is_decision(verb.tells)) keys.insert(keys.end(), kDecided.begin(), kDecided.end());
+  if (!number.empty()) keys.push_back({number});
+  return keys;
+}
+
 void read_expect(Context& context, const FileField& field, CaseStep& step) {
   if (!is_map(context, field)) return;
-  const Map map(context, field, kExpect);
+  const std::vector<FileKey> keys = expectable(*step.verb);
+  const Map map(context, field, keys);
   step.expected.place = field.place();
   if (const FileField error = map["error"]; error && is_text(context, error))
     step.expected.error = error.text();
   if (const FileField slots = map["in_flight"]) read_slots_expected(context, slots, step.expected);
-  if (step.what == What::asks) return read_answer_expected(context, field, map, step);
-  const bool waits = step.what == What::awaits;
-  if (waits) read_if(context, map["wait"], step.expected.wait, read_time_span);
-  for (const FileKey& key : kExpect) {
-    const FileField other = map[key.name];
-    const std::string_view name = key.name;
-    if (other && name != "error" && name != "in_flight" && !(waits && name == "wait"))
-      context.error_at_key(
-          kNoRule, other,
-          waits ? "a step with moment expects wait, error and in_flight"
-                : "a step that asks for nothing has no answer; it expects error and in_flight");
-  }
-}
-
-// What a step does that asks for nothing; null when it asks.
-struct StepVerb {
-  const char* name;
-  What what;
-};
-constexpr std::array kVerbs = {StepVerb{"settle", What::settles}, StepVerb{"cancel", What::cancels},
-                               StepVerb{"extend", What::extends}, StepVerb{"moment", What::awaits},
-                               StepVerb{"charge", What::charges}};
-
-void refuse_others(Context& context, const Map& map, const StepVerb& verb) {
-  for (const char* key : {"times", "cost", "at_least", "reserve", "max_wait", "hold", "settle", "cancel",
-                          "extend", "moment", "charge", "as", "class"}) {
-    const bool of_charge =
-        verb.what == What::charges && (std::string_view(key) == "as" || std::string_view(key) == "class");
-    if (const FileField other = map[key]; other && std::string_view(key) != verb.name && !of_charge)
-      context.error_at_key(kNoRule, other,
-                           std::string("a step with ") + verb.name + " asks for nothing else");
-  }
-}
-
-void read_what(Context& context, const FileField& field, const Map& map, const StepsBefore& before,
-               CaseStep& step) {
-  for (const StepVerb& verb : kVerbs) {
-    const FileField it = map[verb.name];
-    if (!it) continue;
-    step.what = verb.what;
-    refuse_others(context, map, verb);
-    if (verb.what == What::settles) return read_settle(context, it, before, step);
-    if (verb.what == What::extends) return read_extend(context, it, before, step);
-    if (verb.what == What::charges) return read_charge(context, field, map, it, step);
-    if (is_text(context, it)) find_hold(context, it, it.text(), before, step);
-    return;
-  }
-  step.asked = read_asked(context, field, map);
-  read_reservation(context, map, before, step);
-  if (const FileField least = map["at_least"]) read_at_least(context, least, step);
+  const Tells tells = step.verb->tells;
+  if (service::is_decision(tells)) return read_answer_expected(context, field, map, step);
+  const FileField number = map[service::number_of(tells)];
+  service::is_time(tells) ? read_if(context, number, step.expected.time, read_time_span)
+                          : read_if(context, number, step.expected.count, read_units);
 }
 
 }  // namespace
@@ -371,17 +443,17 @@ CaseStep read_step(Context& context, const FileField& field, const StepsBefore& 
   step.at = before.at;
   step.place = field.place();
   if (!is_map(context, field)) return step;
-  const Map map(context, field, kStep);
-  if (const FileField at = map["at"]; at && read_text(context, at, step.at, read_time_span)) {
+  if (const FileField at = said_in(field, "at"); at && read_text(context, at, step.at, read_time_span)) {
     if (step.at < before.at)
       context.error(kNoRule, at,
                     "'" + at.text() + "' is before the step before it, at " + core::to_text(before.at));
     if (step.at > kNever - before.now)
       context.error(kNoRule, at, "'" + at.text() + "' is after the year 2261");
   }
-  if (const FileField times = map["times"]) read_text(context, times, step.times, read_times);
-  read_what(context, field, map, before, step);
-  if (const FileField expect = map["expect"]) read_expect(context, expect, step);
+  if (const FileField times = said_in(field, "times")) read_text(context, times, step.times, read_times);
+  StepReader(context, field, before, step).read();
+  if (step.verb->about != About::id) read_who(context, field, said_in(field, "as"), step.asked);
+  if (const FileField expect = said_in(field, "expect")) read_expect(context, expect, step);
   return step;
 }
 

@@ -50,80 +50,30 @@ service::Told Trial::ask(Time now, store::Verb verb) {
   question_.verb = matched().outcome == Matched::Outcome::refused ? store::Verb::look : verb;
   submit(now);
   if (question_.fault != Fault::none) throw std::runtime_error(question_.why);
-  return service::told_of(question_, &set_);
-}
-
-service::Told Trial::take(Time now, service::Ask::Units units) {
-  prepare({.verb = store::Verb::take, .explains = true, .as = &asked_, .units = &units}, now);
-  submit(now);
-  if (question_.fault != Fault::none) throw std::runtime_error(question_.why);
-  return service::told_of(question_, &set_);
+  return told();
 }
 
 void Trial::submit(Time now) {
-  const bool is_of_id = question_.verb == store::Verb::settle || question_.verb == store::Verb::cancel ||
-                        question_.verb == store::Verb::extend || question_.verb == store::Verb::moment;
-  if (question_.checks.empty() && !is_of_id) return;
+  if (question_.checks.empty() && question_.by_file) return;
   question_.fault = Fault::none;
   store::Request* const batch[] = {&question_};
   const nanoseconds at = now.time_since_epoch();
   store_.submit(batch, {at, at});
 }
 
-std::optional<service::Told> Trial::reserve(Time now, std::optional<nanoseconds> max_wait,
-                                            std::optional<nanoseconds> hold) {
-  if (!prepare(
-          {.verb = store::Verb::reserve, .explains = true, .as = &asked_, .max_wait = max_wait, .hold = hold},
-          now))
-    return std::nullopt;
-  submit(now);
-  if (question_.fault != Fault::none) {
-    refusal_.sentence = question_.why;
-    return std::nullopt;
-  }
-  return service::told_of(question_, &set_);
-}
-
-bool Trial::settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
-                   std::span<const NamedCost> costs) {
-  if (!prepare({.verb = store::Verb::settle, .id = id, .actual = actual, .actuals = costs}, now))
-    return false;
-  submit(now);
-  refusal_.sentence = question_.fault != Fault::none            ? question_.why
-                      : question_.reservation->wait.count() < 0 ? std::string(kNoHold)
-                                                                : "";
-  return refusal_.sentence.empty();
-}
-
-bool Trial::ask_of_id(store::Verb verb, Time now, const std::string& id, std::optional<nanoseconds> hold) {
-  refusal_.sentence.clear();
-  if (!prepare({.verb = verb, .id = id, .hold = hold}, now)) return false;
-  submit(now);
-  refusal_.sentence = question_.fault != Fault::none ? question_.why : "";
-  return refusal_.sentence.empty();
-}
-
-bool Trial::cancel(Time now, const std::string& id) {
-  return ask_of_id(store::Verb::cancel, now, id, std::nullopt) && question_.reservation->given_back != 0;
-}
-
-bool Trial::extend(Time now, const std::string& id, nanoseconds hold) {
-  return ask_of_id(store::Verb::extend, now, id, hold) && question_.reservation->wait.count() > 0;
-}
-
-std::optional<nanoseconds> Trial::moment(Time now, const std::string& id) {
-  if (!ask_of_id(store::Verb::moment, now, id, std::nullopt)) return std::nullopt;
-  const nanoseconds wait = question_.reservation->wait;
-  return wait < nanoseconds{0} ? std::nullopt : std::optional(wait);
-}
-
-bool Trial::charge(Time now, service::Ask what) {
-  what.verb = store::Verb::charge;
-  what.as = &asked_;
+bool Trial::ask(Time now, const service::Ask& what) {
   if (!prepare(what, now)) return false;
   submit(now);
   refusal_.sentence = question_.fault != Fault::none ? question_.why : "";
   return refusal_.sentence.empty();
+}
+
+std::optional<service::Told> Trial::reserve(Time now, std::optional<nanoseconds> max_wait,
+                                            std::optional<nanoseconds> hold) {
+  const bool asked = ask(
+      now,
+      {.verb = store::Verb::reserve, .explains = true, .as = &asked_, .max_wait = max_wait, .hold = hold});
+  return asked ? std::optional(told()) : std::nullopt;
 }
 
 std::unordered_map<std::uint64_t, std::uint64_t> Trial::in_flight(Time now) {

@@ -49,26 +49,14 @@ class Trial {
   // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
   service::Told ask(Time now, store::Verb verb = store::Verb::check);
 
-  // As much of it as there is; it was found at a cost of 1. Throws as ask() does.
-  service::Told take(Time now, service::Ask::Units units);
-
-  // Charges it and says when to act. What is unsaid is as the limits say. Nothing, with an error(), when it
-  // asks for more than they let it, or for what cannot be reserved.
+  // Asks that. Of it `as` is the request that was found, unless it resets. False, with an error(), when it
+  // cannot be asked, or decided.
+  bool ask(Time now, const service::Ask& what);
+  const service::Question& answered() const { return question_; }
+  service::Told told() const { return service::told_of(question_, &set_); }
+  // Charges the request that was found, and says when to act; nothing, with an error(), when that cannot be.
   std::optional<service::Told> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,
                                        std::optional<std::chrono::nanoseconds> hold);
-  // False, with an error(), when it cannot be; kNoHold when there is none by that id.
-  static constexpr std::string_view kNoHold = "there is no open hold to settle";
-  bool settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
-              std::span<const NamedCost> costs);
-
-  // True when it still had its moment, or its hold, ahead; false, too, when there is no such reservation.
-  bool cancel(Time now, const std::string& id);
-  bool extend(Time now, const std::string& id, std::chrono::nanoseconds hold);
-  // How long until its moment; nothing when it has none any more.
-  std::optional<std::chrono::nanoseconds> moment(Time now, const std::string& id);
-  // What happened elsewhere, of the request that was found; `what` has its form. False, with an error(), when
-  // it cannot be charged.
-  bool charge(Time now, service::Ask what);
   // Of the request that was found, if it meets slots: how long it may hold them.
   std::optional<std::chrono::nanoseconds> longest_hold() const;
   // Open holds that have a slot of a limit, by store::Limit::id.
@@ -89,8 +77,6 @@ class Trial {
 
  private:
   bool prepare(const service::Ask& ask, Time now);
-  bool ask_of_id(store::Verb verb, Time now, const std::string& id,
-                 std::optional<std::chrono::nanoseconds> hold);
   void submit(Time now);
 
   const Set& set_;

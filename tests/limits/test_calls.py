@@ -402,18 +402,20 @@ class Alike:
         return [read(line) for line in done.stdout.splitlines()]
 
     def test_in_weir_test(self):
-        code, out, errors = weir("test", self.cases(self.answers[0]))
-        self.assertEqual((code, errors), (0, ""), out)
+        for steps, answers in zip(self.sequences, self.answers):
+            code, out, errors = weir("test", self.cases(steps, answers))
+            self.assertEqual((code, errors), (0, ""), out)
 
     GONE = {"settle": -1, "cancel": 0, "extend": 0, "moment": -1}  # what they are told of a reservation that is not there
 
-    def cases(self, answers):
-        """Its steps and what they are told, as far as a test of limits can say them: it does not look."""
+    def cases(self, asked, answers):
+        """Its steps and what they are told."""
         steps, held = [], 0
-        for (at, verb, *said), told in zip(self.sequences[0], answers):
+        for (at, verb, *said), told in zip(asked, answers):
             step = {"at": f"{at}ms"}
-            if verb in ("check", "take"):
+            if verb in ("check", "take", "look"):
                 step |= {"as": said[-1], "cost": said[0], **({"at_least": said[1]} if verb == "take" else {})}
+                step |= {"look": True} if verb == "look" else {}
             elif verb == "reserve":
                 step |= {"as": said[2], "max_wait": f"{said[0]}ms", "hold": f"h{held}"}
                 step |= {} if said[1] is None else {"cost": said[1]}
@@ -428,7 +430,7 @@ class Alike:
                 form, units, limit, asks = said
                 step |= {"as": asks, "charge": {form: f"{units}ms" if form == "pause" else units, **({"limit": limit} if limit else {})}}
             else:
-                continue
+                step |= {"as": said[1], verb: said[0]}
             step["expect"] = self.expected(verb, said, told)
             steps.append(json.dumps(step))  # JSON of this kind is YAML
         return self.folder.file("calls_test.yaml", f"limits: limits.yaml\nnow: {NOW}\ntests:\n  - name: all\n    steps:\n" +
@@ -438,7 +440,7 @@ class Alike:
         """Nothing where no answer is told."""
         if told in ("error", NO_ID) or (verb in self.GONE and told == self.GONE[verb]):
             return {"error": " "}
-        if verb in ("check", "take", "reserve"):
+        if verb in ("check", "take", "look", "reserve"):
             denied, _, remaining, wait, _, by, *granted = told
             expect = {"allowed": 1 - denied, "denied": denied, "remaining": str(remaining), "by": by}
             if denied:
@@ -446,7 +448,9 @@ class Alike:
             elif verb == "reserve":
                 expect["wait"] = f"{wait}ms"
             return {**expect, **({"granted": granted[0]} if granted else {})}
-        return {"wait": f"{told}ms"} if verb == "moment" else {}
+        if verb == "charge":
+            return {}
+        return {"given_back": told} if verb in ("cancel", "refund") else {"hold" if verb == "extend" else "wait": f"{told}ms"}
 
 
 class Calls(Alike, unittest.TestCase):
@@ -471,12 +475,12 @@ class Calls(Alike, unittest.TestCase):
         self.assertTrue(any(told != "error" and told[1] > 0 for told in verbs["charge"]), "something is owed beyond a burst")
 
     def test_weir_test_would_notice(self):
-        steps, answers = self.sequences[0], self.answers[0]
-        numbers = [i for i, (_, verb, *_) in enumerate(steps) if verb == "reserve" and answers[i] != "error"]
-        for i in (numbers[3], numbers[-1]):
-            told = list(answers[i])
-            told[2] += 1
-            self.assertEqual(weir("test", self.cases([*answers[:i], told, *answers[i + 1:]]))[0], 1)
+        steps, answers = self.sequences[1], self.answers[1]
+        for verb in ("reserve", "look", "settle", "cancel", "extend", "moment", "refund"):
+            numbers = [i for i, step in enumerate(steps) if step[1] == verb and answers[i] not in ("error", NO_ID, -1, 0)]
+            i, told = numbers[-1], answers[numbers[-1]]
+            other = told + 2 if isinstance(told, int) else [*told[:2], told[2] + 1, *told[3:]]
+            self.assertEqual(weir("test", self.cases(steps, [*answers[:i], other, *answers[i + 1:]]))[0], 1, verb)
 
 
 class Envoys(Alike, unittest.TestCase):
