@@ -44,7 +44,8 @@ std::optional<std::string> why_not(const store::Request& request) {
     case store::Verb::charge:
       return store::cannot_charge(request.checks, *request.charge);
     default:
-      return store::cannot_be_reserved(Algorithm::sliding_window_log);
+      return store::cannot_be_reserved(
+          std::find_if(request.checks.begin(), request.checks.end(), is_log)->limit->rule.algorithm);
   }
 }
 
