@@ -119,6 +119,17 @@ void AcquiringStore::postpone(Waiting& waiting) {
   waiting.told_at_once = false;
   waiting.keep();
   postponed_.insert(waiting.number);
+  wait_until(waiting, waiting.deadline);
+}
+
+// Its time is over, whatever becomes of those before it, and it has to be told what there is.
+void AcquiringStore::begin_late(Waiting& waiting, nanoseconds now) {
+  postponed_.erase(waiting.number);
+  waiting.is_postponed = false;
+  waiting.reservation.max_wait = nanoseconds{0};
+  if (joins_line(waiting, now)) return;
+  waiting.follows = true;
+  ask_first(waiting, {now, now});
 }
 
 bool AcquiringStore::joins_line(Waiting& waiting, nanoseconds now) {
@@ -272,7 +283,11 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
   if (granted && !waiting.is_given_up() && waiting.reservation.wait.count() > 0) return plan(waiting, since);
   const bool fits_not_now = std::exchange(waiting.follows, false) && !granted && asked.fault == Fault::none;
-  if (fits_not_now && !waiting.is_given_up()) return begin_again(waiting);
+  if (fits_not_now && !waiting.is_given_up()) {
+    const nanoseconds wait = waiting.reservation.wait;
+    if (clock_() < waiting.deadline) return begin_again(waiting);
+    if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - waiting.max_wait));
+  }
   if (!granted && !waiting.is_given_up() && waits_for_room(waiting, since)) return;
   if (waiting.is_given_up()) {
     if (granted) take_back(waiting);

@@ -128,6 +128,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void come_back(Waiting& waiting);
   void begin_again(Waiting& waiting);
   void postpone(Waiting& waiting);
+  void begin_late(Waiting& waiting, nanoseconds now);
   void line_up(Waiting& waiting, nanoseconds now);
   void on_judged(Waiting& waiting, nanoseconds now);
   void deny_by_longest(Waiting& waiting);

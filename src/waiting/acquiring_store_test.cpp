@@ -437,6 +437,40 @@ TEST(AcquiringStore, of_a_crowd_over_a_slow_store_one_has_a_plan) {
   }
 }
 
+// Its time is over when it's told that it doesn't fit: nothing more is asked.
+TEST(AcquiringStore, one_of_a_crowd_whose_time_is_over_is_denied_by_what_it_was_told) {
+  SlowWorld world;
+  const auto first = world.ask(10s), second = world.ask(20ms);
+  world.now += 50ms;
+  world.slow.answer(world.now);
+  EXPECT_EQ(world.told, (std::vector{first.get(), second.get()}));
+  EXPECT_FALSE(second->allowed());
+  EXPECT_EQ(second->which.wait, 980ms);
+  EXPECT_TRUE(world.slow.asked.empty());
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
+// Those before it may each take as long as the store lets them.
+TEST(AcquiringStore, who_waits_for_others_answers_waits_no_longer_than_it_may) {
+  SlowWorld world;
+  world.limit.rule = core::Rule::parse("1/s burst 3").value();
+  const auto first = world.ask(10s);
+  Asker larger(world.limit, "k", 20ms, world.told);
+  larger.check.cost = Cost{3};
+  Request* const one = &larger;
+  world.store.submit({&one, 1}, {world.now, world.now});
+  EXPECT_EQ(world.slow.asked.size(), 1U);
+  EXPECT_EQ(world.store.next_deadline(), world.now + 20ms);
+  world.now += 20ms;
+  world.store.advance(world.now);
+  ASSERT_EQ(world.slow.asked.size(), 2U);
+  world.slow.answer(world.now);
+  EXPECT_EQ(world.told, (std::vector{first.get(), &larger}));
+  EXPECT_FALSE(larger.allowed());
+  EXPECT_EQ(larger.which.wait, 980ms);
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
 TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
   SlowWorld world;
   const auto first = world.ask(10s), second = world.ask(10s);

@@ -199,6 +199,7 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
   if (waiting.refused && (waiting.is_postponed || waiting.has_gone)) return tell_refused(waiting);
+  if (waiting.is_postponed) return begin_late(waiting, clock_());
   // Its time is over, or the server's, and it is there to be told.
   if (std::exchange(waiting.has_gone, false)) deny_in_line(waiting, nanoseconds{1});
 }
