@@ -242,6 +242,27 @@ def tidied(files):
     return sorted(found)
 
 
+def included(file):
+    """The files of the repository that this one includes, through others too, and itself."""
+    found, left = set(), [file]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.add(each)
+            for name in re.findall(r'#include [<"]([^>"]+)[>"]', each.read_text()):
+                left += [path for path in (each.parent / name, ROOT / "src" / name, ROOT / "include" / name) if path.is_file()]
+    return found
+
+
+def proved(files):
+    """Whether what a proof reads is among these: itself, or what is compiled for it. One that reads the same says the
+    same."""
+    if files is None:
+        return True
+    read = {str(path.relative_to(ROOT)) for unit in ROOT.glob("tests/prove/*.cpp") for path in included(unit)}
+    return any(each in read or each.startswith("tests/prove/") for each in files)
+
+
 def tidy(files, nodes):
     """clang-tidy of the unity files of the folders that changed, which are there once they are configured; and a look
     for locks that may be left out."""
@@ -294,8 +315,8 @@ def graph(long):
                                 for suite, tests in THREAD_SUITES.items()), after=[tsan])
     tidying = Part("tidy", *tidy(None if long else changed_of_late(), 225000 if long else 20000), after=[asan])
     fuzzing = Part("fuzz", fuzz(600 if long else 8), after=[asan])
-    proving = Part("prove", ["tests/prove/prove_test.py"],
-                   *([["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]),
+    proofs = [["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]
+    proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if long or proved(changed_of_late()) else []),
                    after=[sources])
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
     waiting = Part("program", program, after=[tests], patient=True)

@@ -35,6 +35,18 @@ class Changed(unittest.TestCase):
         for files in (None, [".clang-tidy", "src/store/table.cpp"]):
             self.assertEqual(check.tidied(files), check.folders_of_src())
 
+    def test_proofs_are_run_where_what_they_read_changed(self):
+        for file in ("src/core/gcra.hpp", "src/core/word.hpp", "include/weir/quota.hpp", "src/store/slots.hpp", "tests/prove/gcra.py"):
+            self.assertTrue(check.proved(["docs/wire.md", file]), file)
+        self.assertTrue(check.proved(None))
+        self.assertFalse(check.proved(["src/store/table.cpp", "src/core/gcra_test.cpp", "docs/wire.md", "tests/models/run"]))
+
+    def test_what_a_file_includes_is_what_the_compiler_says(self):
+        unit = "tests/prove/windows.cpp"
+        said = subprocess.run(["g++", "-std=c++20", "-Isrc", "-Iinclude", "-MM", unit], cwd=check.ROOT, capture_output=True, text=True)
+        files = said.stdout.split(":", 1)[1].replace("\\\n", " ").split()
+        self.assertEqual({path.resolve() for path in check.included(check.ROOT / unit)}, {(check.ROOT / each).resolve() for each in files})
+
 
 class Excuses(unittest.TestCase):
     def test_a_crash_is_final_and_a_late_answer_is_not(self):
