@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
+sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests/end_to_end")]
 import check  # noqa: E402
+import kept  # noqa: E402
 import mutant  # noqa: E402
 
 
@@ -88,6 +90,24 @@ class ShowBuild(unittest.TestCase):
         done = subprocess.run([TOOLS / "show_build"], input="[1/2] a\nx.cpp:1: warning: y\nninja: no work to do.\n", text=True,
                               capture_output=True)
         self.assertEqual(done.stdout, "x.cpp:1: warning: y\n")
+
+
+class Kept(unittest.TestCase):
+    def test_is_installed_once_for_each_lock_and_a_build_changes_its_copy_alone(self):
+        made = []
+
+        def install(new):
+            (new / "packages").write_text(f"{len(made)}")
+            made.append(new)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_CACHE_HOME": folder}):
+            found = []
+            for build, lock in (("a", "one"), ("b", "one"), ("b", "two"), ("a", "one")):
+                place = pathlib.Path(folder, build)
+                kept.folder_of("name", lock, place, install)
+                found.append((place / "packages").read_text())
+                (place / "packages").write_text("changed")
+        self.assertEqual(found, ["0", "0", "1", "0"])
 
 
 class Mutant(unittest.TestCase):

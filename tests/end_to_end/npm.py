@@ -1,4 +1,5 @@
-"""Packages of npm that tests need: installed once into the build folder, exactly as a lock file says."""
+"""Packages of npm that tests need: installed once on this machine, exactly as a lock file says, and copied into the build
+folder."""
 import fcntl
 import hashlib
 import os
@@ -6,11 +7,23 @@ import shutil
 import subprocess
 import tempfile
 
+import kept
+
 FILES = ("package.json", "package-lock.json", ".npmrc")
 
 
 def available():
     return bool(shutil.which("node") and shutil.which("npm"))
+
+
+def install(source, folder, dev):
+    for each in FILES:
+        shutil.copy(os.path.join(source, each), folder)
+    # No package of these needs its install script.
+    done = subprocess.run(["npm", "ci", *([] if dev else ["--omit=dev"]), "--no-audit", "--no-fund", "--ignore-scripts"],
+                          cwd=folder, capture_output=True, timeout=180)
+    if done.returncode != 0:
+        raise AssertionError(f"npm ci: {done.stderr.decode()}")
 
 
 def installed(source, name, programs=(), dev=False):
@@ -25,15 +38,7 @@ def installed(source, name, programs=(), dev=False):
             wanted = hashlib.sha256(lock.read()).hexdigest()
         stamp = os.path.join(folder, "installed")
         if not os.path.exists(stamp) or open(stamp).read() != wanted:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.makedirs(folder)
-            for each in FILES:
-                shutil.copy(os.path.join(source, each), folder)
-            # No package of these needs its install script.
-            done = subprocess.run(["npm", "ci", *([] if dev else ["--omit=dev"]), "--no-audit", "--no-fund", "--ignore-scripts"],
-                                  cwd=folder, capture_output=True, timeout=180)
-            if done.returncode != 0:
-                raise AssertionError(f"npm ci: {done.stderr.decode()}")
+            kept.folder_of(name, wanted, folder, lambda new: install(source, new, dev))
             with open(stamp, "w") as out:
                 out.write(wanted)
         for each in programs:

@@ -1,11 +1,20 @@
-"""Python packages that Debian does not have: installed once into the build folder, exactly as a requirements file says."""
+"""Python packages that Debian does not have: installed once on this machine, exactly as a requirements file says, and copied
+into the build folder."""
 import fcntl
 import hashlib
 import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
+
+import kept
+
+
+def install(lock, folder):
+    done = subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps",
+                           "--only-binary", ":all:", "--target", folder, "-r", lock], capture_output=True, timeout=200)
+    if done.returncode != 0:
+        raise AssertionError(f"pip install: {done.stderr.decode()}")
 
 
 def installed(lock, name):
@@ -18,10 +27,6 @@ def installed(lock, name):
         wanted = hashlib.sha256(pathlib.Path(lock).read_bytes()).hexdigest()
         stamp = folder / "installed"
         if not stamp.exists() or stamp.read_text() != wanted:
-            shutil.rmtree(folder, ignore_errors=True)
-            done = subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps",
-                                   "--only-binary", ":all:", "--target", folder, "-r", lock], capture_output=True, timeout=200)
-            if done.returncode != 0:
-                raise AssertionError(f"pip install: {done.stderr.decode()}")
+            kept.folder_of(name, wanted, folder, lambda new: install(lock, new))
             stamp.write_text(wanted)
     return folder
