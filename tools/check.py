@@ -330,7 +330,7 @@ def longer(tests, asan, waiting):
     # Left out: a test in which qemu's own memory would count.
     arm = ctest("build/aarch64", "-j", str(CORES), "-E", "takes_memory_only_as_it_is_used")
     return [
-        Part("oracles", [f"{PROGRAM}/tests/weir_agreement_tests"], [f"{PROGRAM}/tests/weir_soak_tests"],
+        Part("oracles", *([f"{PROGRAM}/tests/weir_{suite}_tests"] for suite in ("agreement", "redis_agreement", "soak")),
              ["tests/calendar/test_boundaries.py"], [f"{UNITS}/tests/weir_store_tests", "--gtest_filter=AllOrNoneCheck.any_keys*"],
              after=[tests, asan, waiting], environment={**everything, "WEIR_BOUNDARIES": f"{PROGRAM}/tests/weir_boundaries"}),
         Part("every store", [f"{UNITS}/tests/weir_conformance_tests", "--gtest_brief=1"],

@@ -398,7 +398,7 @@ TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
   InRedis redis(now);
   now = redis.began();
   Embedded embedded(now);
-  const int traces = long_run() ? 1'000'000 : 2'000;
+  const int traces = long_run() ? 20'000 : 500;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, &embedded, number);
     for (int step = 0; step < 60; ++step) {
@@ -416,7 +416,7 @@ TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happ
   std::int64_t now = 0;
   InRedis redis(now);
   now = redis.began();
-  const int traces = long_run() ? 100'000 : 500;
+  const int traces = long_run() ? 5'000 : 125;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, nullptr, number);
     for (int step = 0; step < 60; ++step) {
