@@ -25,10 +25,14 @@ class Root:
     ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1",
                    "LC_ALL": "C.UTF-8", "HOME": "/root"}
 
-    def __init__(self, suite=None, *flags):
+    def __init__(self, suite=None, *flags, like=None):
+        """`like`: a Root, of which this is a copy."""
         self.path = tempfile.mkdtemp(prefix="weir-root-")
         os.chmod(self.path, 0o755)  # a container's root can be read by its user
-        must("mmdebstrap", "--quiet", "--variant=minbase", *flags, suite or release(), self.path)
+        if like:
+            must("cp", "-a", "--reflink=auto", f"{like.path}/.", self.path)
+        else:
+            must("mmdebstrap", "--quiet", "--variant=minbase", *flags, suite or release(), self.path)
 
     def close(self):
         shutil.rmtree(self.path, ignore_errors=True)

@@ -48,6 +48,8 @@ def setUpModule():
     ROOT = Root()
     unittest.addModuleCleanup(ROOT.close)
     PortableInADebian.root = ROOT.path
+    CONTAINER = Root(like=ROOT)
+    unittest.addModuleCleanup(CONTAINER.close)
     ROOT.run("apt-get", "update", "-qq")
     ROOT.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "tzdata")
     BEFORE = ROOT.files()
@@ -61,8 +63,6 @@ def setUpModule():
         unittest.addModuleCleanup(scratch.close)
         first.build(scratch, lambda _: SOURCE)
         built = scratch.of("/src")
-    CONTAINER = Root()
-    unittest.addModuleCleanup(CONTAINER.close)
     # What the first stage leaves in /src is what it found there, and what it has built.
     os.makedirs(CONTAINER.of("/stage"))
     os.symlink(built, CONTAINER.of("/stage/src"))
