@@ -64,6 +64,7 @@ TEST(StepVerbs, the_answer_of_each_is_compared) {
         number.empty() ? "denied: 1" : number + (is_time(verb.tells) ? ": 77d" : ": 77");
     const std::string told = told_of_steps(step_of(verb, ", expect: { " + expected + " }"));
     EXPECT_NE(told.find("1 failed"), told.npos) << verb.name() << ": " << told;
+    EXPECT_NE(told.find(number.empty() ? "denied" : "77"), told.npos) << verb.name() << ": " << told;
   }
 }
 
