@@ -313,11 +313,11 @@ def graph(long):
                 after=[sources])
     threads = Part("threads", *([f"{THREADS}/tests/weir_{suite}_tests", "--gtest_brief=1", f"--gtest_filter={'*' if long else tests}"]
                                 for suite, tests in THREAD_SUITES.items()), after=[tsan])
-    tidying = Part("tidy", *tidy(None if long else changed_of_late(), 225000 if long else 20000), after=[asan])
+    late = None if long else changed_of_late()
+    tidying = Part("tidy", *tidy(late, 225000 if long else 20000), after=[asan])
     fuzzing = Part("fuzz", fuzz(600 if long else 8), after=[asan])
     proofs = [["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]
-    proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if long or proved(changed_of_late()) else []),
-                   after=[sources])
+    proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if proved(late) else []), after=[sources])
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
     waiting = Part("program", program, after=[tests], patient=True)
     return [[sources, packed, tests, asan, units, tsan, threads, tidying, fuzzing, proving],

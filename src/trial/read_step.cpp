@@ -56,10 +56,15 @@ void read_if(Context& context, const FileField& field, std::optional<AttributeVa
   if (field && read_text(context, field, read, reader)) value = read;
 }
 
+// What is after the path of the map that it is in.
+std::string name_in(const FileField& map, const FileField& member) {
+  return member.path.substr(map.path.size() + 1);
+}
+
 void read_as(Context& context, const FileField& as, CaseRequest& asked) {
   if (!is_map(context, as)) return;
   for (const FileField& attribute : members_of(as)) {
-    const std::string name = attribute.path.substr(as.path.size() + 1);
+    const std::string name = name_in(as, attribute);
     if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
       context.error_at_key(kNoRule, attribute, std::move(wrong));
     } else if (is_text(context, attribute)) {
@@ -70,7 +75,7 @@ void read_as(Context& context, const FileField& as, CaseRequest& asked) {
 
 void read_costs(Context& context, const FileField& costs, CaseRequest& asked) {
   for (const FileField& cost : members_of(costs)) {
-    const std::string name = cost.path.substr(costs.path.size() + 1);
+    const std::string name = name_in(costs, cost);
     std::uint64_t units = 0;
     if (limit_called(context, cost, name) != kNone && read_text(context, cost, units, read_units))
       asked.costs.emplace_back(name, units);
@@ -116,11 +121,6 @@ CaseRequest read_asked(Context& context, const FileField& field, const Map& map)
 }
 
 namespace {
-
-// What is after the path of the map that it is in.
-std::string name_in(const FileField& map, const FileField& member) {
-  return member.path.substr(map.path.size() + 1);
-}
 
 // False when it was not written.
 FileField said_in(const FileField& map, std::string_view name) {
