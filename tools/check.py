@@ -333,6 +333,8 @@ def longer(tests, asan, waiting):
         Part("oracles", *([f"{PROGRAM}/tests/weir_{suite}_tests"] for suite in ("agreement", "redis_agreement", "soak")),
              ["tests/calendar/test_boundaries.py"], [f"{UNITS}/tests/weir_store_tests", "--gtest_filter=AllOrNoneCheck.any_keys*"],
              after=[tests, asan, waiting], environment={**everything, "WEIR_BOUNDARIES": f"{PROGRAM}/tests/weir_boundaries"}),
+        Part("all of the program", ctest(PROGRAM, "-j", str(CORES), "-R", r"^end_to_end\.(install)$"), after=[waiting],
+             environment=everything),
         Part("every store", [f"{UNITS}/tests/weir_conformance_tests", "--gtest_brief=1"],
              [f"{UNITS}/tests/weir_redis_tests", "--gtest_brief=1"], after=[asan], environment=everything),
         Part("larger models", ["./dev", "models", "--long"]),
