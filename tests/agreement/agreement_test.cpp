@@ -1,4 +1,4 @@
-// The rule agrees with the oracle: on every trace of up to six requests over a grid, then on long random
+// The rule agrees with the oracle: on every trace of up to five requests over a grid, then on long random
 // ones.
 //
 // WEIR_LONG=1 takes a grid of more than 10^10 steps; WEIR_SEED=n repeats a random run.
@@ -82,7 +82,7 @@ class Walk {
   Grid grid_;
 };
 
-TEST(Agreement, every_trace_of_up_to_six_requests) {
+TEST(Agreement, every_trace_of_up_to_five_requests) {
   std::vector<std::pair<std::int64_t, std::int64_t>> cases;  // burst, T
   for (const std::int64_t burst : {1, 2, 3}) {
     for (const std::int64_t interval : {1, 3, 10}) cases.emplace_back(burst, interval);
@@ -101,7 +101,7 @@ TEST(Agreement, every_trace_of_up_to_six_requests) {
         grid = {{0, 1, 2, interval - 1, interval, interval + 1, 2 * interval, burst * interval},
                 {0, 1, 2, 3}};
       Walk walk({{quota_of(burst, interval)}}, grid);
-      walk.all(6);
+      walk.all(long_run() ? 6 : 5);
       steps += walk.steps;
       wrong += walk.wrong;
     }
@@ -111,13 +111,13 @@ TEST(Agreement, every_trace_of_up_to_six_requests) {
   other.join();
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps.load()));
   EXPECT_EQ(wrong, 0U);
-  EXPECT_GE(steps, long_run() ? 10'000'000'000U : 100'000'000U);
+  EXPECT_GE(steps, long_run() ? 10'000'000'000U : 6'000'000U);
 }
 
-TEST(Agreement, every_trace_of_up_to_five_requests_under_changing_quotas) {
+TEST(Agreement, every_trace_of_up_to_four_requests_under_changing_quotas) {
   Walk walk({{quota_of(1, 7)}, {quota_of(3, 7)}, {quota_of(3, 2)}, {quota_of(2, 20)}},
             {{0, 1, 7, 15}, {0, 1, 3}});
-  walk.all(5);
+  walk.all(long_run() ? 5 : 4);
   EXPECT_EQ(walk.wrong, 0U);
 }
 
@@ -196,7 +196,7 @@ TEST(Agreement, the_table_agrees_on_many_keys) {
   std::vector<TokenBucket> buckets(kKeys);
   const std::array quotas = {quota_of(5, 1'000'000), quota_of(2, 3'000), quota_of(100, 7'777'777)};
   std::int64_t now = 0;
-  for (int step = 0; step < 2'000'000; ++step) {
+  for (int step = 0; step < (long_run() ? 2'000'000 : 1'000'000); ++step) {
     now += static_cast<std::int64_t>(random() % 100);
     const std::size_t key = random() % kKeys;
     const Quota& quota = quotas[random() % 8 == 0 ? random() % 3 : key % 3];

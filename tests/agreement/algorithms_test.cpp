@@ -103,7 +103,7 @@ class Walk {
   Subject start_;
 };
 
-TEST(Algorithms, every_trace_of_up_to_six_requests) {
+TEST(Algorithms, every_trace_of_up_to_five_requests) {
   struct Case {
     Algorithm algorithm;
     Numbers numbers;
@@ -125,7 +125,7 @@ TEST(Algorithms, every_trace_of_up_to_six_requests) {
     for (std::size_t i = next++; i < cases.size(); i = next++) {
       const auto& [algorithm, numbers, phase] = cases[i];
       Walk walk(rule_of(algorithm, numbers), numbers);
-      walk.all(6, 1000 * numbers.period + phase);
+      walk.all(long_run() ? 6 : 5, 1000 * numbers.period + phase);
       steps += walk.steps;
       EXPECT_EQ(walk.wrong, 0U) << kAlgorithmNames[static_cast<std::size_t>(algorithm)] << " "
                                 << numbers.limit << " per " << numbers.period << " ns";
@@ -135,13 +135,13 @@ TEST(Algorithms, every_trace_of_up_to_six_requests) {
   work();
   other.join();
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps.load()));
-  EXPECT_GE(steps, 40'000'000U);
+  EXPECT_GE(steps, long_run() ? 40'000'000U : 3'000'000U);
 }
 
 TEST(Algorithms, long_random_traces) {
   Chance chance;
   for (const Algorithm algorithm : kAlgorithms) {
-    for (int trace = 0; trace < (long_run() ? 5'000 : 500); ++trace) {
+    for (int trace = 0; trace < (long_run() ? 5'000 : 250); ++trace) {
       const bool counter = algorithm == Algorithm::sliding_window_counter;
       const bool log = algorithm == Algorithm::sliding_window_log;
       const Numbers numbers = random_numbers(chance,

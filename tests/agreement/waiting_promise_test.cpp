@@ -219,7 +219,7 @@ TEST(WaitingPromise, at_the_moments_of_acting_no_span_holds_more_whatever_happen
   Reserving store;
   std::int64_t now = 1'000;
   int waited = 0;
-  const int traces = long_run() ? 1'000'000 : 20'000;
+  const int traces = long_run() ? 1'000'000 : 10'000;
   for (int trace = 0; trace < traces; ++trace) {
     World world(store, chance, trace, now);
     for (int step = 0; step < 60; ++step) {
