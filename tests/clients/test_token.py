@@ -117,7 +117,7 @@ class Token(unittest.TestCase):
         (folder / "go.mod").write_text("module shop\n\ngo 1.21\n\nrequire example.com/weir/go v0.0.0\n\n"
                                        f"replace example.com/weir/go => {ROOT}/clients/go\n")
         (folder / "main.go").write_text(GO)
-        env = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod -buildvcs=false",
+        env = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod -buildvcs=false", "CGO_ENABLED": "0",
                "GOCACHE": os.environ.get("GOCACHE") or os.path.join(os.environ.get("WEIR_BUILD") or folder, "go-cache")}
         self.ran("go", "build", "-o", "program", cwd=folder, **env)
         self.assertEqual(self.ran_by_url(folder / "program"), ("4 <nil>\n", "3 <nil>\n"))

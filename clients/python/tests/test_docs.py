@@ -173,12 +173,13 @@ class Snippets(unittest.TestCase):
         for name, text in files("go"):
             (folder / "shop" / f"{name}.go").write_text(text)
         self.assertGreaterEqual(len(snippets), 3)
-        for command in (("go", "run", "./cmd"), ("go", "test", "-count=1", "./shop")):
+        for command in (("go", "run", "./cmd"), ("go", "vet", "./shop"), ("go", "test", "-vet=off", "-count=1", "./shop")):
             code, said = self.ran(
                 *command,
                 cwd=folder,
                 GOTOOLCHAIN="local",
                 GOFLAGS="-mod=mod",
+                CGO_ENABLED="0",
                 GOCACHE=os.environ.get("GOCACHE", os.path.join(self.folder.path, "go")),
             )
             self.assertEqual(code, 0, said)
