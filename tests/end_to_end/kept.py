@@ -13,18 +13,22 @@ import time
 UNUSED_S = 30 * 86400
 
 
+def caches():
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weir-tests"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def folder_of(name, wanted, folder, install):
     """Makes `folder` what `install(folder)` makes of a new one, or a copy of what it made before for the same `wanted`."""
-    caches = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weir-tests"
-    caches.mkdir(parents=True, exist_ok=True)
-    once = caches / f"{name}-{platform.machine()}-{platform.python_version()}-{wanted[:20]}"
-    with open(caches / f"{name}.lock", "w") as alone:
+    once = caches() / f"{name}-{platform.machine()}-{platform.python_version()}-{wanted[:20]}"
+    with open(caches() / f"{name}.lock", "w") as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)
         if not once.exists():
-            for old in caches.glob(f"{name}-{platform.machine()}-*"):
+            for old in caches().glob(f"{name}-{platform.machine()}-*"):
                 if old.stat().st_mtime < time.time() - UNUSED_S:
                     shutil.rmtree(old)
-            new = caches / f"{name}.new"
+            new = caches() / f"{name}.new"
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir()
             install(new)

@@ -10,6 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CLIENT, ROOT = HERE.parent, HERE.parents[2]
 sys.path[:0] = [str(ROOT / "tests/end_to_end")]
 
+import kept
 import npm
 import pypi
 
@@ -23,7 +24,7 @@ def finds_nothing(name, command, **env):
 def main():
     tools = pypi.installed(HERE / "checkers/requirements.txt", "python-checkers")
     adapters = pypi.installed(HERE / "requirements_adapters.txt", "python_adapters")
-    cache = pathlib.Path(tools).parent / "python-checkers.cache"
+    cache = kept.caches() / "python-checkers"  # what they made of the standard library is the same in each clone
     good = [
         finds_nothing("ruff check", [tools / "bin/ruff", "check", "--cache-dir", cache, "."]),
         finds_nothing("ruff format", [tools / "bin/ruff", "format", "--check", "--cache-dir", cache, "."]),
