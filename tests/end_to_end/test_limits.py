@@ -370,7 +370,7 @@ class TestReload(unittest.TestCase):
         until(lambda: client.ask("WEIR.LOOK", "user=a")[1] == 1, "the raise has ended")
         self.assertEqual(server.info()["reloads"], "0")
 
-    def test_thousands_of_reloads_under_load(self):
+    def test_hundreds_of_reloads_under_load(self):
         folder, server, client = self.start(SMALL % "10/h burst 50")
         stop = threading.Event()
         wrong, allowed, asked = [], [0] * 4, [0] * 4
@@ -392,7 +392,8 @@ class TestReload(unittest.TestCase):
         for thread in threads:
             thread.start()
         texts = [SMALL % "10/h burst 50", SMALL % "10/h burst 40", SMALL % "5/h burst 50"]
-        for i in range(1000):
+        reloads = 1000 if os.environ.get("WEIR_LONG") else 250
+        for i in range(reloads):
             folder.write(texts[i % len(texts)])
             self.assertEqual(client.ask("WEIR.CONFIG", "RELOAD"), "OK")
         stop.set()
@@ -402,7 +403,7 @@ class TestReload(unittest.TestCase):
         self.assertGreater(sum(asked), 1000)
         self.assertLessEqual(sum(allowed), 5 * (50 + 1), "no key gets a second burst")
         self.assertGreaterEqual(sum(allowed), 5 * 40)
-        self.assertGreaterEqual(int(server.info()["reloads"]), 1000)
+        self.assertGreaterEqual(int(server.info()["reloads"]), reloads)
 
 
 if __name__ == "__main__":
