@@ -263,16 +263,12 @@ def proved(files):
     return any(each in read or each.startswith("tests/prove/") for each in files)
 
 
-def tidy(files, nodes):
-    """clang-tidy of the unity files of the folders that changed, which are there once they are configured; and a look
-    for locks that may be left out."""
+def tidy(files, depth):
+    """clang-tidy of the folders that changed, once they are configured; and a look for locks that may be left out."""
     folders = tidied(files)
-    line = (f"find {' '.join(f'{UNITS}/src/{each}' for each in folders)} -name 'unity_*.cxx' -printf '%s %p\\n' | sort -rn | "
-            f"cut -d ' ' -f 2 | xargs -P {CORES} -n 1 clang-tidy-19 --quiet -p {UNITS} --extra-arg=-Wno-unknown-warning-option "
-            f"--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes={nodes}")
     if not folders:
         return []
-    return [["bash", "-eo", "pipefail", "-c", line], ["tests/wont_compile/locks", "clang++-19", ".", *folders]]
+    return [["tools/tidy.py", UNITS, depth, *folders], ["tests/wont_compile/locks", "clang++-19", ".", *folders]]
 
 
 # The graph
@@ -314,7 +310,7 @@ def graph(long):
     threads = Part("threads", *([f"{THREADS}/tests/weir_{suite}_tests", "--gtest_brief=1", f"--gtest_filter={'*' if long else tests}"]
                                 for suite, tests in THREAD_SUITES.items()), after=[tsan])
     late = None if long else changed_of_late()
-    tidying = Part("tidy", *tidy(late, 225000 if long else 20000), after=[asan])
+    tidying = Part("tidy", *tidy(late, "deep" if long else "shallow"), after=[asan])
     fuzzing = Part("fuzz", fuzz(600 if long else 8), after=[asan])
     proofs = [["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]
     proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if proved(late) else []), after=[sources])
@@ -392,7 +388,7 @@ def graph_of(files):
         targets = ["weir_commit", *(f"weir_{each}_tests" for each in suites)]
         asan = Part("asan's build", configure("asan"), build(UNITS, *targets), after=[sources])
         lanes[0] += [asan, Part("units", ctest(UNITS, "-j", str(CORES), "-R", f"^suite\\.({'|'.join(suites)})(\\.|$)"), after=[asan]),
-                     Part("tidy", *tidy(files, 20000), after=[asan])]
+                     Part("tidy", *tidy(files, "shallow"), after=[asan])]
     pattern, without = selected(files)
     if pattern:
         packed = Part("package", package(), build(PROGRAM), after=[sources])

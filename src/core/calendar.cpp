@@ -133,9 +133,9 @@ nanoseconds Calendar::nominal(Unit unit) {
 }
 
 tl::expected<const Calendar*, std::string> Calendar::find(Unit unit, std::string_view zone) {
-  static detail::Mutex mutex;
+  static weir::detail::Mutex mutex;
   static std::map<std::pair<Unit, std::string>, std::unique_ptr<const Calendar>> known WEIR_GUARDED_BY(mutex);
-  const detail::Held lock(mutex);
+  const weir::detail::Held lock(mutex);
   const std::pair<Unit, std::string> name(unit, zone);
   if (const auto found = known.find(name); found != known.end()) return found->second.get();
   const auto clocks = clocks_of(zone);

@@ -23,10 +23,10 @@ bool read_costs(std::string_view text, std::vector<NamedCost>& into, std::string
     const std::string_view one = text.substr(0, comma);
     const std::size_t sign = one.find('=');
     if (sign == std::string_view::npos || sign == 0)
-      return refuse(error, quoted(one) + " is not LIMIT=UNITS, as in tpm=3000,rpm=1");
+      return refuse(error, in_quotes(one) + " is not LIMIT=UNITS, as in tpm=3000,rpm=1");
     const std::int64_t units = core::parse_integer(one.substr(sign + 1)).value_or(-1);
     if (units < 0)
-      return refuse(error, quoted(one.substr(sign + 1)) + " of " + quoted(one.substr(0, sign)) +
+      return refuse(error, in_quotes(one.substr(sign + 1)) + " of " + in_quotes(one.substr(0, sign)) +
                                " is not an integer from 0 to " + std::to_string(kMostUnits));
     into.push_back({one.substr(0, sign), static_cast<std::uint64_t>(units)});
     if (comma == std::string_view::npos) return true;
@@ -39,7 +39,7 @@ bool judge_costs(const Set& set, std::span<const NamedCost> costs, std::string& 
     const auto same = [&](const NamedCost& other) { return other.limit == costs[i].limit; };
     if (set.find(costs[i].limit) == nullptr) return refuse(error, set.unknown(costs[i].limit));
     if (std::any_of(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(i), same))
-      return refuse(error, "the cost of " + quoted(costs[i].limit) + " is given twice");
+      return refuse(error, "the cost of " + in_quotes(costs[i].limit) + " is given twice");
     if (costs[i].units > kMostUnits)
       return refuse(error, "limits." + std::string(costs[i].limit) + ".cost: " +
                                std::to_string(costs[i].units) + " is above " + std::to_string(kMostUnits));
@@ -54,7 +54,7 @@ bool find_actuals(const Set& set, std::span<const NamedCost> costs, std::vector<
   for (const NamedCost& each : costs) {
     const Set::CompiledLimit& limit = *set.find(each.limit);
     if (limit.said->hold.estimate == 0)
-      return refuse(error, "limit " + quoted(each.limit) + " has no hold, so there is nothing to settle");
+      return refuse(error, "limit " + in_quotes(each.limit) + " has no hold, so there is nothing to settle");
     store::Actual& actual = into.emplace_back(store::Actual{limit.said->name, {}, each.units});
     for (const Set::Window& window : limit.windows) actual.limits.push_back(window.limit.id);
   }

@@ -175,8 +175,8 @@ class Parser {
   void refuse_decorated(const yaml_char_t* anchor, const yaml_char_t* tag) {
     const auto text = [](const yaml_char_t* name) { return reinterpret_cast<const char*>(name); };
     if (anchor != nullptr)
-      refused("the anchor " + quoted(std::string("&") + text(anchor)) + "; write things out");
-    if (tag != nullptr) refused("the tag " + quoted(text(tag)) + "; none is needed");
+      refused("the anchor " + in_quotes(std::string("&") + text(anchor)) + "; write things out");
+    if (tag != nullptr) refused("the tag " + in_quotes(text(tag)) + "; none is needed");
   }
 
   // Reads the value that the current event begins. False when reading cannot go on.
@@ -185,7 +185,7 @@ class Parser {
     switch (event_.type) {
       case YAML_ALIAS_EVENT:
         refused("the alias " +
-                quoted(std::string("*") + reinterpret_cast<const char*>(event_.data.alias.anchor)) +
+                in_quotes(std::string("*") + reinterpret_cast<const char*>(event_.data.alias.anchor)) +
                 "; write it out, or quote a pattern: \"*\"");
         return true;
       case YAML_SCALAR_EVENT:

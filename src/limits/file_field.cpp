@@ -17,7 +17,7 @@ bool is_kind(Context& context, const FileField& field, YamlNode::Kind kind, std:
       context.error_at_key(FileRule::form, field, "has no value; write " + std::string(wanted));
       break;
     case YamlNode::Kind::text:
-      context.error(FileRule::form, field, quoted(field.text()) + " is not " + std::string(wanted));
+      context.error(FileRule::form, field, in_quotes(field.text()) + " is not " + std::string(wanted));
       break;
     case YamlNode::Kind::list:
       context.error(FileRule::form, field, "a list is not " + std::string(wanted));
@@ -98,7 +98,7 @@ bool judge_attribute(Context& context, const FileField& field, Position place, c
   const KnownNames& known = context.attributes;
   if (known.all().empty() || known.find(name) != kNone) return true;
   context.findings.error(FileRule::attributes, place, field.path,
-                         quoted(name) + " is not one of `attributes`" + meant(name, known.all()));
+                         in_quotes(name) + " is not one of `attributes`" + meant(name, known.all()));
   return false;
 }
 
@@ -106,9 +106,9 @@ Index find_name(Context& context, const FileField& field, const KnownNames& name
   if (!is_text(context, field)) return kNone;
   const Index found = names.find(field.text());
   if (found == kNone)
-    context.error(
-        field.rule, field,
-        "no " + std::string(what) + " is called " + quoted(field.text()) + meant(field.text(), names.all()));
+    context.error(field.rule, field,
+                  "no " + std::string(what) + " is called " + in_quotes(field.text()) +
+                      meant(field.text(), names.all()));
   return found;
 }
 

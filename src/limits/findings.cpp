@@ -57,7 +57,7 @@ std::vector<Finding> Findings::take() {
   return sorted;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && end < kMostShown) {
     end += std::max<std::size_t>(core::shown_as_it_is(text.substr(end)), 1);

@@ -47,7 +47,7 @@ class Findings {
 };
 
 // 'text', cut where it is long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 // "a, b and c" without the "and": "a, b, c".
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 

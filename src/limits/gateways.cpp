@@ -36,10 +36,10 @@ void read_header(Context& context, const FileField& field, std::string_view text
   std::string name = lower(text);
   if (!right) {
     context.error(FileRule::names, field,
-                  quoted(text) + " is not the name of a header; at most 64 of A-Z, a-z, 0-9 and " +
+                  in_quotes(text) + " is not the name of a header; at most 64 of A-Z, a-z, 0-9 and " +
                       std::string(kMarks));
   } else if (name == "authorization" || name.starts_with("x-weir-")) {
-    context.error(FileRule::gateways, field, quoted(text) + " is a header that the gate never reads");
+    context.error(FileRule::gateways, field, in_quotes(text) + " is a header that the gate never reads");
   } else {
     header = std::move(name);
   }
@@ -49,7 +49,8 @@ void read_named_header(Context& context, const FileField& field, std::string& he
   if (!is_text(context, field)) return;
   const std::string_view text = field.text();
   if (lower(text.substr(0, kHeader.size())) != kHeader) {
-    context.error(FileRule::form, field, quoted(text) + " does not begin with 'header.'; write header.NAME");
+    context.error(FileRule::form, field,
+                  in_quotes(text) + " does not begin with 'header.'; write header.NAME");
     return;
   }
   read_header(context, field, text.substr(kHeader.size()), header);
@@ -69,7 +70,7 @@ void read_from(Context& context, const FileField& gateway, const FileField& from
     read.from = meaning;
     return;
   }
-  context.error(FileRule::form, from, quoted(from.text()) + " is none of: x-forwarded, x-original, path");
+  context.error(FileRule::form, from, in_quotes(from.text()) + " is none of: x-forwarded, x-original, path");
 }
 
 void read_trusted(Context& context, const FileField& trusted, Gateway& read) {
@@ -78,11 +79,11 @@ void read_trusted(Context& context, const FileField& trusted, Gateway& read) {
     if (!entry.wrong.empty()) {
       context.error(entry.rule, item, entry.wrong);
     } else if (entry.entry.kind != ListEntry::Kind::network) {
-      context.error(FileRule::form, item, quoted(item.text()) + " is neither an address nor a CIDR");
+      context.error(FileRule::form, item, in_quotes(item.text()) + " is neither an address nor a CIDR");
     } else {
       if (entry.entry.network.bits == 0)
         context.findings.warn(FileRule::gateways, item.place(), item.path,
-                              quoted(item.text()) + " trusts every address, so clients choose their own");
+                              in_quotes(item.text()) + " trusts every address, so clients choose their own");
       read.trusted.push_back(entry.entry.network);
     }
   }
@@ -123,7 +124,7 @@ void read_token(Context& context, const FileField& token, Gateway& read) {
     if (is_text(context, header)) {
       if (header.text().starts_with(kHeader)) {
         context.error(FileRule::form, header,
-                      quoted(header.text()) + " is a name already; write it without 'header.'");
+                      in_quotes(header.text()) + " is a name already; write it without 'header.'");
       } else {
         read_header(context, header, header.text(), read.token_header);
       }
@@ -136,7 +137,8 @@ void read_token(Context& context, const FileField& token, Gateway& read) {
     if (!is_text(context, env)) return;
     read.token_env = env.text();
     if (!is_variable(read.token_env))
-      context.error(FileRule::names, env, quoted(env.text()) + " is not the name of an environment variable");
+      context.error(FileRule::names, env,
+                    in_quotes(env.text()) + " is not the name of an environment variable");
   } else {
     context.error_at_key(FileRule::form, token, "missing env: the environment variable that has the token");
   }
@@ -148,7 +150,7 @@ void read_word(Context& context, const FileField& field, const std::string& no, 
   if (!field || !is_text(context, field)) return;
   value = field.text() == yes;
   if (!value && field.text() != no)
-    context.error(FileRule::form, field, quoted(field.text()) + " is none of: " + no + ", " + yes);
+    context.error(FileRule::form, field, in_quotes(field.text()) + " is none of: " + no + ", " + yes);
 }
 
 Gateway read_gateway(Context& context, const std::string& name, const FileField& field) {

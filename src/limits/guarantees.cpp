@@ -86,7 +86,7 @@ std::set<std::string> values_of(const File& file, const Condition& condition, co
                           (entry.kind == ListEntry::Kind::network &&
                            entry.network.bits >= (entry.network.first.v4 ? group.v4 : group.v6));
       if (!single) {
-        why = quoted(entry.text) + " may be any number of values of " + condition.attribute;
+        why = in_quotes(entry.text) + " may be any number of values of " + condition.attribute;
         return;
       }
       std::string value = entry.text;
@@ -296,7 +296,7 @@ class Judge {
       findings_.error(FileRule::guarantees, source.place, path_of(parent, source.from, "rate"),
                       "the guarantees within it add up to " + sum.rates.per(period) +
                           text.substr(text.find('/'), text.find(' ') - text.find('/')) + ", more than " +
-                          quoted(text));
+                          in_quotes(text));
       return true;
     });
   }
@@ -311,11 +311,12 @@ class Judge {
       const bool unsaid = reserve.place.line == 0;
       findings_.error(FileRule::guarantees, unsaid ? source.place : reserve.place,
                       path_of(parent, from, unsaid ? "rate" : "reserve"),
-                      unsaid ? "guarantees are within it, so it must have a reserve of at least " +
-                                   text(sum.bursts) + " units of its burst"
-                             : to_text(reserve.share) + " of the burst of " +
-                                   quoted(core::to_text(source.rule)) + " is " + text(kept / Share::kWhole) +
-                                   "; the bursts of the guarantees within it add up to " + text(sum.bursts));
+                      unsaid
+                          ? "guarantees are within it, so it must have a reserve of at least " +
+                                text(sum.bursts) + " units of its burst"
+                          : to_text(reserve.share) + " of the burst of " +
+                                in_quotes(core::to_text(source.rule)) + " is " + text(kept / Share::kWhole) +
+                                "; the bursts of the guarantees within it add up to " + text(sum.bursts));
       return true;
     });
   }

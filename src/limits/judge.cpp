@@ -45,8 +45,8 @@ void judge_windows(const std::string& path, const std::vector<KeyNumbers>& windo
           quota.burst() == other.burst() && quota.emission_interval() == other.emission_interval();
       if (alike && i < j) continue;  // told of the second of the two
       findings.error(FileRule::binds, windows[i].place, path,
-                     quoted(core::to_text(windows[i].rule)) + " can never bind: " +
-                         quoted(core::to_text(windows[j].rule)) + " denies first, always");
+                     in_quotes(core::to_text(windows[i].rule)) + " can never bind: " +
+                         in_quotes(core::to_text(windows[j].rule)) + " denies first, always");
       break;
     }
   }
@@ -192,7 +192,7 @@ void judge_cost(const NamedLimit& limit, Findings& findings) {
                   if (source.lifted || cost.cost <= static_cast<std::uint64_t>(burst)) return;
                   findings.error(FileRule::cost, cost.place, path_of(limit, cost.from, "cost"),
                                  std::to_string(cost.cost) + " is above the burst of " +
-                                     quoted(core::to_text(source.rule)) + " on line " +
+                                     in_quotes(core::to_text(source.rule)) + " on line " +
                                      std::to_string(source.place.line) +
                                      ", so it could never pass; at most " + std::to_string(burst));
                 });
@@ -241,7 +241,7 @@ void judge_slots(const NamedLimit& limit, Findings& findings) {
       rule.kept = part_of(rule.quota, leave.shares.back().millionths);
       if (source.lifted || core::kept_slots(rule) < rule.quota.burst()) continue;
       findings.error(FileRule::classes, leave.place, path_of(limit, from, "leave"),
-                     to_text(leave.shares.back()) + " of " + quoted(core::to_text(source.rule)) +
+                     to_text(leave.shares.back()) + " of " + in_quotes(core::to_text(source.rule)) +
                          " on line " + std::to_string(source.place.line) +
                          ", in whole slots rounded up, leaves the least important class none");
     }
@@ -265,7 +265,7 @@ void note_long_hold(const NamedLimit& limit, Findings& findings) {
   findings.add(Severity::note, FileRule::hold, limit.hold.ttl_place, "limits." + limit.name + ".hold.ttl",
                "what is settled later than " +
                    core::to_text(nanoseconds{static_cast<std::int64_t>(time_of(*shortest))}) +
-                   " gets nothing back: by then the burst of " + quoted(core::to_text(shortest->rule)) +
+                   " gets nothing back: by then the burst of " + in_quotes(core::to_text(shortest->rule)) +
                    " has drained");
 }
 
@@ -287,7 +287,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
       if (open >= Wide{limit.hold.estimate} * Share::kWhole) continue;
       findings.error(FileRule::hold, limit.hold.place, "limits." + limit.name + ".hold",
                      "at_most is " + to_text(limit.hold.at_most) + " of the burst of " +
-                         quoted(core::to_text(source.rule)) + ", which is " +
+                         in_quotes(core::to_text(source.rule)) + ", which is " +
                          std::to_string(static_cast<std::uint64_t>(open / Share::kWhole)) +
                          "; the estimate, " + std::to_string(limit.hold.estimate) + ", must fit into it");
     }
@@ -304,7 +304,7 @@ void judge_who_rests(const NamedLimit& limit, int from, const Penalty& penalty, 
     if (each.is_slots() || core::can_pause(algorithm, afresh)) continue;
     return findings.error(FileRule::of_gcra, penalty.place, path_of(limit, from, "penalty"),
                           (afresh ? "gcra and fixed windows can do this; " : "only gcra can do this; ") +
-                              quoted(core::to_text(each.rule)) + " counts by " + core::name_of(algorithm));
+                              in_quotes(core::to_text(each.rule)) + " counts by " + core::name_of(algorithm));
   }
 }
 
@@ -330,7 +330,7 @@ void judge_penalty(const File& file, const NamedLimit& limit, Findings& findings
                                   [number](const NamedLimit& each) { return each.within == number; });
   if (child != file.limits.end()) {
     findings.add(Severity::note, FileRule::penalty, place, path,
-                 "one denial makes all that is within it wait, as " + quoted(child->name) + " is");
+                 "one denial makes all that is within it wait, as " + in_quotes(child->name) + " is");
   } else if (limit.by.empty()) {
     findings.add(Severity::note, FileRule::penalty, place, path,
                  "the limit has no by: one denial makes everybody wait");
@@ -408,13 +408,13 @@ void judge_hierarchy(File& file, Findings& findings) {
       const bool has = std::any_of(limit.by.begin(), limit.by.end(),
                                    [&](const By& each) { return each.attribute == by.attribute; });
       if (!has)
-        told(limit, quoted(parent.name) + " counts by " + by.attribute + ", which is not in the by of " +
-                        quoted(limit.name));
+        told(limit, in_quotes(parent.name) + " counts by " + by.attribute + ", which is not in the by of " +
+                        in_quotes(limit.name));
     }
     for (const Window& window : parent.windows) {
       if (core::has_burst(window.rule.algorithm) || window.is_slots()) continue;
       findings.error(FileRule::of_gcra, limit.within_place, "limits." + limit.name + ".within",
-                     "only gcra can do this; " + quoted(parent.name) + " counts by " +
+                     "only gcra can do this; " + in_quotes(parent.name) + " counts by " +
                          core::name_of(window.rule.algorithm));
     }
   }

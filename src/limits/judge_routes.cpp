@@ -47,7 +47,7 @@ std::string hinders(const File& file, const Route& route) {
     for (const Window& window : limit.windows) {
       const Algorithm algorithm = window.rule.algorithm;
       if (!window.is_slots() && !core::counts_at_grant(algorithm) && !core::can_reserve(algorithm))
-        return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
+        return "no request can wait: it meets " + in_quotes(limit.name) + " too, which counts by " +
                core::name_of(algorithm);
     }
   }
@@ -108,7 +108,7 @@ void judge_gateways(const File& file, Findings& findings) {
         if (told[index] || !takes_slot(gateway, file.limits[index])) continue;
         told[index] = true;
         findings.warn(FileRule::gateways, gateway.place, "gateways." + gateway.name,
-                      "a request that meets " + quoted(file.limits[index].name) +
+                      "a request that meets " + in_quotes(file.limits[index].name) +
                           " is an error, as that has in_flight; write hold: true");
       }
     }

@@ -35,7 +35,7 @@ void judge_local_share(const NamedLimit& limit, Findings& findings) {
   }
   if (of == nullptr) return;
   findings.warn(FileRule::local_share, said.place, "limits." + limit.name + ".on_store_error",
-                to_text(said.share) + " of the burst of " + quoted(core::to_text(of->rule)) +
+                to_text(said.share) + " of the burst of " + in_quotes(core::to_text(of->rule)) +
                     " is less than one unit, and each server hands out one: " + std::to_string(servers) +
                     " servers together exceed the burst by " + std::to_string(worst));
 }
@@ -50,7 +50,7 @@ void judge_lease_units(const NamedLimit& limit, Findings& findings) {
   if (of == nullptr || limit.lease.units < static_cast<std::uint64_t>(of->rule.quota.burst())) return;
   findings.warn(FileRule::lease, limit.lease.place, "limits." + limit.name + ".lease",
                 std::to_string(limit.lease.units) + " units are the whole burst of " +
-                    quoted(core::to_text(of->rule)) + ": one server may take all that others could have");
+                    in_quotes(core::to_text(of->rule)) + ": one server may take all that others could have");
 }
 
 // A limit whose every check needs the store: without a lease, or because of a guarantee within it.
@@ -72,7 +72,7 @@ void judge_lease_use(const File& file, Index index, Findings& findings) {
   if (other == nullptr) return;
   findings.warn(FileRule::lease, limit.lease.place, "limits." + limit.name + ".lease",
                 other == &limit ? "no request can spend it: a guarantee is always asked for"
-                                : "no request can spend it: each meets " + quoted(other->name) +
+                                : "no request can spend it: each meets " + in_quotes(other->name) +
                                       " too, or another limit that has no lease");
 }
 

@@ -29,7 +29,7 @@ void read_by(Context& context, const FileField& by, NamedLimit& limit) {
     if (!judge_attribute(context, item, item.place(), name)) continue;
     if (std::any_of(limit.by.begin(), limit.by.end(),
                     [&](const By& each) { return each.attribute == name; })) {
-      context.error(FileRule::names, item, quoted(name) + " a second time");
+      context.error(FileRule::names, item, in_quotes(name) + " a second time");
     } else {
       limit.by.push_back({name, name == "ip" ? kClients : core::Prefixes{}});
     }
@@ -70,7 +70,7 @@ void read_shadow(Context& context, const FileField& shadow, NamedLimit& limit) {
   } else if (text.starts_with(kUntil)) {
     read_end(context, shadow, text.substr(kUntil.size()), limit.shadow_until);
   } else if (text != "false") {
-    context.error(FileRule::form, shadow, quoted(text) + " is none of: until DATE, true, false");
+    context.error(FileRule::form, shadow, in_quotes(text) + " is none of: until DATE, true, false");
   }
 }
 
@@ -91,7 +91,7 @@ void read_store_error(Context& context, const FileField& field, StoreError& read
       read.share = *share;
     }
   } else if (text != kLocal) {
-    context.error(FileRule::form, field, quoted(text) + " is none of: local, local N%, allow, deny");
+    context.error(FileRule::form, field, in_quotes(text) + " is none of: local, local N%, allow, deny");
   }
 }
 
@@ -152,7 +152,7 @@ void read_when_full(Context& context, const FileField& field, FileWhenFull& full
   if (!is_text(context, field)) return;
   full = field.text() == "allow" ? FileWhenFull::allow : FileWhenFull::deny;
   if (field.text() != "allow" && field.text() != "deny")
-    context.error(FileRule::form, field, quoted(field.text()) + " is none of: deny, allow");
+    context.error(FileRule::form, field, in_quotes(field.text()) + " is none of: deny, allow");
 }
 
 // A number of slots.
@@ -511,7 +511,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
            if (!is_text(context, field)) return;
            reading.limit.charged_after = field.text() == "after";
            if (!reading.limit.charged_after)
-             context.error(FileRule::form, field, quoted(field.text()) + " is none of: after");
+             context.error(FileRule::form, field, in_quotes(field.text()) + " is none of: after");
          },
      .of_rate = true,
      .said = [](const File&,
@@ -604,7 +604,7 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
   if (other == limit.windows.end()) return;
   const auto refuse = [&](const FileField& field) {
     context.error_at_key(FileRule::of_gcra, field,
-                         "only gcra can do this; " + quoted(core::to_text(other->rule)) + " counts by " +
+                         "only gcra can do this; " + in_quotes(core::to_text(other->rule)) + " counts by " +
                              core::name_of(other->rule.algorithm));
   };
   for (const LimitKey& each : kLimitKeys) {
@@ -630,7 +630,7 @@ void refuse_hold(Context& context, const Map& map, const NamedLimit& limit) {
     const Algorithm algorithm = each.rule.algorithm;
     if (core::can_reserve(algorithm) || core::counts_at_grant(algorithm)) continue;
     return context.error_at_key(FileRule::of_gcra, hold,
-                                "gcra and fixed windows can do this; " + quoted(core::to_text(each.rule)) +
+                                "gcra and fixed windows can do this; " + in_quotes(core::to_text(each.rule)) +
                                     " counts by " + core::name_of(algorithm));
   }
 }
@@ -645,7 +645,7 @@ void refuse_beside_charge(Context& context, const Map& map, const NamedLimit& li
   for (const Window& each : limit.windows) {
     if (core::can_overdraw(each.rule.algorithm)) continue;
     return context.error_at_key(FileRule::charge_after, map["charge"],
-                                "gcra and fixed windows can do this; " + quoted(core::to_text(each.rule)) +
+                                "gcra and fixed windows can do this; " + in_quotes(core::to_text(each.rule)) +
                                     " counts by " + core::name_of(each.rule.algorithm));
   }
 }

@@ -26,7 +26,7 @@ class Entries {
     if (read.entry.kind == ListEntry::Kind::pattern) {
       if (!patterns_.insert(read.entry.text).second) {
         read.rule = FileRule::lists;
-        read.wrong = "the pattern " + quoted(text) + " a second time";
+        read.wrong = "the pattern " + in_quotes(text) + " a second time";
         return read;
       }
       if (patterns_.size() > kMostPatterns) {
@@ -95,7 +95,7 @@ bool read_list_text(Context& context, const std::string& path, const std::string
       context.findings.add_of(list.file, {Severity::error, rule, "", place, path, std::move(what)});
     };
     if (!is_utf8(entry)) {
-      refused(FileRule::lists, quoted(entry) + " is not text in UTF-8");
+      refused(FileRule::lists, in_quotes(entry) + " is not text in UTF-8");
     } else if (entry.size() > kMostEntryBytes) {
       refused(FileRule::bounds, "an entry of " + std::to_string(entry.size()) + " bytes; at most " +
                                     std::to_string(kMostEntryBytes) + " are read");
@@ -114,11 +114,11 @@ void read_list_file(Context& context, const FileField& field, List& list) {
   list.file = absolute ? field.text() : folder + (folder.ends_with('/') ? "" : "/") + field.text();
   const auto text = context.options.open(list.file, kMostFileBytes);
   if (!text) {
-    context.error(FileRule::lists, field, "cannot read " + quoted(list.file) + ": " + text.error());
+    context.error(FileRule::lists, field, "cannot read " + in_quotes(list.file) + ": " + text.error());
     return;
   }
   if (text->size() > kMostFileBytes) {
-    context.error(FileRule::bounds, field, quoted(list.file) + " has more than 64 MiB");
+    context.error(FileRule::bounds, field, in_quotes(list.file) + " has more than 64 MiB");
     return;
   }
   const std::string path = field.path.substr(0, field.path.rfind('.'));
@@ -126,7 +126,7 @@ void read_list_file(Context& context, const FileField& field, List& list) {
     // A list of bans is empty on most days: nothing for a pull request to fail by.
     context.findings.add(context.options.deployment != nullptr ? Severity::note : Severity::warning,
                          FileRule::lists, field.place(), field.path,
-                         quoted(list.file) + " has no entries, so it matches nothing");
+                         in_quotes(list.file) + " has no entries, so it matches nothing");
 }
 
 void read_inline_list(Context& context, const FileField& field, List& list) {
@@ -137,7 +137,7 @@ void read_inline_list(Context& context, const FileField& field, List& list) {
   for (const FileField& item : items) {
     if (item.text().starts_with('@')) {
       context.error(FileRule::lists, item,
-                    quoted(item.text()) + ": a list holds no other lists; name both where they are used");
+                    in_quotes(item.text()) + ": a list holds no other lists; name both where they are used");
       continue;
     }
     ReadEntry read = entries.add(item.text(), item.place());
@@ -165,10 +165,10 @@ ReadEntry read_entry(std::string_view text, Position place) {
       read.entry.network = network.network;
       return read;
     case core::NetworkFault::bits:
-      read.wrong = quoted(text) + " has a prefix that is too long; at most /32 for IPv4, /128 for IPv6";
+      read.wrong = in_quotes(text) + " has a prefix that is too long; at most /32 for IPv4, /128 for IPv6";
       break;
     case core::NetworkFault::host_bits:
-      read.wrong = quoted(text) + " has bits set beyond its prefix; did you mean " +
+      read.wrong = in_quotes(text) + " has bits set beyond its prefix; did you mean " +
                    core::to_text(network.network) + "?";
       break;
   }
@@ -220,7 +220,7 @@ When read_when(Context& context, const FileField& when) {
         const Index list = context.lists.find(value.text().substr(1));
         if (list == kNone) {
           context.error(FileRule::lists, value,
-                        "no list is called " + quoted(value.text().substr(1)) +
+                        "no list is called " + in_quotes(value.text().substr(1)) +
                             meant(value.text().substr(1), context.lists.all()));
         } else {
           condition.lists.push_back(list);

@@ -92,7 +92,7 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
     return list(matched, [&](std::size_t i) { return period_of(matched.checks[i]); });
   };
   if (matched.count == 0) return std::nullopt;
-  const std::string name = quoted(set.limits()[matched.limit_of[0]].said->name);
+  const std::string name = in_quotes(set.limits()[matched.limit_of[0]].said->name);
   if (which.window) {
     const std::string all = periods();
     keep(matched,

@@ -52,7 +52,7 @@ Change read_change(Context& context, const FileField& item) {
     if (change.whole) change.period = *period;
     if (!change.whole)
       context.error(FileRule::rate, item,
-                    quoted(text) + " names no period; write unlimited/day, or unlimited for all windows");
+                    in_quotes(text) + " names no period; write unlimited/day, or unlimited for all windows");
   } else {
     change.whole = read_rule(context, item, change.rule);
     change.period = change.rule.quota.rate().period;
@@ -68,7 +68,7 @@ Read<std::uint32_t> read_growing(std::string_view text) {
   if (read.fault == core::NumberFault::none && millionths >= 1'000'000 && millionths <= kMost * 1'000'000 &&
       millionths % 1000 == 0)
     return static_cast<std::uint32_t>(millionths / 1000);
-  return tl::unexpected(quoted(text) + " is not a number from 1 to 1000 with at most three decimals");
+  return tl::unexpected(in_quotes(text) + " is not a number from 1 to 1000 with at most three decimals");
 }
 
 void read_rest(Context& context, const FileField& field, std::chrono::nanoseconds& time) {
@@ -107,7 +107,7 @@ bool read_windows(Context& context, const FileField& rate, std::vector<Window>& 
                                    [period](const Window& each) { return each.period() == period; });
     if (same != windows.end()) {
       context.error(FileRule::rate, item,
-                    quoted(item.text()) + " has the period of " + quoted(core::to_text(same->rule)) +
+                    in_quotes(item.text()) + " has the period of " + in_quotes(core::to_text(same->rule)) +
                         "; the windows of a limit differ in their periods");
       right = false;
       continue;
@@ -134,12 +134,12 @@ std::vector<WindowChange> read_changes(Context& context, const FileField& rate,
       const Algorithm algorithm = windows[i].rule.algorithm;
       if (!change.lifted && change.rule.algorithm != algorithm) {
         context.error(FileRule::override_window, item,
-                      quoted(item.text()) + " counts by " + core::name_of(change.rule.algorithm) +
+                      in_quotes(item.text()) + " counts by " + core::name_of(change.rule.algorithm) +
                           "; the limit's window counts by " + core::name_of(algorithm));
       } else if (std::any_of(changes.begin(), changes.end(),
                              [i](const WindowChange& each) { return each.window == i; })) {
         context.error(FileRule::rate, item,
-                      quoted(item.text()) + " is a second rate for one window of the limit");
+                      in_quotes(item.text()) + " is a second rate for one window of the limit");
         break;
       } else {
         changes.push_back({i, change.lifted, change.rule, item.place()});
@@ -147,7 +147,7 @@ std::vector<WindowChange> read_changes(Context& context, const FileField& rate,
     }
     if (!found && !windows.empty())
       context.error(FileRule::override_window, item,
-                    quoted(item.text()) +
+                    in_quotes(item.text()) +
                         " is for a window that the limit does not have; its periods: " + periods_of(windows));
   }
   if (rate.node->kind == YamlNode::Kind::list && rate.node->members.empty())
@@ -171,7 +171,7 @@ Leave read_leave(Context& context, const FileField& leave) {
                           member.place, leave.rule};
     if (index == kNone) {
       context.error_at_key(FileRule::classes, field,
-                           "no class is called " + quoted(member.key) + meant(member.key, classes));
+                           "no class is called " + in_quotes(member.key) + meant(member.key, classes));
     } else if (index == 0) {
       context.error_at_key(FileRule::classes, field, "the most important class leaves nothing free");
     } else {
@@ -189,7 +189,7 @@ Leave read_leave(Context& context, const FileField& leave) {
                     "'100%' would let the class pass nothing; below 100% is allowed");
     } else if (share < read.shares[i - 1]) {
       context.error(FileRule::classes, given[i],
-                    quoted(given[i].text()) + " is less than the " + to_text(read.shares[i - 1]) + " of " +
+                    in_quotes(given[i].text()) + " is less than the " + to_text(read.shares[i - 1]) + " of " +
                         classes[i - 1] + ", which is more important");
     } else {
       read.shares[i] = share;
@@ -320,7 +320,7 @@ Penalty read_penalty(Context& context, const FileField& field) {
   }
   if (const FileField then = map["then"]; then && is_text(context, then)) {
     rest.afresh = then.text() == "afresh";
-    if (!rest.afresh) context.error(FileRule::form, then, quoted(then.text()) + " is none of: afresh");
+    if (!rest.afresh) context.error(FileRule::form, then, in_quotes(then.text()) + " is none of: afresh");
   }
   return penalty;
 }

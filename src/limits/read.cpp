@@ -37,7 +37,7 @@ void read_version(Context& context, const Map& top) {
     const bool text = version.node->kind == YamlNode::Kind::text;
     context.error_at_key(
         FileRule::version, version,
-        (text ? quoted(version.text()) : std::string("this")) + " is not a version; write version: 1");
+        (text ? in_quotes(version.text()) : std::string("this")) + " is not a version; write version: 1");
   }
 }
 
@@ -49,7 +49,7 @@ void read_attributes(Context& context, const FileField& attributes, const FileFi
     if (std::string wrong = wrong_attribute(name.text()); !wrong.empty()) {
       context.error(FileRule::names, name, std::move(wrong));
     } else if (known.find(name.text()) != kNone) {
-      context.error(FileRule::names, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::names, name, in_quotes(name.text()) + " a second time");
     } else {
       known.add(name.text());
     }
@@ -71,7 +71,7 @@ void read_classes(Context& context, const FileField& classes) {
     if (std::string wrong = wrong_name(name.text()); !wrong.empty()) {
       context.error(FileRule::names, name, std::move(wrong));
     } else if (context.classes.find(name.text()) != kNone) {
-      context.error(FileRule::classes, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::classes, name, in_quotes(name.text()) + " a second time");
     } else {
       context.classes.add(name.text());
     }
@@ -124,7 +124,7 @@ bool read_limits(Context& context, const FileField& limits) {
     const NamedLimit& told = first_says ? *other->second : limit;
     const NamedLimit& has = first_says ? limit : *other->second;
     context.findings.error(FileRule::once, told.place, "limits." + told.name + ".id",
-                           quoted(limit.id) + " is the id of " + quoted(has.name) + " on line " +
+                           in_quotes(limit.id) + " is the id of " + in_quotes(has.name) + " on line " +
                                std::to_string(has.place.line) + " too; two limits would have one state");
   }
   return true;
@@ -146,7 +146,7 @@ Route read_route(Context& context, const FileField& field) {
     const Index index = find_name(context, name, context.limits, "limit");
     if (index == kNone) continue;
     if (std::find(route.limits.begin(), route.limits.end(), index) != route.limits.end()) {
-      context.error(FileRule::route_limits, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::route_limits, name, in_quotes(name.text()) + " a second time");
     } else {
       route.limits.push_back(index);
     }
@@ -195,14 +195,14 @@ void read_answers(Context& context, const FileField& field) {
         [&header](const std::string& each) { return (headers_of(each) & headers_of(header.text())) != 0; });
     if (std::find(known.begin(), known.end(), header.text()) == known.end()) {
       // All of them: two forms that differ by a letter may have nothing else in common.
-      context.error(FileRule::form, header, quoted(header.text()) + " is unknown" + meant({}, known));
+      context.error(FileRule::form, header, in_quotes(header.text()) + " is unknown" + meant({}, known));
     } else if (std::find(answers.headers.begin(), answers.headers.end(), header.text()) !=
                answers.headers.end()) {
-      context.error(FileRule::form, header, quoted(header.text()) + " a second time");
+      context.error(FileRule::form, header, in_quotes(header.text()) + " a second time");
     } else if (other != answers.headers.end()) {
       context.error(
           FileRule::form, header,
-          quoted(header.text()) + " and " + quoted(*other) + " exclude each other; write one of them");
+          in_quotes(header.text()) + " and " + in_quotes(*other) + " exclude each other; write one of them");
     } else {
       answers.headers.push_back(header.text());
     }
@@ -219,7 +219,7 @@ void judge_hash_tag(Context& context, const FileField& tag) {
   const auto& limits = context.file.limits;
   if (std::none_of(limits.begin(), limits.end(), counts_by_it))
     context.findings.warn(FileRule::names, tag.place(), tag.path,
-                          "no limit has " + quoted(name) + " in its by");
+                          "no limit has " + in_quotes(name) + " in its by");
 }
 
 // 31
@@ -244,7 +244,7 @@ void judge_deployment(Context& context) {
     for (const Window& window : limit.windows) {
       if (served->has_store || window.is_slots() || core::kept_in_two_words(window.rule.algorithm)) continue;
       context.findings.error(FileRule::counted_here, window.place, path + ".rate",
-                             quoted(core::to_text(window.rule)) +
+                             in_quotes(core::to_text(window.rule)) +
                                  " is counted by a shared store alone; write sliding_window_counter, or if "
                                  "there is a store, give --store");
     }

@@ -38,7 +38,7 @@ RlsDomain read_domain(Context& context, const std::string& name, const FileField
   if (const FileField unmapped = map["unmapped"]; unmapped && is_text(context, unmapped)) {
     read.drops_unmapped = unmapped.text() == "drop";
     if (!read.drops_unmapped && unmapped.text() != "keep")
-      context.error(FileRule::form, unmapped, quoted(unmapped.text()) + " is none of: keep, drop");
+      context.error(FileRule::form, unmapped, in_quotes(unmapped.text()) + " is none of: keep, drop");
   }
   return read;
 }
@@ -92,7 +92,7 @@ void judge_rls(const File& file, Findings& findings) {
   for (const NamedLimit& limit : file.limits) {
     if (limit.within != kNone && file.limits[limit.within].charged_after)
       findings.error(FileRule::charge_after, limit.within_place, "limits." + limit.name + ".within",
-                     quoted(file.limits[limit.within].name) +
+                     in_quotes(file.limits[limit.within].name) +
                          " has charge: after, and such a limit is not in a hierarchy");
   }
   for (const RlsDomain& domain : file.rls) {
@@ -103,7 +103,7 @@ void judge_rls(const File& file, Findings& findings) {
         const bool slots = limit.slots.place.line > 0;
         if (!slots && (limit.hold.place.line == 0 || limit.charged_after)) continue;
         findings.error(FileRule::rls, domain.place, "rls." + domain.name,
-                       "a descriptor may meet " + quoted(limit.name) + ", which has " +
+                       "a descriptor may meet " + in_quotes(limit.name) + ", which has " +
                            (slots ? "in_flight" : "a hold without charge: after") +
                            "; write unmapped: drop, or a route that descriptors do not take");
         return;

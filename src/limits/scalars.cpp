@@ -23,7 +23,7 @@ std::string wrong(std::string_view text, std::string_view marks, std::string_vie
                      std::all_of(text.begin(), text.end(), [marks](char c) {
                        return is_lower(c) || core::is_digit(c) || marks.find(c) != std::string_view::npos;
                      });
-  return right ? "" : quoted(text) + " is not a name; " + std::string(allowed);
+  return right ? "" : in_quotes(text) + " is not a name; " + std::string(allowed);
 }
 
 // "Z", "+01:00": east of Greenwich.
@@ -75,19 +75,19 @@ Read<std::uint64_t> read_integer(std::string_view text, std::uint64_t least, std
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
-  return tl::unexpected(quoted(text) + " is not a whole number from " + std::to_string(least) + " to " +
+  return tl::unexpected(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
                         std::to_string(most));
 }
 
 Read<bool> read_switch(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
-  return tl::unexpected(quoted(text) + " is neither true nor false");
+  return tl::unexpected(in_quotes(text) + " is neither true nor false");
 }
 
 Read<Share> read_share(std::string_view text) {
   const auto refused = [text] {
-    return tl::unexpected(quoted(text) + " is not a share from 0% to 100%, such as 20% or 12.5%");
+    return tl::unexpected(in_quotes(text) + " is not a share from 0% to 100%, such as 20% or 12.5%");
   };
   if (!text.ends_with('%')) return refused();
   const std::string_view number = text.substr(0, text.size() - 1);
@@ -111,13 +111,14 @@ Read<nanoseconds> read_time_span(std::string_view text) {
   const core::ScaledNumber read = core::read_duration(text);
   if (read.fault == core::NumberFault::none && read.value.count() >= 0) return read.value;
   if (read.fault == core::NumberFault::out_of_range)
-    return tl::unexpected(quoted(text) + " is above the maximum (" + core::to_text(nanoseconds::max()) + ")");
-  return tl::unexpected(quoted(text) + " is not a time such as 250ms, 10s, 1.5h or 1d");
+    return tl::unexpected(in_quotes(text) + " is above the maximum (" + core::to_text(nanoseconds::max()) +
+                          ")");
+  return tl::unexpected(in_quotes(text) + " is not a time such as 250ms, 10s, 1.5h or 1d");
 }
 
 Read<Time> read_time(std::string_view text) {
   const auto refused = [text](std::string_view what) {
-    return tl::unexpected(quoted(text) + std::string(what) +
+    return tl::unexpected(in_quotes(text) + std::string(what) +
                           "; write 2026-12-01, which is its midnight in UTC, or 2026-12-01T12:00:00Z");
   };
   const int year = core::digits_at(text, 0, 4);

@@ -236,13 +236,13 @@ bool Set::knows_attribute(std::string_view name) const {
 }
 
 std::string Set::unknown_attribute(std::string_view name) const {
-  return "unknown attribute " + quoted(name) + meant(name, file_->attributes);
+  return "unknown attribute " + in_quotes(name) + meant(name, file_->attributes);
 }
 
 std::string Set::unknown(std::string_view name) const {
   std::vector<std::string> known;
   for (const CompiledLimit& each : limits_) known.push_back(each.said->name);
-  return "unknown limit " + quoted(name) + meant(name, known);
+  return "unknown limit " + in_quotes(name) + meant(name, known);
 }
 
 const Set::Gateway* Set::gateway(std::string_view name) const {

@@ -31,7 +31,7 @@ tl::expected<When, std::string> read_selector(const Set& set,
       return tl::unexpected(set.unknown_attribute(name));
     if (std::any_of(when.begin(), when.end(),
                     [its = std::string_view(name)](const Condition& each) { return each.attribute == its; }))
-      return tl::unexpected("attribute " + quoted(name) + " is given twice");
+      return tl::unexpected("attribute " + in_quotes(name) + " is given twice");
     ReadEntry read = read_entry(value, {});
     if (!read.wrong.empty()) return tl::unexpected(name + ": " + std::move(read.wrong));
     when.push_back({name, {std::move(read.entry)}, {}, {}});

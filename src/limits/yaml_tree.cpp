@@ -85,7 +85,7 @@ class TreeParser {
     constexpr std::string_view kOfYaml = "tag:yaml.org,2002:";
     const std::string_view name = chars(tag);
     if (name == "!" || (name.starts_with(kOfYaml) && name.substr(kOfYaml.size()) == plain_type)) return true;
-    return refuse("the tag " + quoted(name) + "; none is needed");
+    return refuse("the tag " + in_quotes(name) + "; none is needed");
   }
 
   // Reads the value that the current event begins.
@@ -114,7 +114,7 @@ class TreeParser {
   bool alias(Index& number) {
     const std::string name = chars(event_.data.alias.anchor);
     const auto found = anchors_.find(name);
-    if (found == anchors_.end()) return refuse("unknown anchor " + quoted(name) + " referenced");
+    if (found == anchors_.end()) return refuse("unknown anchor " + in_quotes(name) + " referenced");
     const Index target = found->second;
     if (!begin(number, Node::Kind::alias, nullptr)) return false;
     tree_.nodes[number].text = name;
@@ -158,7 +158,7 @@ class TreeParser {
     const auto twice =
         std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return a->text == b->text; });
     if (twice == keys.end()) return true;
-    return refuse(twice[1]->place, "key " + quoted(twice[1]->text) + " already set in map, on line " +
+    return refuse(twice[1]->place, "key " + in_quotes(twice[1]->text) + " already set in map, on line " +
                                        std::to_string(twice[0]->place.line));
   }
 

@@ -69,7 +69,7 @@ bool needs_quotes(std::string_view value) {
          (blank != std::string_view::npos && value.find('=', blank) != std::string_view::npos);
 }
 
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text = "\"";
   for (const char each : value) {
     if (each == '"' || each == '\\') text += '\\';
@@ -122,7 +122,7 @@ std::string to_text(const Selector& when) {
   if (when.empty()) return "ALL";
   std::string text;
   for (const auto& [name, value] : when)
-    text += (text.empty() ? "" : " ") + name + "=" + (needs_quotes(value) ? quoted(value) : value);
+    text += (text.empty() ? "" : " ") + name + "=" + (needs_quotes(value) ? in_quotes(value) : value);
   return text;
 }
 

@@ -98,7 +98,7 @@ class Users::Reader {
     const auto role = steering::read_role(field.text());
     if (!role)
       return context_.error(kRule, field,
-                            limits::quoted(field.text()) + " is not a role: decide, operate or admin");
+                            limits::in_quotes(field.text()) + " is not a role: decide, operate or admin");
     to.role = *role;
   }
 
@@ -138,7 +138,7 @@ class Users::Reader {
   void add(const FileField& field, ByText& all, const char* what) {
     const auto [other, fresh] = all.emplace(field.text(), users_.users_.size());
     if (!fresh)
-      context_.error(kRule, field, what + limits::quoted(users_.users_[other->second].name) + " too");
+      context_.error(kRule, field, what + limits::in_quotes(users_.users_[other->second].name) + " too");
   }
 
   void read_until(const FileField& field, User& to) {

@@ -71,7 +71,7 @@ void compare_time(Failure& failure, std::string_view what, const std::optional<n
 // Why a step about a reservation came to nothing.
 std::string why_over(const CaseStep& step) {
   if (step.hold_name.empty()) return "there is no open hold to " + std::string(step.verb->name());
-  const std::string hold = "hold " + quoted(step.hold_name);
+  const std::string hold = "hold " + limits::in_quotes(step.hold_name);
   switch (step.verb->verb) {
     case store::Verb::cancel:
       return hold + " cannot be cancelled: it was not granted, its moment has come, or it is over";

@@ -40,7 +40,8 @@ void read_expected_rate(Context& context, const FileField& rate, const NamedLimi
     if (period.empty() || named == window.period()) rates.push_back(unlimited_text(window));
   }
   if (rates.size() == before)
-    context.error(kRule, rate, limits::quoted(text) + " names no window of " + limits::quoted(limit.name));
+    context.error(kRule, rate,
+                  limits::in_quotes(text) + " names no window of " + limits::in_quotes(limit.name));
 }
 
 CaseExplain read_explain(Context& context, const FileField& field) {
@@ -111,7 +112,7 @@ void read_tests(Context& context, const FileField& tests, const Time* now, Cases
   for (const FileField& item : items_of(tests)) {
     Case one = read_case(context, item, now);
     if (!one.name.empty() && names.find(one.name) != kNone)
-      context.error_at_key(kRule, item, "a second test is called " + limits::quoted(one.name));
+      context.error_at_key(kRule, item, "a second test is called " + limits::in_quotes(one.name));
     names.add(one.name);
     cases.cases.push_back(std::move(one));
   }

@@ -42,7 +42,7 @@ Read<std::int64_t> read_remaining(std::string_view text) {
 }
 Read<nanoseconds> read_period(std::string_view text) {
   if (const auto period = core::parse_period(text)) return *period;
-  return tl::unexpected(limits::quoted(text) + " is not a period such as 1m, 1d or month");
+  return tl::unexpected(limits::in_quotes(text) + " is not a period such as 1m, 1d or month");
 }
 Read<nanoseconds> read_retry(std::string_view text) {
   if (text == "none") return Expected::kNoRetry;
@@ -108,7 +108,7 @@ Index limit_called(Context& context, const FileField& field, const std::string& 
   const Index limit = context.limits.find(name);
   if (limit == kNone)
     context.error_at_key(kNoRule, field,
-                         "no limit is called " + limits::quoted(name) + meant(name, context.limits.all()));
+                         "no limit is called " + limits::in_quotes(name) + meant(name, context.limits.all()));
   return limit;
 }
 
@@ -219,7 +219,7 @@ class StepReader {
     const bool costs = service::takes(*step_.verb, members::kCost);
     if (costs && read_units(value.text())) return add_word(members::kCost, value);
     context_.error(kNoRule, value,
-                   limits::quoted(value.text()) + " is not true" +
+                   limits::in_quotes(value.text()) + " is not true" +
                        (costs ? ", nor a whole number, the cost" : "") + ", nor a map of " + joined(words()));
   }
 
@@ -252,7 +252,8 @@ class StepReader {
     step_.hold_name = name;
     if (before_.holds.find(name) == kNone)
       context_.error_at_key(kNoRule, field,
-                            "no hold is called " + limits::quoted(name) + meant(name, before_.holds.all()) +
+                            "no hold is called " + limits::in_quotes(name) +
+                                meant(name, before_.holds.all()) +
                                 "; a step before this one names it by hold: " + name);
   }
 
@@ -261,14 +262,14 @@ class StepReader {
     if (!is_hold_name(name)) {
       context_.error_at_key(
           kNoRule, field,
-          limits::quoted(name) +
+          limits::in_quotes(name) +
               " is neither a time such as 30s nor a name, which begins with a letter and has "
               "letters, digits, _ and -");
     } else if (context_.limits.find(name) != kNone) {
       context_.error_at_key(kNoRule, field,
-                            limits::quoted(name) + " is the name of a limit; a hold needs another");
+                            limits::in_quotes(name) + " is the name of a limit; a hold needs another");
     } else if (before_.holds.find(name) != kNone) {
-      context_.error_at_key(kNoRule, field, "a second hold is called " + limits::quoted(name));
+      context_.error_at_key(kNoRule, field, "a second hold is called " + limits::in_quotes(name));
     } else if (step_.times != 1) {
       context_.error_at_key(
           kNoRule, field,
@@ -324,7 +325,7 @@ class StepReader {
     const nanoseconds most = service::longest_of(member);
     if (!read_text(context_, field, time, read_time_span)) return;
     if (time > most)
-      context_.error(kNoRule, field, limits::quoted(field.text()) + " is above " + core::to_text(most));
+      context_.error(kNoRule, field, limits::in_quotes(field.text()) + " is above " + core::to_text(most));
     into = time;
   }
 
@@ -380,7 +381,7 @@ void read_slots_expected(Context& context, const FileField& slots, Expected& exp
     if (limit == kNone || !read_text(context, each, open, read_count)) continue;
     const std::vector<Window>& windows = context.file.limits[limit].windows;
     if (std::none_of(windows.begin(), windows.end(), [](const Window& one) { return one.is_slots(); }))
-      context.error_at_key(kNoRule, each, limits::quoted(name) + " has no in_flight");
+      context.error_at_key(kNoRule, each, limits::in_quotes(name) + " has no in_flight");
     expected.in_flight.emplace_back(limit, open);
   }
 }

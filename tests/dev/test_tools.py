@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The tools of ./dev check, stress and mutant: what they choose, what they refuse, what they excuse."""
+import json
 import os
 import pathlib
 import subprocess
@@ -48,6 +49,36 @@ class Changed(unittest.TestCase):
         said = subprocess.run(["g++", "-std=c++20", "-Isrc", "-Iinclude", "-MM", unit], cwd=check.ROOT, capture_output=True, text=True)
         files = said.stdout.split(":", 1)[1].replace("\\\n", " ").split()
         self.assertEqual({path.resolve() for path in check.included(check.ROOT / unit)}, {(check.ROOT / each).resolve() for each in files})
+
+
+class Tidy(unittest.TestCase):
+    def tidied(self, *sources):
+        """What is said of folders of one source each."""
+        with tempfile.TemporaryDirectory() as folder:
+            tree, commands = pathlib.Path(folder).resolve(), []
+            for number, source in enumerate(sources):
+                path = tree / f"src/f{number}"
+                path.mkdir(parents=True)
+                (path / "a.cpp").write_text(source)
+                (path / "unity_0_cxx.cxx").write_text(f'#include "{path}/a.cpp"\n')
+                commands.append({"directory": folder, "file": f"{path}/unity_0_cxx.cxx", "command": f"clang++-19 -DF{number}=0 -std=c++20 -c"})
+            (tree / "compile_commands.json").write_text(json.dumps(commands))
+            done = subprocess.run([TOOLS / "tidy.py", tree, "shallow", *(f"f{number}" for number in range(len(sources)))],
+                                  capture_output=True, text=True)
+            return done.returncode, done.stdout
+
+    def test_it_is_content_with_what_is_well(self):
+        self.assertEqual(self.tidied("int one() { return F0; }\n", "int two() { return F1; }\n")[0], 0)
+
+    def test_it_follows_the_paths_through_what_a_unity_file_includes(self):
+        code, said = self.tidied("int one(const int* p) { return p ? 1 : *p; }\n", "int Two() { return 2; }\n", "int three() { return 3; }\n")
+        self.assertEqual(code, 1)
+        self.assertIn("f0/a.cpp:1:40: error: Dereference of null pointer", said)
+        self.assertIn("f1/a.cpp:1:5: error: invalid case style", said)
+        self.assertNotIn("f2/", said)
+
+    def test_it_is_not_content_with_nothing_to_look_at(self):
+        self.assertEqual(self.tidied()[0], 1)
 
 
 class Excuses(unittest.TestCase):
