@@ -686,42 +686,5 @@ TEST(Reservations, give_their_memory_back_when_they_are_over) {
             200 * (kOneWait + Reservations::kLedgerBytes + KeyHolds::kBytes));
 }
 
-TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {
-  EmbeddedStore store(1_MiB);
-  const Limit a = limit("1000/s burst 10", 1);
-  const Limit b = limit("1000/s burst 10", 2);
-  std::atomic<std::uint64_t> granted{0};
-  std::atomic<std::uint64_t> cancelled{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 500; ++i) {
-        Check checks[2] = {{.limit = t % 2 ? &a : &b, .key = "k"}, {.limit = t % 2 ? &b : &a, .key = "k"}};
-        ReservationTerms reservation{.max_wait = 3600s};
-        Request request{.checks = checks, .verb = Verb::reserve, .reservation = &reservation};
-        Request* const one = &request;
-        store.submit({&one, 1}, {1s, 1s});
-        if (!request.allowed()) continue;
-        ++granted;
-        if (reservation.id.empty() || i % 2 == 0) continue;
-        for (int twice = 0; twice < 2; ++twice) {
-          Request cancel{.verb = Verb::cancel, .reservation = &reservation};
-          Request* const other = &cancel;
-          store.submit({&other, 1}, {1s, 1s});
-          cancelled += reservation.given_back;
-        }
-      }
-    });
-  }
-  for (std::thread& each : threads) each.join();
-  Check looks[2] = {{.limit = &a, .key = "k", .cost = Cost{0}}, {.limit = &b, .key = "k", .cost = Cost{0}}};
-  Request look{.checks = looks, .verb = Verb::look};
-  Request* const one = &look;
-  store.submit({&one, 1}, {1s, 1s});
-  EXPECT_EQ(looks[0].decision.reset_after, looks[1].decision.reset_after);
-  EXPECT_GE(looks[0].decision.reset_after, 1ms * (granted.load() - cancelled.load()));
-  EXPECT_LE(looks[0].decision.reset_after, 1ms * granted.load());
-}
-
 }  // namespace
 }  // namespace weir::store::reservations_test
