@@ -17,7 +17,7 @@ namespace weir::inline v0_1::ledger_trace {
 namespace {
 
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
-int many() { return long_run() ? 1'000'000 : 10'000; }
+int many() { return long_run() ? 1'000'000 : 20'000; }
 
 TEST(LedgerAgreement, the_embedded_store_answers_as_the_model_does) {
   store::EmbeddedStore store(std::size_t{8} << 20);
