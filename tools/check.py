@@ -4,10 +4,10 @@
 tools/check.py [--long | --changed]
 
 The parts are a small graph in two lanes: what computes, at a lower priority, runs beside what mostly waits (servers,
-other programs). Each writes build/check/PART.log; the end of it is shown when the part fails. A test that talks to
-other processes and fails is run once more alone, and named in the last lines; more than two of those are a failure, and
-a crash, a sanitizer's report or a referee's finding is never tried again. Last and alone come the tests that judge
-time; ctest's closing line is then the last.
+other programs), and beside what leaves a processor idle when that is over. Each writes build/check/PART.log; the end of
+it is shown when the part fails. A test that talks to other processes and fails is run once more alone, and named in the
+last lines; more than two of those are a failure, and a crash, a sanitizer's report or a referee's finding is never tried
+again. Last and alone come the tests that judge time; ctest's closing line is then the last.
 """
 import argparse
 import functools
@@ -317,8 +317,8 @@ def graph(long):
     proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if proved(late) else []), after=[sources])
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
     waiting = Part("program", program, after=[tests], patient=True)
-    return [[sources, packed, tests, asan, units, tsan, threads, tidying, fuzzing, proving],
-            [waiting, *(longer(tests, asan, waiting) if long else [])]], program
+    return [[sources, packed, tests, asan, units, tsan, threads],
+            [waiting, proving, tidying, fuzzing, *(longer(tests, asan, waiting) if long else [])]], program
 
 
 def longer(tests, asan, waiting):
