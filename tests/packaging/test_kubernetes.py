@@ -68,7 +68,7 @@ class Plain(unittest.TestCase):
                 ports = dict(zip(("resp", "http", "admin"), server.ports))
                 for name in ("livenessProbe", "readinessProbe"):
                     probe = self.container[name]["httpGet"]
-                    self.assertEqual(get(ports[probe["port"]], probe["path"])[0], 200, name)
+                    until(lambda: get(ports[probe["port"]], probe["path"])[0] == 200, f"the {name} is answered")
                 self.assertEqual(get(ports["admin"], "/metrics", Authorization="Bearer t0ken")[0], 200)
                 self.assertNotIn('limit="later"', get(ports["admin"], "/metrics", Authorization="Bearer t0ken")[1])
                 mount_map(folder.path, "2", limits + "  later: { by: [user], rate: 1/s }\n")
