@@ -379,7 +379,7 @@ TEST_P(RedisAgreementOn, traces_of_up_to_four_requests) {
       const std::size_t choices = gaps.size() * costs.size() * rules.size();
       std::size_t traces = 1;
       for (int i = 0; i < depth; ++i) traces *= choices;
-      for (std::size_t trace = Chance().up_to(3) % each; trace < traces; trace += each) {
+      for (std::size_t trace = Chance()() % each; trace < traces; trace += each) {
         Model model;
         const std::string key = std::string(name(algorithm)) + std::to_string(trace);
         // Across a full second, in every step with it and with the windows.
