@@ -4,12 +4,14 @@
 tools/check.py [--long | --changed]
 
 The parts are a small graph in two lanes: what computes, at a lower priority, runs beside what mostly waits (servers,
-other programs), and beside what leaves a processor idle when that is over. Each writes build/check/PART.log; the end of
-it is shown when the part fails. A test that talks to other processes and fails is run once more alone, and named in the
-last lines; more than two of those are a failure, and a crash, a sanitizer's report or a referee's finding is never tried
-again. Last and alone come the tests that judge time; ctest's closing line is then the last.
+other programs). What nothing waits for is taken by the lane that is done first. Each writes build/check/PART.log; the
+end of it is shown when the part fails. A test that talks to other processes and fails is run once more alone, and named
+in the last lines; more than two of those are a failure, and a crash, a sanitizer's report or a referee's finding is
+never tried again. Last and alone come the tests that judge time; ctest's closing line is then the last.
 """
 import argparse
+import collections
+import contextlib
 import functools
 import json
 import os
@@ -299,7 +301,7 @@ SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' |
 
 
 def graph(long):
-    """The lanes of a whole check, and its run of the tests of the program."""
+    """The lanes of a whole check, what either takes when its own is done, and its run of the tests of the program."""
     sources = Part("sources", *SOURCES)
     packed = Part("package", package(), after=[sources])
     tests = Part("tests of the program", build(PROGRAM), build(PROGRAM, "all_verify_interface_header_sets"), after=[packed])
@@ -318,7 +320,7 @@ def graph(long):
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
     waiting = Part("program", program, after=[tests], patient=True)
     return [[sources, packed, tests, asan, units, tsan, threads],
-            [waiting, proving, tidying, fuzzing, *(longer(tests, asan, waiting) if long else [])]], program
+            [waiting, *(longer(tests, asan, waiting) if long else [])]], [proving, tidying, fuzzing], program
 
 
 def longer(tests, asan, waiting):
@@ -377,7 +379,7 @@ def selected(files):
 
 
 def graph_of(files):
-    """The lanes of what these files need, and its run of the tests of the program."""
+    """Of what these files need, as graph()."""
     folders = users_of({each.split("/")[1] for each in files if re.match(r"src/\w+/", each)})
     if any(each.startswith(("include/", "cmake/", "CMakeLists.txt")) for each in files):
         folders = set(folders_of_src())
@@ -396,7 +398,16 @@ def graph_of(files):
         program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", without, "-R", pattern)
         lanes[0].insert(1, packed)
         lanes.append([Part("program", program, after=[packed], patient=True)])
-    return lanes, program
+    return lanes, [], program
+
+
+def run_lane(lane, spare):
+    """Its own parts, one after the other, and then those that no lane has begun."""
+    for each in lane:
+        each.run()
+    while spare:
+        with contextlib.suppress(IndexError):
+            spare.popleft().run()
 
 
 def end_all(*_):
@@ -433,11 +444,12 @@ def main():
     if files == []:
         say("nothing differs")
         return 0
-    lanes, program = graph(asked.long) if files is None else graph_of(files)
-    parts = [each for lane in lanes for each in lane]
+    lanes, spare, program = graph(asked.long) if files is None else graph_of(files)
+    parts = [each for lane in (*lanes, spare) for each in lane]
     over = threading.Event()
     threading.Thread(target=tell_progress, args=(parts, over), daemon=True).start()
-    runs = [threading.Thread(target=lambda lane=lane: [each.run() for each in lane]) for lane in lanes]
+    spare = collections.deque(spare)
+    runs = [threading.Thread(target=run_lane, args=(lane, spare)) for lane in lanes]
     for each in runs:
         each.start()
     for each in runs:

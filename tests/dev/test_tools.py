@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """The tools of ./dev check, stress and mutant: what they choose, what they refuse, what they excuse."""
+import collections
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -79,6 +81,31 @@ class Tidy(unittest.TestCase):
 
     def test_it_is_not_content_with_nothing_to_look_at(self):
         self.assertEqual(self.tidied()[0], 1)
+
+
+class Lanes(unittest.TestCase):
+    def test_what_is_spare_is_taken_by_the_lane_that_is_done_first_and_once(self):
+        long_one, ran = threading.Event(), []
+
+        class Counted:
+            def __init__(self, name, waits=None):
+                self.name, self.waits = name, waits
+
+            def run(self):
+                if self.waits:
+                    self.waits.wait(30)
+                ran.append((threading.current_thread().name, self.name))
+                if self.name == "last":
+                    long_one.set()
+
+        spare = collections.deque([Counted("prove"), Counted("tidy"), Counted("last")])
+        lanes = {"slow": [Counted("build", long_one)], "quick": [Counted("program")]}
+        runs = [threading.Thread(target=check.run_lane, args=(lane, spare), name=name) for name, lane in lanes.items()]
+        for each in runs:
+            each.start()
+        for each in runs:
+            each.join(60)
+        self.assertEqual(ran, [("quick", "program"), ("quick", "prove"), ("quick", "tidy"), ("quick", "last"), ("slow", "build")])
 
 
 class Excuses(unittest.TestCase):
