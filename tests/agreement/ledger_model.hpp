@@ -228,6 +228,7 @@ class LedgerModel : LedgerKeys {
     const Key before = view(ask.key, now);
     const bool changes = key.front != before.front || key.grants.size() != before.grants.size();
     if (changes || form == Form::pause || form == Form::afresh) keys_[ask.key] = key;
+    forget(keys_[ask.key], now);  // else it would forget this too
     keys_[ask.key].asked = key.asked;
     const Key seen = view(ask.key, now);
     told.overdraft = over(owed(seen, limit, now) - now - limit.most * limit.interval, limit.interval);
