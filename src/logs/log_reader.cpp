@@ -247,34 +247,62 @@ LogReader::LogReader(LogReaderOptions options, const std::atomic<bool>& stop)
   refuse_copies(options_.files, stop);
 }
 
+// The reading thread's: all that there is, or until nobody takes it.
+void LogReader::read(Channel& channel, LogStats& stats) const {
+  Merge merge(options_, stats, stop_);
+  for (bool more = true; more;) {
+    auto batch = channel.blank();
+    if (!batch) return;
+    more = fill(*batch, merge) || (merge.waiting() && !interrupted());
+    batch->progress = merge.progress();
+    batch->stats = stats;
+    channel.give(std::move(batch));
+  }
+}
+
+// False: there is no more.
+bool LogReader::fill(Batch& batch, Merge& merge) const {
+  batch.rows.clear();
+  batch.keys.clear();
+  while (batch.rows.size() < Batch::kRows && batch.keys.size() <= LogSource::kLongestLine) {
+    Batch::Row row{};
+    row.key_begin = static_cast<std::uint32_t>(batch.keys.size());
+    if (interrupted() || !merge.next(row.record, batch.keys)) return false;
+    row.key_size = static_cast<std::uint32_t>(batch.keys.size()) - row.key_begin;
+    row.hash = ClientIndex::hash(std::string_view(batch.keys).substr(row.key_begin));
+    batch.rows.push_back(row);
+  }
+  return true;
+}
+
+// Gives each client its number, and hands on what no later row can come before.
+template <class Collect>
+void LogReader::number(const Batch& batch, LogStats& decided, Reorder& reorder, const Collect& collect) {
+  constexpr std::size_t kAhead = 16;
+  const auto& rows = batch.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + kAhead < rows.size()) clients_.prefetch(rows[i + kAhead].hash);
+    const Batch::Row& row = rows[i];
+    if (row.record.left_out) {
+      ++decided.left_out;
+      reorder.pass(row.record.ns, collect);
+      continue;
+    }
+    const std::string_view key = std::string_view(batch.keys).substr(row.key_begin, row.key_size);
+    const std::uint32_t client = clients_.number(key, row.hash);
+    ++decided.requests;
+    reorder.take({row.record.ns, row.record.cost, client}, decided, collect);
+  }
+}
+
 void LogReader::run(const std::function<void(std::span<const Event>)>& each,
                     const std::function<void(const Progress&)>& progress) {
   Channel channel;
-  LogStats read;  // the reading thread's
+  LogStats of_reading;
   std::exception_ptr wrong;
   std::thread reading([&] {
     try {
-      Merge merge(options_, read, stop_);
-      for (bool more = true; more;) {
-        auto batch = channel.blank();
-        if (!batch) return;
-        batch->rows.clear();
-        batch->keys.clear();
-        while (batch->rows.size() < Batch::kRows) {
-          Batch::Row row{};
-          row.key_begin = static_cast<std::uint32_t>(batch->keys.size());
-          more = !stop_.load(std::memory_order_relaxed) && merge.next(row.record, batch->keys);
-          if (!more) break;
-          row.key_size = static_cast<std::uint32_t>(batch->keys.size()) - row.key_begin;
-          row.hash = ClientIndex::hash(std::string_view(batch->keys).substr(row.key_begin));
-          batch->rows.push_back(row);
-          if (batch->keys.size() > LogSource::kLongestLine) break;
-        }
-        more = more || (merge.waiting() && !stop_.load(std::memory_order_relaxed));
-        batch->progress = merge.progress();
-        batch->stats = read;
-        channel.give(std::move(batch));
-      }
+      read(channel, of_reading);
     } catch (...) {
       wrong = std::current_exception();
     }
@@ -310,21 +338,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
       if (ready.size() >= Batch::kRows) flush();
     };
     while (auto batch = channel.take()) {
-      constexpr std::size_t kAhead = 16;
-      const auto& rows = batch->rows;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (i + kAhead < rows.size()) clients_.prefetch(rows[i + kAhead].hash);
-        const Batch::Row& row = rows[i];
-        if (row.record.left_out) {
-          ++decided.left_out;
-          reorder.pass(row.record.ns, collect);
-          continue;
-        }
-        const std::string_view key = std::string_view(batch->keys).substr(row.key_begin, row.key_size);
-        const std::uint32_t client = clients_.number(key, row.hash);
-        ++decided.requests;
-        reorder.take({row.record.ns, row.record.cost, client}, decided, collect);
-      }
+      number(*batch, decided, reorder, collect);
       flush();
       const Progress at = batch->progress;
       add_up(std::move(batch->stats));
@@ -335,7 +349,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
     flush();
   }
   if (wrong) std::rethrow_exception(wrong);
-  add_up(std::move(read));
+  add_up(std::move(of_reading));
 }
 
 }  // namespace weir::logs

@@ -144,6 +144,11 @@ class LogReader {
   class Channel;
   class Merge;
 
+  void read(Channel& channel, LogStats& stats) const;
+  bool fill(Batch& batch, Merge& merge) const;
+  template <class Collect>
+  void number(const Batch& batch, LogStats& decided, Reorder& reorder, const Collect& collect);
+
   LogReaderOptions options_;
   const std::atomic<bool>& stop_;
   ClientIndex clients_;

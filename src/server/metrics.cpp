@@ -94,9 +94,9 @@ void add_slot_rows(service::Metrics& metrics, const service::Service& service, c
   metrics.gauge(Section::keyspace, "in_flight", "", "Open holds that have a slot", in_flight).slow = true;
 }
 
-void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
-                    std::vector<const redis::SharedStore*> stores) {
-  const auto sum = [stores](auto counter_of) {
+// A function that adds up a counter of all stores.
+auto summing(std::vector<const redis::SharedStore*> stores) {
+  return [stores = std::move(stores)](auto counter_of) {
     return [stores, counter_of] {
       std::uint64_t total = 0;
       for (const redis::SharedStore* store : stores)
@@ -104,6 +104,11 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       return total;
     };
   };
+}
+
+void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
+                    std::vector<const redis::SharedStore*> stores) {
+  const auto sum = summing(stores);
   const auto failures = [sum](std::size_t i) {
     return sum([i](const Counters& c) -> auto& { return c.failures[i]; });
   };

@@ -84,6 +84,11 @@ void Service::describe() {
 
   metrics.counter(Section::stats, "total_commands_processed", "weir_commands_total", "Commands run",
                   counters.commands);
+  describe_refusals();
+  describe_keys();
+}
+
+void Service::describe_refusals() {
   metrics.counter(Section::stats, "protocol_errors", "weir_protocol_errors_total",
                   "Connections closed because of malformed bytes", counters.protocol_errors);
   metrics.counter(Section::stats, "auth_failures", "weir_auth_failures_total",
@@ -110,6 +115,9 @@ void Service::describe() {
   });
   metrics.counter(Section::stats, "denied", "weir_denied_total", "Requests answered with a denial",
                   counters.denied);
+}
+
+void Service::describe_keys() {
   metrics.counter(Section::stats, "overdraft_dropped_units", "weir_overdraft_dropped_units_total",
                   "Units charged afterwards beyond max-overdraft, or for which there was no room",
                   counters.dropped);

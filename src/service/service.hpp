@@ -172,6 +172,8 @@ class Service {
   static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms
 
   void describe();
+  void describe_refusals();
+  void describe_keys();
 
   ServiceOptions options_;
   const store::Table& table_;
