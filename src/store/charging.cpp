@@ -77,7 +77,9 @@ Decision Charging::charge(std::size_t which, const core::Rule& rule, KeyLedger& 
 bool Charging::has_changed(std::size_t which, const Check& check) const {
   if (terms.others_free && has(terms.others_free->if_it_fits, which))
     return charges(which) && check.cost.units != 0 && check.decision.allowed();
-  return told[which].charged != 0 || outside_of(terms, check).form != Outside::Form::cost;
+  // Less than a unit is owed too, though none is charged.
+  const Outside outside = outside_of(terms, check);
+  return outside.form != Outside::Form::cost || outside.units != 0;
 }
 
 // Of a report it is not asked before it is charged. A copy costs as much as what is open.

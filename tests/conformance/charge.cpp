@@ -63,6 +63,22 @@ void what_lies_beyond_the_overdraft_is_dropped(Trial& trial) {
               "0 charged, 10 over, wait 11000000000 ns, reset after 14000000000 ns, 1 dropped", "one more");
 }
 
+// What remains in force after the settlement keeps the key in its ledger, which owes one number.
+void a_part_of_a_unit_within_the_overdraft_is_owed_after_a_hold_too(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 5", 1);
+  const Outside no_overdraft{Outside::Form::cost, 1, 0s};
+  const std::string id = reserve(trial, limit, "k", 4, 0s, 60s).id;
+  trial.world.advance(250ms);
+  charge(trial, {{limit, "k"}}, {Outside::Form::remaining, 2, 0s});
+  settle(trial, id, 4);
+  trial.equal(charge(trial, {{limit, "k", 1}}, no_overdraft).charged, 1U, "charged of one unit");
+  const Charged told = charge(trial, {{limit, "k", 1}}, no_overdraft);
+  trial.equal(told.charged, 0U, "charged where a quarter of a unit has room");
+  trial.equal(told.reset_after.count(), nanoseconds{5s}.count(), "until nothing is owed");
+  trial.world.advance(5s - 100ms);
+  trial.equal(trial.left(limit, "k"), 4, "left, as a part of a unit is owed");
+}
+
 void a_charge_is_told_of_the_limit_with_the_longest_wait(Trial& trial) {
   const Limit fast = trial.limit("10/s burst 10", 1);
   const Limit slow = trial.limit("1/s burst 10", 2);
@@ -199,6 +215,8 @@ std::vector<Property> charge_properties() {
   return {{"what_happened_outside_is_charged_without_room", what_happened_outside_is_charged_without_room},
           {"what_is_left_outside_is_no_more_here", what_is_left_outside_is_no_more_here},
           {"what_lies_beyond_the_overdraft_is_dropped", what_lies_beyond_the_overdraft_is_dropped},
+          {"a_part_of_a_unit_within_the_overdraft_is_owed_after_a_hold_too",
+           a_part_of_a_unit_within_the_overdraft_is_owed_after_a_hold_too},
           {"a_charge_is_told_of_the_limit_with_the_longest_wait",
            a_charge_is_told_of_the_limit_with_the_longest_wait},
           {"a_charge_forgets_a_remembered_denial", a_charge_forgets_a_remembered_denial},
