@@ -61,14 +61,14 @@ Decision Charging::charge_for(std::size_t which, const core::Rule& rule, KeyLedg
   }
   Outside outside = terms.outside;
   outside.units = cost.units;
-  told[which] = ledger.charge(rule, now, outside);
+  keep(which, ledger.charge(rule, now, outside));
   return decision_of(told[which], rule, outside);
 }
 
 Decision Charging::charge(std::size_t which, const core::Rule& rule, KeyLedger& ledger, nanoseconds now,
                           const Check& check) {
   if (terms.asks()) return charge_for(which, rule, ledger, now, charges(which) ? check.cost : Cost{0});
-  told[which] = ledger.charge(rule, now, outside_of(terms, check));
+  keep(which, ledger.charge(rule, now, outside_of(terms, check)));
   Decision found = ledger.decide(rule, now, Cost{0}).decision();
   found.verdict = Verdict::allowed;
   return found;
@@ -77,9 +77,7 @@ Decision Charging::charge(std::size_t which, const core::Rule& rule, KeyLedger& 
 bool Charging::has_changed(std::size_t which, const Check& check) const {
   if (terms.others_free && has(terms.others_free->if_it_fits, which))
     return charges(which) && check.cost.units != 0 && check.decision.allowed();
-  // Less than a unit is owed too, though none is charged.
-  const Outside outside = outside_of(terms, check);
-  return outside.form != Outside::Form::cost || outside.units != 0;
+  return has(changed, which);
 }
 
 // Of a report it is not asked before it is charged. A copy costs as much as what is open.

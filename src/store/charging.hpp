@@ -37,6 +37,7 @@ struct Charging {
   ChargeTerms& terms;
   std::array<Charged, kMostChecks> told{};  // by check; nothing of a guarantee
   std::uint16_t over{};                     // one bit for each check, of OthersFree
+  std::uint16_t changed{};                  // and of those in a ledger
 
   // Of OthersFree, for each check before the first is charged; what it would be told.
   Decision find_whether_over(std::size_t which, const core::Rule& rule, core::TwoWords state,
@@ -98,6 +99,10 @@ struct Charging {
                       std::chrono::nanoseconds now, Cost cost);
 
  private:
+  void keep(std::size_t which, const core::Overdrawn& each) {
+    told[which] = each;
+    if (each.changes) changed |= static_cast<std::uint16_t>(1U << which);
+  }
   static bool has(std::uint16_t bits, std::size_t which) { return (bits >> which & 1U) != 0; }
   static void lose(core::Overdrawn& each, core::TwoWords state) {
     const std::uint64_t dropped = each.charged + each.dropped;

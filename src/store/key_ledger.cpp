@@ -242,8 +242,9 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
     asked_for_ = now.count() + static_cast<Time>(burst - std::min(outside.units, burst)) * interval_of(rule);
   }
   if (outside.form != pause && ledger_.is_empty() && open_.empty()) {
-    const core::Overdrawn told = charge_front(rule, now, outside);
+    core::Overdrawn told = charge_front(rule, now, outside);
     if (before && !told.changes) ledger_ = *std::move(before);
+    told.changes = told.changes || outside.form == remaining;  // that is kept
     return told;
   }
   count_by(rule, now);
@@ -265,6 +266,7 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
     pause_until(rule, at, outside, told);
   }
   if (before && outside.form != pause && told.charged == 0) ledger_ = *std::move(before);
+  told.changes = told.charged != 0 || outside.form == pause || outside.form == remaining;
   tell(rule, now, told);
   if (outside.form == pause && outside.afresh) told.overdraft = 0;  // at its end
   return told;
@@ -273,11 +275,12 @@ core::Overdrawn KeyLedger::charge(const core::Rule& rule, nanoseconds now, const
 // Of a key that owes one number.
 core::Overdrawn KeyLedger::charge_front(const core::Rule& rule, nanoseconds now, const Outside& outside) {
   const auto least = static_cast<std::uint64_t>(asked_for_);
-  const core::Overdrawn told = outside.form == Outside::Form::refund
-                                   ? core::refund(rule, state(), now, outside.units, least)
-                                   : core::overdraw(rule, state(), now, outside);
+  const bool refunds = outside.form == Outside::Form::refund;
+  core::Overdrawn told = refunds ? core::refund(rule, state(), now, outside.units, least)
+                                 : core::overdraw(rule, state(), now, outside);
   // A part of a unit is not given back.
-  if (told.changes && (outside.form != Outside::Form::refund || told.charged != 0)) {
+  if (refunds && told.charged == 0) told = core::refund(rule, state(), now, 0, least);
+  if (told.changes) {
     ledger_ = ledger_.recounted(now.count(), static_cast<Time>(told.next.word), full_of(rule));
     ledger_.set_front(static_cast<Time>(told.next.until));
   }
