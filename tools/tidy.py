@@ -4,6 +4,7 @@
 As many folders as there are processors to share them are read at once: a header, and what each check looks for in it,
 would else be looked at by every folder that includes it, which is three quarters of the work.
 """
+import collections
 import concurrent.futures
 import json
 import os
@@ -20,13 +21,16 @@ ANALYZER = {"shallow": (HEADERS, "-analyzer-config", "mode=shallow", "-analyzer-
 KEPT = ("-D", "-I", "-std", "-W")  # of a compiler's words
 
 
+Unit = collections.namedtuple("Unit", "size path flags")
+
+
 def units_of(tree, folders):
-    """Of each unity file of the folders its size, and how it is compiled."""
-    units = {}
+    """The unity files of the folders: how much they include, and how they are compiled."""
+    units = []
     for each in json.loads((tree / "compile_commands.json").read_text()):
         path = pathlib.Path(each["file"])
         if path.name.startswith("unity_") and any(path.is_relative_to(tree / "src" / folder) for folder in folders):
-            units[path] = size_of(path), [word for word in shlex.split(each["command"]) if word.startswith(KEPT)]
+            units.append(Unit(size_of(path), path, [word for word in shlex.split(each["command"]) if word.startswith(KEPT)]))
     return units
 
 
@@ -38,16 +42,17 @@ def size_of(unit):
 def shared(units, parts):
     """The files in parts of about one size, at most this number."""
     lists = [[] for _ in range(min(parts, len(units)))]
-    for unit in sorted(units, key=lambda each: -units[each][0]):
-        min(lists, key=lambda each: sum(units[one][0] for one in each)).append(unit)
+    for unit in sorted(units, reverse=True):
+        min(lists, key=lambda each: sum(one.size for one in each)).append(unit)
     return lists
 
 
 def look(tree, number, units, depth):
     """What clang-tidy says of these, and whether it is content."""
     one = tree / f"tidy_{number}.cpp"
-    one.write_text("".join(f'#include "{each}"\n' for each in sorted(units)))
-    flags = dict.fromkeys(flag for _, each in units.values() for flag in each)
+    # In this order no name of one folder hides what a later one means; in another some do.
+    one.write_text("".join(f'#include "{each}"\n' for each in sorted(each.path for each in units)))
+    flags = dict.fromkeys(flag for each in units for flag in each.flags)
     done = subprocess.run(["clang-tidy-19", "--quiet", f"--config-file={ROOT}/.clang-tidy",
                            *(f"--extra-arg={each}" for word in ANALYZER[depth] for each in ("-Xclang", word)), one, "--", *flags],
                           capture_output=True, text=True, check=False)
@@ -59,7 +64,7 @@ def main():
     units = units_of(tree, folders)
     parts = shared(units, os.cpu_count() or 1)
     with concurrent.futures.ThreadPoolExecutor(len(parts) or 1) as pool:
-        looks = list(pool.map(lambda part: look(tree, part[0], {each: units[each] for each in part[1]}, depth), enumerate(parts)))
+        looks = list(pool.map(lambda part: look(tree, *part, depth), enumerate(parts)))
     print("\n".join(text for text, _ in looks))
     return 0 if units and all(content for _, content in looks) else 1
 
