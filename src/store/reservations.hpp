@@ -226,7 +226,11 @@ class Reservations final : public LedgerKeys {
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
   template <class Archive>
+  static void transfer(Archive& archive, ReservationId& id, Record& record);
+  template <class Archive>
   static void transfer(Archive& archive, KeptLedger& kept, ReservationMemory::Kind& kind);
+  struct Restored;
+  bool restore_record(ReservationId id, Record record, const Restored& restored, nanoseconds now);
   bool take_memory(Record& record);
   void end_copy();
   KeptLedger* restore_ledger(std::uint64_t hash, KeptLedger kept, ReservationMemory::Kind kind,

@@ -40,13 +40,13 @@ class Writing {
 
   explicit Writing(nanoseconds now) : now_(now.count()) {}
 
-  void number(std::uint64_t& number) { put(number); }
-  void flag(bool& flag) { put(flag ? 1 : 0); }
-  void time(nanoseconds& time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
-  void length(nanoseconds& length) { put(static_cast<std::uint64_t>(length.count())); }
+  void number(auto number) { put(static_cast<std::uint64_t>(number)); }
+  void flag(bool flag) { put(flag ? 1 : 0); }
+  void time(nanoseconds time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
+  void length(nanoseconds length) { put(static_cast<std::uint64_t>(length.count())); }
   // Of a ledger: 0 says that there is none, and what was before a clock began is below 0.
-  void moment(Ledger::Time& time) { put(static_cast<std::uint64_t>(time == 0 ? kNone : time - now_)); }
-  void tat(std::uint64_t& tat) {
+  void moment(Ledger::Time time) { put(static_cast<std::uint64_t>(time == 0 ? kNone : time - now_)); }
+  void tat(std::uint64_t tat) {
     put(tat == 0 ? static_cast<std::uint64_t>(kNone) : tat - static_cast<std::uint64_t>(now_));
   }
   std::size_t size(std::size_t size) {
@@ -70,7 +70,10 @@ class Reading {
 
   Reading(std::string_view bytes, nanoseconds then) : bytes_(bytes), then_(then.count()) {}
 
-  void number(std::uint64_t& number) { number = get(); }
+  template <class Number>
+  void number(Number& number) {
+    number = static_cast<Number>(get());
+  }
   void flag(bool& flag) { flag = get() != 0; }
   void time(nanoseconds& time) { time = nanoseconds{moved(static_cast<std::int64_t>(get()))}; }
   void length(nanoseconds& length) { length = nanoseconds{static_cast<std::int64_t>(get())}; }
@@ -91,6 +94,10 @@ class Reading {
     const std::uint64_t size = get();
     if (size > bytes_.size() / sizeof(std::uint64_t)) bad_ = true;
     return bad_ ? 0 : size;
+  }
+  // What follows a size.
+  void each(const auto& read) {
+    for (std::size_t left = size(0); left > 0 && good(); --left) read();
   }
   bool good() const { return !bad_; }
   void fail() { bad_ = true; }
@@ -124,26 +131,15 @@ void transfer(Archive& archive, core::TwoWords& state) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, bool& held, bool& is_plan) {
-  std::uint64_t kind = (held ? kHeld : 0) | (is_plan ? kPlan : 0);
-  archive.number(kind);
-  held = (kind & kHeld) != 0;
-  is_plan = (kind & kPlan) != 0;
-}
-
-template <class Archive>
 void transfer(Archive& archive, Quota& quota) {
-  auto count = static_cast<std::uint64_t>(quota.rate().count);
-  auto period = static_cast<std::uint64_t>(quota.rate().period.count());
-  auto burst = static_cast<std::uint64_t>(quota.burst());
+  std::int64_t count = quota.rate().count;
+  nanoseconds period = quota.rate().period;
+  std::int64_t burst = quota.burst();
   archive.number(count);
-  archive.number(period);
+  archive.length(period);
   archive.number(burst);
   if constexpr (Archive::kReads) {
-    const auto made =
-        Quota::make({static_cast<std::int64_t>(count), nanoseconds{static_cast<std::int64_t>(period)}},
-                    static_cast<std::int64_t>(burst));
-    if (made) {
+    if (const auto made = Quota::make({count, period}, burst)) {
       quota = *made;
     } else {
       archive.fail();
@@ -174,9 +170,7 @@ void transfer(Archive& archive, List& list, const Each& each) {
 
 template <class Archive>
 void Ledger::transfer(Archive& archive) {
-  auto interval = static_cast<std::uint64_t>(interval_);
-  archive.number(interval);
-  interval_ = static_cast<Time>(interval);
+  archive.number(interval_);
   archive.moment(front_);
   archive.moment(pause_end_);
   // A bit that no count needs; a program that does not know it reads a pause that forgets nothing.
@@ -189,15 +183,13 @@ void Ledger::transfer(Archive& archive) {
   if constexpr (!Archive::kReads) members_.each([&](const Member& member) { members.push_back(member); });
   store::transfer(archive, members, [&](Member& member) {
     store::transfer(archive, member.key);
-    auto sum = static_cast<std::uint64_t>(member.map.sum);
-    archive.number(sum);
+    archive.number(member.map.sum);
     archive.moment(member.map.least);
     archive.flag(member.is_open);
     if constexpr (Archive::kReads) {
-      const bool is_good = sum <= static_cast<std::uint64_t>(core::GrantMap::kForever) &&
+      const bool is_good = member.map.sum >= 0 && member.map.sum <= core::GrantMap::kForever &&
                            member.key.number <= numbers_ && interval_ > 0;
       if (!is_good) return archive.fail();
-      member.map.sum = static_cast<Time>(sum);
       if (member.is_open) member.map = core::GrantMap::of(member.key.at, member.map.sum, true);
       keep(member);
     }
@@ -252,6 +244,21 @@ void Reservations::transfer(Archive& archive, Part& part) {
   archive.number(part.window_id);
 }
 
+template <class Archive>
+void Reservations::transfer(Archive& archive, ReservationId& id, Record& record) {
+  archive.number(id.high);
+  archive.number(id.low);
+  archive.time(record.moment);
+  archive.time(record.until);
+  std::uint64_t kind = (record.held ? kHeld : 0) | (record.is_plan ? kPlan : 0);
+  archive.number(kind);
+  record.held = (kind & kHeld) != 0;
+  record.is_plan = (kind & kPlan) != 0;
+  archive.flag(record.bound);
+  archive.length(record.longest);
+  store::transfer(archive, record.parts, [&](Part& part) { transfer(archive, part); });
+}
+
 // Before the table is copied: which keys leave their ledgers from then on is in the copy too.
 void Reservations::begin_copy() {
   for (Stripe& stripe : stripes_) {
@@ -280,8 +287,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
       });
       out.size(stripe.ledgers.size());
       for (auto& [key, kept] : stripe.ledgers) {
-        std::uint64_t hash = key;
-        out.number(hash);
+        out.number(key);
         ReservationMemory::Kind kind = kept.share.kind();
         transfer(out, kept, kind);
       }
@@ -293,10 +299,8 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
       }
       out.size(stripe.slots.size());
       for (const auto& [key, slots] : stripe.slots) {
-        std::uint64_t hash = key;
-        std::uint64_t epoch = slots.epoch();
-        out.number(hash);
-        out.number(epoch);
+        out.number(key);
+        out.number(slots.epoch());
       }
     }
     if (!put(out.take())) return end_copy();
@@ -308,14 +312,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
       out.size(shelf.records.size());
       for (auto& [key, record] : shelf.records) {
         ReservationId id = key;
-        out.number(id.high);
-        out.number(id.low);
-        out.time(record.moment);
-        out.time(record.until);
-        store::transfer(out, record.held, record.is_plan);
-        out.flag(record.bound);
-        out.length(record.longest);
-        store::transfer(out, record.parts, [&](Part& part) { transfer(out, part); });
+        transfer(out, id, record);
       }
     }
     if (!put(out.take())) return;
@@ -327,81 +324,54 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
   put(out.take());
 }
 
+// By the hash of a key and the former epoch.
+struct Reservations::Restored {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, KeptLedger*> ledgers;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> slots;
+};
+
 bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now,
                            bool connections_go_on) {
   Reading in(bytes, then);
-  // By the key's hash and the ledger's former epoch.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, KeptLedger*> known;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> with_slots;
+  Restored restored;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
-    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+    in.each([&] {
       std::uint64_t hash = 0;
       KeptLedger kept{.ledger = KeyLedger({0, 1}),
                       .rule = core::Rule{Quota::per(1, std::chrono::seconds{1})}};
       in.number(hash);
       auto kind = ReservationMemory::Kind::wait;
       transfer(in, kept, kind);
-      if (!in.good()) break;
+      if (!in.good()) return;
       const std::uint64_t epoch = kept.epoch;
-      if (KeptLedger* const restored = restore_ledger(hash, std::move(kept), kind, now))
-        known[{hash, epoch}] = restored;
-    }
-    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+      if (KeptLedger* const ledger = restore_ledger(hash, std::move(kept), kind, now))
+        restored.ledgers[{hash, epoch}] = ledger;
+    });
+    in.each([&] {
       std::uint64_t hash = 0;
       core::TwoWords state;
       in.number(hash);
       store::transfer(in, state);
       if (in.good()) table_.replace(Table::place_of(hash), without_ledger_bit(state), now);
-    }
-    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+    });
+    in.each([&] {
       std::uint64_t hash = 0;
       std::uint64_t epoch = 0;
       in.number(hash);
       in.number(epoch);
-      with_slots.insert({hash, epoch});
-    }
+      restored.slots.insert({hash, epoch});
+    });
   }
   std::vector<ReservationId> ended;  // what is bound, and plans: who stood in line has gone
-  for (std::size_t i = 0; i < shelves_.size(); ++i) {
-    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+  for (std::size_t i = 0; i < shelves_.size(); ++i)
+    in.each([&] {
       ReservationId id;
       Record record;
-      in.number(id.high);
-      in.number(id.low);
-      in.time(record.moment);
-      in.time(record.until);
-      store::transfer(in, record.held, record.is_plan);
-      in.flag(record.bound);
-      in.length(record.longest);
-      store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
-      if (!in.good()) continue;
-      std::erase_if(record.parts, [&](Part& part) {
-        if (part.is_uncharged()) return false;
-        if (part.is_slot) return !with_slots.contains({part.hash, part.epoch});
-        if (part.is_window) {
-          part.epoch = 0;
-          return core::ahead_of(part.window_end, now) == 0;
-        }
-        const auto found = known.find({part.hash, part.epoch});
-        if (found == known.end() || !found->second->ledger.is_open(part.own)) return true;
-        part.epoch = found->second->epoch;
-        if (record.held && part.is_listed()) found->second->holds.add(record.until, id, part.own.units);
-        return false;
-      });
-      if (record.parts.empty() || record.until <= now) continue;
-      if (!take_memory(record)) continue;
-      for (Part& part : record.parts) {
-        if (!part.is_slot) continue;
-        Stripe& stripe = stripe_of(part.hash);
-        const Held lock(stripe.mutex);
-        KeySlots& slots = make_slots(stripe, part.hash, part.limit);
-        part.epoch = slots.epoch();
-        slots.take(id, record.until);
-      }
-      if (record.is_plan || (record.bound && !connections_go_on)) ended.push_back(id);
-      put_back(id, std::move(record), now);
-    }
-  }
+      transfer(in, id, record);
+      if (!in.good()) return;
+      const bool ends = record.is_plan || (record.bound && !connections_go_on);
+      if (restore_record(id, std::move(record), restored, now) && ends) ended.push_back(id);
+    });
   while (in.good() && !in.at_end()) {
     std::uint64_t key = 0;
     nanoseconds forgotten{0};
@@ -411,6 +381,35 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
   }
   for (const ReservationId id : ended) end(id, now);
   return in.good() && in.at_end();
+}
+
+// False: nothing is left of it, or there is no room.
+bool Reservations::restore_record(ReservationId id, Record record, const Restored& restored,
+                                  nanoseconds now) {
+  std::erase_if(record.parts, [&](Part& part) {
+    if (part.is_uncharged()) return false;
+    if (part.is_slot) return !restored.slots.contains({part.hash, part.epoch});
+    if (part.is_window) {
+      part.epoch = 0;
+      return core::ahead_of(part.window_end, now) == 0;
+    }
+    const auto found = restored.ledgers.find({part.hash, part.epoch});
+    if (found == restored.ledgers.end() || !found->second->ledger.is_open(part.own)) return true;
+    part.epoch = found->second->epoch;
+    if (record.held && part.is_listed()) found->second->holds.add(record.until, id, part.own.units);
+    return false;
+  });
+  if (record.parts.empty() || record.until <= now || !take_memory(record)) return false;
+  for (Part& part : record.parts) {
+    if (!part.is_slot) continue;
+    Stripe& stripe = stripe_of(part.hash);
+    const Held lock(stripe.mutex);
+    KeySlots& slots = make_slots(stripe, part.hash, part.limit);
+    part.epoch = slots.epoch();
+    slots.take(id, record.until);
+  }
+  put_back(id, std::move(record), now);
+  return true;
 }
 
 // Without it, it ends as it does when its time is over: what it was charged stays.
