@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "limits/identity.hpp"
@@ -41,6 +42,11 @@ struct MatchMemory::Work {
     std::size_t key_size = 0;
     std::size_t tag_at = 0;
     std::size_t tag_size = 0;
+
+    // Null: the limit's own number is in force.
+    const Set::Override* override_of(Index by) const {
+      return changed && by != kNone ? &limit->overrides[by] : nullptr;
+    }
   };
 
   std::vector<AttributeValue> values;  // by the numbers of the names
@@ -173,8 +179,7 @@ void find_overrides(AttributeValues values, Time now, Meeting& meeting) {
 bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
                        std::optional<std::uint64_t>& each, Matched& into) {
   const Set::CompiledLimit& limit = *meeting.limit;
-  const Set::Override* change =
-      meeting.changed && meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
+  const Set::Override* change = meeting.override_of(meeting.cost_by);
   const Set::Cost& said = change != nullptr && change->cost ? *change->cost : limit.cost;
   if (said.from == kNone) {
     const auto holds = [&work](const auto& one) { return one.first.hold(work.values); };
@@ -407,11 +412,9 @@ std::size_t most_windows(const Work& work) {
 
 // The share of its burst that a request like this of a class leaves.
 std::uint64_t left_of(const Meeting& meeting, Index class_of) {
-  const Set::CompiledLimit& limit = *meeting.limit;
-  const std::vector<Share>* leave = &limit.leave;
-  if (meeting.changed && meeting.leave_by != kNone) {
-    if (const auto& changed = limit.overrides[meeting.leave_by].leave) leave = &*changed;
-  }
+  const Set::Override* const change = meeting.override_of(meeting.leave_by);
+  const std::vector<Share>* leave =
+      change != nullptr && change->leave ? &*change->leave : &meeting.limit->leave;
   return leave->empty() ? 0 : (*leave)[std::min<std::size_t>(class_of, leave->size() - 1)].millionths;
 }
 
@@ -419,32 +422,28 @@ std::uint64_t left_of(const Meeting& meeting, Index class_of) {
 std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
   const Set::CompiledLimit& limit = *meeting.limit;
   if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
-  Share reserve = limit.reserve;
-  if (meeting.changed && meeting.reserve_by != kNone)
-    reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
+  const Set::Override* const change = meeting.override_of(meeting.reserve_by);
+  const Share reserve = change != nullptr ? change->reserve.value_or(limit.reserve) : limit.reserve;
   return std::min<std::uint64_t>(left_of(meeting, class_of) + reserve.millionths, Share::kWhole);
 }
 
-// What a child of the limit may count on, of the first child that has something.
-const store::Limit* guarantee_within(const Work& work, const Meeting& parent, const Meeting*& child) {
-  if (!parent.limit->guarantees) return nullptr;
+// What the first child that has something may count on: a check of its own, `inside`.
+bool add_guarantee(const Meeting& parent, const Work& work, std::uint8_t& inside, Matched& into,
+                   Trace* trace) {
+  if (!parent.limit->guarantees) return true;
   for (const Meeting& each : work.meetings()) {
     if (each.what != TraceStep::What::counted || each.limit->said->within != parent.number) continue;
-    const Set::CompiledLimit& limit = *each.limit;
-    const store::Limit* found = limit.guarantee ? &*limit.guarantee : nullptr;
-    if (each.changed && each.guarantee_by != kNone) {
-      if (const auto& changed = limit.overrides[each.guarantee_by].guarantee) found = &*changed;
-    }
-    if (found == nullptr) continue;
-    child = &each;
-    return found;
+    const Set::Override* const change = each.override_of(each.guarantee_by);
+    const std::optional<store::Limit>& found = change != nullptr ? change->guarantee : each.limit->guarantee;
+    if (!found) continue;
+    inside = static_cast<std::uint8_t>(into.count);
+    // In the parent's units: what it is promised is the parent's.
+    if (!add_check(*found, each, parent.cost, true, store::Check::kNoGuarantee, each.number, into))
+      return false;
+    trace_step(trace, TraceStep::What::counted, each.number, kNone, each.changed ? each.guarantee_by : kNone);
+    return true;
   }
-  return nullptr;
-}
-
-const Set::Change* change_of(const Set::Override& change, Index window) {
-  return &*std::find_if(change.windows.begin(), change.windows.end(),
-                        [window](const Set::Change& each) { return each.window == window; });
+  return true;
 }
 
 bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trace* trace) {
@@ -460,52 +459,40 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     return true;
   }
   const std::uint64_t kept = kept_of(meeting, into.class_of);
-  const bool penalty_changes = meeting.changed && meeting.penalty_by != kNone;
+  const Set::Override* const penalty = meeting.override_of(meeting.penalty_by);
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
   for (const Set::Window& window : limit.windows) {
-    const Index by = meeting.changed ? meeting.window_by[window.number] : kNone;
-    const store::Limit* counted = &window.limit;
     const SteeredOverride* const raised = meeting.steered ? meeting.window_steered[window.number] : nullptr;
     const SteeredOverride* const steered =
         meeting.steered && meeting.shadow_steered != nullptr ? meeting.shadow_steered : raised;
-    const Index by_file = raised != nullptr ? kNone : by;
-    const Set::Change* const change = raised != nullptr  ? raised->change_of(window.number)
-                                      : by_file != kNone ? change_of(limit.overrides[by], window.number)
-                                                         : nullptr;
-    if (change != nullptr) {
-      if (change->lifted) {
-        trace_step(trace, TraceStep::What::lifted, meeting.number, window.number, by_file, steered);
-        continue;
-      }
-      counted = &change->limit;
+    const Index by = meeting.changed && raised == nullptr ? meeting.window_by[window.number] : kNone;
+    const auto* const all = raised != nullptr ? &raised->windows
+                            : by != kNone     ? &limit.overrides[by].windows
+                                              : nullptr;
+    const Set::Change* const change = all != nullptr ? Set::change_of(*all, window.number) : nullptr;
+    if (change != nullptr && change->lifted) {
+      trace_step(trace, TraceStep::What::lifted, meeting.number, window.number, by, steered);
+      continue;
     }
+    const store::Limit* counted = change != nullptr ? &change->limit : &window.limit;
     const bool is_slots = core::counts_slots(counted->rule.algorithm);
-    if (is_slots) inside = store::Check::kNoGuarantee;
-    if (!asked_guarantee && !is_slots) {
-      asked_guarantee = true;
-      const Meeting* child = nullptr;
-      if (const store::Limit* guarantee = guarantee_within(work, meeting, child)) {
-        inside = static_cast<std::uint8_t>(into.count);
-        // In the parent's units: what it is promised is the parent's.
-        if (!add_check(*guarantee, *child, meeting.cost, true, store::Check::kNoGuarantee, child->number,
-                       into))
-          return false;
-        trace_step(trace, TraceStep::What::counted, child->number, kNone,
-                   child->changed ? child->guarantee_by : kNone);
-      }
+    if (is_slots) {
+      inside = store::Check::kNoGuarantee;
+    } else if (!std::exchange(asked_guarantee, true)) {
+      if (!add_guarantee(meeting, work, inside, into, trace)) return false;
     }
-    if ((kept > 0 || penalty_changes) && into.count < store::kMostChecks) {
+    if ((kept > 0 || penalty != nullptr) && into.count < store::kMostChecks) {
       if (into.own.empty()) into.own.reserve(most_windows(work));  // none moves
       store::Limit& own = into.own.emplace_back(*counted);
       // A reserve is of rates.
       own.rule.kept = part_of(own.rule.quota, is_slots ? left_of(meeting, into.class_of) : kept);
-      if (penalty_changes) own.penalty = limit.overrides[meeting.penalty_by].penalty.value_or(own.penalty);
+      if (penalty != nullptr) own.penalty = penalty->penalty.value_or(own.penalty);
       counted = &own;
     }
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
       return false;
-    trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by_file, steered);
+    trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by, steered);
     if (trace == nullptr || !meeting.changed) continue;
     trace->steps.back().cost_by = meeting.cost_by;
     trace->steps.back().leave_by = meeting.leave_by;

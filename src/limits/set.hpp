@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 #include <unordered_map>
@@ -68,6 +69,12 @@ class Set {
     bool lifted = false;
     store::Limit limit;
   };
+  // The change of that window, or null.
+  static const Change* change_of(std::span<const Change> all, Index window) {
+    for (const Change& each : all)
+      if (each.window == window) return &each;
+    return nullptr;
+  }
   struct Override {
     Conditions when;
     Time until = kNever;

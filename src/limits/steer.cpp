@@ -95,17 +95,16 @@ class Selected {
     const auto take = [&found](const Set::Change& change) { found = {change.lifted, change.limit.rule}; };
     for (const Set::Override& each : limit_.overrides) {
       if (now_ >= each.until || !each.when.hold(values_)) continue;
-      for (const Set::Change& change : each.windows)
-        if (change.window == window) take(change);
+      if (const Set::Change* const change = Set::change_of(each.windows, window)) take(*change);
     }
     const SteeredOverride* last = nullptr;
     steered_.find(static_cast<Index>(&limit_ - steered_.set().limits().data()), values_,
                   [&](const SteeredOverride& each) {
-                    if (now_ < each.until && each.change_of(window) != nullptr &&
+                    if (now_ < each.until && Set::change_of(each.windows, window) != nullptr &&
                         (last == nullptr || each.number > last->number))
                       last = &each;
                   });
-    if (last != nullptr) take(*last->change_of(window));
+    if (last != nullptr) take(*Set::change_of(last->windows, window));
     return found;
   }
 

@@ -39,13 +39,6 @@ struct SteeredOverride {
   std::string reason;
   std::string user;                  // that has set it
   std::vector<Set::Change> windows;  // of raise and lower
-
-  // The change of that window, or null.
-  const Set::Change* change_of(Index window) const {
-    for (const Set::Change& each : windows)
-      if (each.window == window) return &each;
-    return nullptr;
-  }
 };
 
 // Whether it is found by a hash: it has no pattern and no CIDR.
