@@ -334,26 +334,64 @@ std::optional<store::FreeSlots> read_slots(const Value& value) {
   return store::FreeSlots{numbers[0], nanoseconds{numbers[1]}, nanoseconds{numbers[2]}};
 }
 
+// What the script says of a limit by more than its rule.
+void tell_denied(Decision& decision, nanoseconds wait) {
+  const bool never = wait < nanoseconds{0};
+  decision.verdict = never ? Verdict::never : Verdict::denied;
+  decision.retry_after = never ? std::nullopt : std::optional(wait);
+}
+
 // What each limit says of the states that the script found, as store::AllOrNoneCheck tells it.
 class Verdicts {
  public:
-  Verdicts(std::span<const ReserveAsk> asks, std::vector<KeyState> states,
-           std::vector<store::FreeSlots> slots, nanoseconds now)
-      : states_(std::move(states)), slots_(std::move(slots)), now_(now), decisions(asks.size()) {
+  Verdicts(std::span<const ReserveAsk> asks, nanoseconds now)
+      : states_(asks.size()), slots_(asks.size()), now_(now), decisions(asks.size()) {
     for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
   }
 
-  // What there is of slots, after the rates have been told; `until`: and one is taken until then.
-  void tell_slots(std::optional<nanoseconds> until = {}) {
+  // The state of each; false: one is none.
+  bool read(std::span<const Value> items) {
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      if (core::counts_slots(asks_[i].rule->algorithm)) {
+        const auto slots = read_slots(items[i]);
+        if (!slots) return false;
+        slots_[i] = *slots;
+      } else {
+        const auto state = read_state(items[i], asks_[i], now_);
+        if (!state) return false;
+        states_[i] = *state;
+      }
+    }
+    return true;
+  }
+  // What those that were charged have left, for whatever moment; null: it was not.
+  bool read_charged(std::span<const Value> items) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].type == Value::Type::null) continue;
+      const auto after = read_state(items[i], asks_[i], now_);
+      if (!after) return false;
+      decisions[i].verdict = Verdict::allowed;
+      decisions[i].retry_after.reset();
+      tell_owed(i, *after);
+    }
+    return true;
+  }
+
+  // What there is of slots, after the rates have been told; `until`: and one is taken until then. Whether
+  // there are any.
+  bool tell_slots(std::optional<nanoseconds> until = {}) {
+    bool any = false;
     for (std::size_t i = 0; i < asks_.size(); ++i) {
       const core::Rule& its = *asks_[i].rule;
       if (!core::counts_slots(its.algorithm)) continue;
+      any = true;
       const bool takes = asks_[i].cost.units != 0;
       Decision& decision = decisions[i] = slots_[i].decide(its.quota.burst(), most_slots(its), takes);
       if (!until || !takes || !decision.allowed()) continue;
       --decision.remaining;
       decision.reset_after = std::max(decision.reset_after, *until);
     }
+    return any;
   }
 
   void decide() {
@@ -369,11 +407,13 @@ class Verdicts {
     for (std::size_t i = 0; i < asks_.size(); ++i)
       if (decisions[i].allowed() && asks_[i].cost.units != 0) tell_owed(i, states_[i]);
   }
-  // It is charged there, for whatever moment, and that is what it has left.
-  void tell_charged(std::size_t i, const KeyState& after) {
-    decisions[i].verdict = Verdict::allowed;
-    decisions[i].retry_after.reset();
-    tell_owed(i, after);
+  // By what is held or asked for already; `than` says how long that is at least.
+  void tell_longest(ReserveAnswer& told, nanoseconds max_wait, store::Busy than = {}) {
+    const store::Busy longest = store::longest_of(
+        asks_.size(), max_wait, [&](std::size_t i) -> auto& { return *asks_[i].rule; },
+        [&](std::size_t i) { return asks_[i].shadow ? nullptr : &decisions[i]; }, than);
+    told.wait = longest.wait;
+    told.by = longest.by;
   }
   // A window is full, and for so long its rates alone deny it: store::AllOrNoneCheck::tell_full().
   void tell_full(ReserveAnswer& told, nanoseconds rates) {
@@ -420,18 +460,6 @@ class Verdicts {
   std::vector<Decision> decisions;
 };
 
-// What the script says of a limit by more than its rule.
-void tell_denied(Decision& decision, nanoseconds wait) {
-  const bool never = wait < nanoseconds{0};
-  decision.verdict = never ? Verdict::never : Verdict::denied;
-  decision.retry_after = never ? std::nullopt : std::optional(wait);
-}
-
-nanoseconds until_one_more(const core::Rule& rule, const KeyState& state, nanoseconds now) {
-  if (!state.ledger) return core::until_one_more(rule, state.words, now);
-  return state.ledger->told(rule, 0).wait;
-}
-
 constexpr std::size_t kFirstStateOfReserve = 6;
 constexpr std::size_t kFirstOfPause = 3;
 
@@ -440,80 +468,46 @@ constexpr std::size_t kFirstOfPause = 3;
 tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::span<const ReserveAsk> asks,
                                                       const ReserveWords& words) {
   const std::optional<nanoseconds> now = decided_at(reply);
+  const std::size_t states = kFirstStateOfReserve + asks.size();
   const std::size_t given = reply.items.size();
-  if (!now ||
-      (given != kFirstStateOfReserve + asks.size() && given != kFirstStateOfReserve + 2 * asks.size()))
-    return not_ours(reply);
+  if (!now || (given != states && given != states + asks.size())) return not_ours(reply);
+  const bool granted = reply.items[0].integer == 1;
   const std::string_view how = reply.items[3].text;
-  const std::optional<nanoseconds> told_wait = time_in(reply.items[4]);
+  const std::optional<nanoseconds> wait = time_in(reply.items[4]);
   const auto by = static_cast<std::size_t>(reply.items[5].integer);
-  if (!told_wait || by >= asks.size()) return not_ours(reply);
-  std::vector<KeyState> states(asks.size());
-  std::vector<store::FreeSlots> slots(asks.size());
-  bool has_slots = false;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const Value& item = reply.items[kFirstStateOfReserve + i];
-    if (core::counts_slots(asks[i].ask.rule->algorithm)) {
-      const auto found = read_slots(item);
-      if (!found) return not_ours(reply);
-      slots[i] = *found;
-      has_slots = true;
-      continue;
-    }
-    const auto state = read_state(item, asks[i].ask, *now);
-    if (!state) return not_ours(reply);
-    states[i] = *state;
-  }
-  Verdicts each(asks, std::move(states), std::move(slots), *now);
+  Verdicts each(asks, *now);
+  const std::span<const Value> rest = std::span(reply.items).subspan(kFirstStateOfReserve);
+  if (!wait || by >= asks.size() || !each.read(rest)) return not_ours(reply);
   if (words.looks) {
     each.look();
     each.tell_slots();
     return ReserveAnswer{.by = each.by(), .decisions = std::move(each.decisions)};
   }
   each.decide();
-  const bool granted = reply.items[0].integer == 1;
-  const bool is_busy = how == "busy";
-  const bool by_rule = how != "held" && !is_busy;
-  ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *told_wait, .by = each.by()};
+  const bool by_rule = how != "held" && how != "busy";
+  ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *wait, .by = each.by()};
   told.at_once = each.decisions;
   if (!by_rule) {
     each.look();
   } else if (!granted) {
     each.tell_uncharged();
   }
-  for (std::size_t i = 0; i < given - kFirstStateOfReserve - asks.size(); ++i) {
-    const Value& item = reply.items[kFirstStateOfReserve + asks.size() + i];
-    if (item.type == Value::Type::null) continue;
-    const auto after = read_state(item, asks[i].ask, *now);
-    if (!after) return not_ours(reply);
-    each.tell_charged(i, *after);
-  }
-  if (has_slots) {
-    each.tell_slots(granted ? std::optional(told.wait + words.hold) : std::nullopt);
-    if (granted && told.wait.count() == 0) told.by = each.by();
-  }
-  const auto longest = [&](store::Busy than) {
-    return store::longest_of(
-        asks.size(), words.max_wait, [&](std::size_t i) -> auto& { return *asks[i].ask.rule; },
-        [&](std::size_t i) { return asks[i].ask.shadow ? nullptr : &each.decisions[i]; }, than);
-  };
-  if (is_busy) {
-    const store::Busy busy = longest({});
-    told.wait = busy.wait;
-    told.by = busy.by;
-    if (busy.wait.count() > 0) each.decisions[busy.by].retry_after = busy.wait;
+  if (!each.read_charged(rest.subspan(asks.size()))) return not_ours(reply);
+  const bool has_slots = each.tell_slots(granted ? std::optional(*wait + words.hold) : std::nullopt);
+  if (has_slots && granted && wait->count() == 0) told.by = each.by();
+  if (how == "busy") {
+    each.tell_longest(told, words.max_wait);
+    if (told.wait.count() > 0) each.decisions[told.by].retry_after = told.wait;
   } else if (how == "held") {
-    told.full_for = told.wait;
+    told.full_for = *wait;
     told.full_by = static_cast<std::uint8_t>(by);
-    if (told.wait < nanoseconds{0}) tell_denied(each.decisions[by], told.wait);
-    const store::Busy held = longest({told.full_for, told.full_by});
-    told.wait = held.wait;
-    told.by = held.by;
+    if (*wait < nanoseconds{0}) tell_denied(each.decisions[by], *wait);
+    each.tell_longest(told, words.max_wait, {*wait, told.full_by});
     tell_denied(each.decisions[told.by], told.wait);
   } else if (how == "window") {
-    each.tell_full(told, told.wait);
+    each.tell_full(told, *wait);
   } else if (!granted && how == "later") {
-    tell_denied(each.decisions[told.by], told.wait);
+    tell_denied(each.decisions[told.by], *wait);
   } else if (!granted) {
     told.wait = each.decisions[told.by].retry_after.value_or(nanoseconds{-1});
   }
@@ -541,22 +535,16 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
     const auto dropped = number_in<std::uint64_t>(rest[i + 3].text);
     if (!interval || !burst || !dropped) return not_ours(reply);
     answer.dropped += *dropped;
-    if (*interval == 0) {
-      // Of whatever length: its end is in its state, which is told as one of a fixed window.
-      const auto quota = Quota::make({*burst, std::chrono::days{365}}, *burst);
-      if (!quota) return not_ours(reply);
-      const core::Rule window = core::Rule::window(*quota);
-      const auto state = read_state(rest[i + 2], {.rule = &window, .key = {}, .cost = {}}, *now);
-      if (!state) return not_ours(reply);
-      answer.wait = std::max(answer.wait, until_one_more(window, *state, *now));
-      continue;
-    }
-    const auto quota = Quota::make({1, nanoseconds{*interval}}, *burst);
+    // A window, of whatever length: its end is in its state, which is told as one of a fixed window.
+    const bool is_window = *interval == 0;
+    const auto quota = is_window ? Quota::make({*burst, std::chrono::days{365}}, *burst)
+                                 : Quota::make({1, nanoseconds{*interval}}, *burst);
     if (!quota) return not_ours(reply);
-    const core::Rule rule{*quota};
+    const core::Rule rule = is_window ? core::Rule::window(*quota) : core::Rule{*quota};
     const auto state = read_state(rest[i + 2], {.rule = &rule, .key = {}, .cost = {}}, *now);
     if (!state) return not_ours(reply);
-    answer.wait = std::max(answer.wait, until_one_more(rule, *state, *now));
+    answer.wait = std::max(answer.wait, state->ledger ? state->ledger->told(rule, 0).wait
+                                                      : core::until_one_more(rule, state->words, *now));
   }
   return answer;
 }
