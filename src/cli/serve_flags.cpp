@@ -20,6 +20,7 @@ namespace weir::inline v0_1::cli {
 namespace {
 
 using server::Settings;
+using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
 // A word that an option takes, and the value that it stands for.
@@ -34,6 +35,7 @@ std::string option_of(const char* name) { return std::string("--") + name; }
 class Rows {
  public:
   Rows(CLI::App& app, ServeFlags& flags, const char* of = nullptr) : app_(app), flags_(flags), of_(of) {}
+  Rows of(const char* flag) const { return {app_, flags_, flag}; }
 
   // A text as it is, or a list of them.
   CLI::Option* text(const char* name, auto& into, const char* type, const char* help) const {
@@ -155,18 +157,15 @@ void judge_rls(const ServeFlags& flags, Settings& settings) {
   rls::RlsOptions& options = settings.rls_options;
   options.headers_of_answers = flags.rls_headers == "answers";
   if (flags.rls_headers.empty() || options.headers_of_answers) return;
-  std::size_t at = 0;
   std::string_view rest = flags.rls_headers;
   for (std::string& name : options.headers) {
-    const std::size_t comma = rest.find(',');
-    name = rest.substr(0, comma);
-    at += name.empty() ? 0 : 1;
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
   }
   const auto is_name = [](char c) {
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_' || c == ',';
   };
-  if (at != options.headers.size() || !rest.empty() ||
+  if (std::count(options.headers.begin(), options.headers.end(), "") > 0 || !rest.empty() ||
       !std::all_of(flags.rls_headers.begin(), flags.rls_headers.end(), is_name))
     throw std::runtime_error(
         "rls-headers: '" + flags.rls_headers +
@@ -216,29 +215,19 @@ void add_addresses(const char* flag, const std::vector<std::string>& texts, Pars
     if (!text.empty()) into.push_back(parse(flag, text));
 }
 
-}  // namespace
+constexpr const char* kAddress = "HOST:PORT";
 
-void add_serve_flags(CLI::App& app, ServeFlags& flags) {
-  using namespace std::chrono_literals;
-  // Wider than CLI11's 30, so that most flags take one line and all of them fit a screen.
-  auto formatter = std::make_shared<CLI::Formatter>();
-  formatter->column_width(38);
-  app.formatter(formatter);
+// In the order of --help.
+void add_flags_of_clients(const Rows& all, ServeFlags& flags) {
   Settings& s = flags.settings;
-  server::XdsSettings& xds = flags.xds;
-  const Rows all(app, flags);
-  const Rows of_rls(app, flags, "rls");
-  const Rows of_store(app, flags, "store");
-  const Rows of_xds(app, flags, "rls-xds");
-  constexpr const char* kAddress = "HOST:PORT";
-
   all.text("resp", flags.resp, kAddress, "listen here; may be repeated; with =ROLE nobody has more");
-  all.file("unix-socket", flags.unix_socket, "listen on a Unix socket, mode 0660; =ROLE too");
+  all.file("unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660; =ROLE too");
   all.text("http", flags.http, kAddress, "speak HTTP here; may be repeated; unix:/PATH and =ROLE too");
   all.text("rls", flags.rls, kAddress, "Envoy's rate limit service here; repeatable; unix:/PATH too");
   all.text("admin", flags.admin, kAddress, "metrics and health here; repeatable; unix:/PATH, =ROLE too");
   all.text("admin-name", s.admin_names, "NAME", "a host name by which browsers reach us; may be repeated");
-  of_store.on("ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
+  all.of("store").on("ready-needs-store", s.ready_needs_store,
+                     "/readyz says no while the store does not decide");
   all.number("threads", s.threads, 1, 256, "event loops, up to 256 [one for each core]");
   all.size("memory", s.memory, 1_MiB, "resident memory: 8 MiB for the program, the rest for keys");
   all.choice("when-full", s.when_full, {{"deny", WhenFull::deny}, {"allow", WhenFull::allow}},
@@ -262,44 +251,48 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   all.text("http-token", s.http_token, "WORD", "bearer token for HTTP")->envname("WEIR_HTTP_TOKEN");
   all.text("headers", s.headers, "FORM", "the form of RateLimit fields, whatever the limits file says")
       ->check(CLI::IsMember({"ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "off"}));
-  of_rls.text("rls-headers", flags.rls_headers, "NAMES",
-              "tell Envoy's clients these: LIMIT,REMAINING,RESET; or answers");
-  of_rls.on("rls-dynamic-metadata", s.rls_options.metadata, "tell Envoy's other filters what was asked");
-  of_rls.on("rls-stats-names", s.rls_options.stats_names, "metrics by envoyproxy/ratelimit's names, too");
-  of_rls.on("rls-shadow-mode", s.rls_options.shadow, "deny no request of Envoy's, and tell what would be");
-  of_rls.on("rls-quota-mode", s.rls_options.quota,
-            "all limits of --rls-config or --rls-xds are in quota mode");
-  of_rls.choice("rls-charge", s.rls_options.others_free, {{"each", false}, {"others-free", true}},
-                "what Envoy's descriptors are charged when one is over");
-  of_rls.choice("rls-on-bad-request", s.rls_options.bad_is_error, {{"deny", false}, {"error", true}},
-                "what a message gets that cannot be asked about");
-  of_rls.time("grpc-max-connection-age", s.rls_options.max_age, 1s,
-              "then a client of gRPC is told to connect again");
-  all.file("tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
-  all.file("tls-key", s.tls_key, "its private key (PEM)");
-  all.file("tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
-  Rows(app, flags, "tls-ca")
-      .text("tls-client-name", s.tls_client_name, "NAME", "which must be for this host (DNS)");
-  all.text("store", flags.store, "URL", "Redis or Valkey that counts, as in redis://HOST:6379")
-      ->envname("WEIR_STORE");
-  of_store.choice(
-      "on-store-error", s.on_store_error,
-      {{"local", OnStoreError::local}, {"allow", OnStoreError::allow}, {"deny", OnStoreError::deny}},
-      "fallback while the store does not answer");
-  of_store.time("store-deadline", s.store_options.deadline, 1ms, "longest wait for the store");
-  of_store.text("local-share", flags.local_share, "SHARE", "share of each limit for the fallback 'local'");
-  of_store.on("no-remember-denials", flags.no_remember_denials,
-              "ask the store again about a key just denied");
-  of_store.size("denial-memory", s.denial_memory, std::size_t{4} << 10,
-                "for keys just denied, which it is not asked about");
-  of_store.on("merge", s.store_sharing.merge, "one call at a time for each key; later checks share the next");
-  of_store.number("lease", s.store_sharing.lease, 1, 1'000'000'000,
-                  "units of a key taken from the store at a time; 1: none");
-  of_store.time("lease-for", s.store_sharing.lease_for, 1ms, "what is left of them then goes back");
-  of_store.file("store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
-  of_store.file("store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
-  of_store.file("store-tls-key", s.store_tls_key, "its private key (PEM)");
-  of_store.text("store-tls-name", s.store_tls_name, "NAME", "whom the store's certificate names [its host]");
+}
+
+void add_flags_of_rls(const Rows& rows, ServeFlags& flags) {
+  rls::RlsOptions& rls = flags.settings.rls_options;
+  rows.text("rls-headers", flags.rls_headers, "NAMES",
+            "tell Envoy's clients these: LIMIT,REMAINING,RESET; or answers");
+  rows.on("rls-dynamic-metadata", rls.metadata, "tell Envoy's other filters what was asked");
+  rows.on("rls-stats-names", rls.stats_names, "metrics by envoyproxy/ratelimit's names, too");
+  rows.on("rls-shadow-mode", rls.shadow, "deny no request of Envoy's, and tell what would be");
+  rows.on("rls-quota-mode", rls.quota, "all limits of --rls-config or --rls-xds are in quota mode");
+  rows.choice("rls-charge", rls.others_free, {{"each", false}, {"others-free", true}},
+              "what Envoy's descriptors are charged when one is over");
+  rows.choice("rls-on-bad-request", rls.bad_is_error, {{"deny", false}, {"error", true}},
+              "what a message gets that cannot be asked about");
+  rows.time("grpc-max-connection-age", rls.max_age, 1s, "then a client of gRPC is told to connect again");
+}
+
+void add_flags_of_store(const Rows& rows, ServeFlags& flags) {
+  Settings& s = flags.settings;
+  store::Sharing& sharing = s.store_sharing;
+  rows.choice("on-store-error", s.on_store_error,
+              {{"local", OnStoreError::local}, {"allow", OnStoreError::allow}, {"deny", OnStoreError::deny}},
+              "fallback while the store does not answer");
+  rows.time("store-deadline", s.store_options.deadline, 1ms, "longest wait for the store");
+  rows.text("local-share", flags.local_share, "SHARE", "share of each limit for the fallback 'local'");
+  rows.on("no-remember-denials", flags.no_remember_denials, "ask the store again about a key just denied");
+  rows.size("denial-memory", s.denial_memory, std::size_t{4} << 10,
+            "for keys just denied, which it is not asked about");
+  rows.on("merge", sharing.merge, "one call at a time for each key; later checks share the next");
+  rows.number("lease", sharing.lease, 1, 1'000'000'000,
+              "units of a key taken from the store at a time; 1: none");
+  rows.time("lease-for", sharing.lease_for, 1ms, "what is left of them then goes back");
+  rows.file("store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
+  rows.file("store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
+  rows.file("store-tls-key", s.store_tls_key, "its private key (PEM)");
+  rows.text("store-tls-name", s.store_tls_name, "NAME", "whom the store's certificate names [its host]");
+}
+
+void add_flags_of_limits(const Rows& all, ServeFlags& flags) {
+  Settings& s = flags.settings;
+  server::XdsSettings& xds = flags.xds;
+  const Rows of_xds = all.of("rls-xds");
   all.file("limits", s.limits, "limits file, for WEIR.CHECK; read again when it changes");
   all.text("rls-config", s.rls_config, "FOLDER",
            "folder of envoyproxy/ratelimit's files; read again on changes");
@@ -320,6 +313,27 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   all.on("rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
   take_only(*all.text("rls-algorithm", flags.rls_algorithm, "", "how their limits are counted"),
             {"fixed_window", "gcra"});
+}
+
+}  // namespace
+
+void add_serve_flags(CLI::App& app, ServeFlags& flags) {
+  // Wider than CLI11's 30, so that most flags take one line and all of them fit a screen.
+  auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(38);
+  app.formatter(formatter);
+  Settings& s = flags.settings;
+  const Rows all(app, flags);
+  add_flags_of_clients(all, flags);
+  add_flags_of_rls(all.of("rls"), flags);
+  all.file("tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
+  all.file("tls-key", s.tls_key, "its private key (PEM)");
+  all.file("tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
+  all.of("tls-ca").text("tls-client-name", s.tls_client_name, "NAME", "which must be for this host (DNS)");
+  all.text("store", flags.store, "URL", "Redis or Valkey that counts, as in redis://HOST:6379")
+      ->envname("WEIR_STORE");
+  add_flags_of_store(all.of("store"), flags);
+  add_flags_of_limits(all, flags);
   all.number("top", s.top, 0, 65'536, "keys that WEIR.TOP tells apart, in each loop; 0: none");
   all.number("top-sample", s.top_sample, 1, 1'000'000, "of that many units charged it counts one");
   all.on("top-hash", s.top_hash, "it tells keys by a hash");
@@ -328,8 +342,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   all.time("snapshot-every", s.snapshot_every, 10ms, "time between saves");
   all.on("ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
   all.file("audit", s.audit, "write what operators change here, as a chain of hashes");
-  Rows(app, flags, "audit")
-      .on("audit-required", s.audit_required, "change nothing that cannot be written there");
+  all.of("audit").on("audit-required", s.audit_required, "change nothing that cannot be written there");
   all.text("events", s.events, "FILE", "tell these of denials, bans, failures; unix:PATH and URLs too");
   all.text("takeover", s.takeover, "PATH", "take over from the server there, then wait for the next");
   all.on("allow-shutdown", s.allow_shutdown, "take SHUTDOWN from other machines too");
@@ -345,7 +358,6 @@ Settings settings_from(ServeFlags& flags, const CLI::App& app) {
   for (const auto& judge : flags.judged) judge();
   Settings settings = flags.settings;
   settings.commit = kCommit;
-  settings.unix_socket = flags.unix_socket;
   settings.most_by_unix_socket = take_role("unix-socket", settings.unix_socket);
   add_addresses("resp", flags.resp, parse_capped_address, settings.resp);
   add_addresses("http", flags.http, parse_capped_address, settings.http);

@@ -23,7 +23,6 @@ struct ServeFlags {
   std::vector<std::string> http;
   std::vector<std::string> rls;
   std::vector<std::string> admin;
-  std::string unix_socket;
   std::string rls_headers;
   std::string rls_algorithm = "fixed_window";
   std::string store;
