@@ -154,30 +154,8 @@ class Server::Impl {
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>(settings_.denial_memory) : nullptr),
         service_(options_from(settings_, taker_), embedded().table()) {
     give_memory_back(settings_.threads);
-    service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
-      audit_.record(std::move(change), std::move(done));
-    };
-    service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
-    service_.records_later = audit_.waits();
-    service_.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
-    service_.wants_events.store(events_.any());
-    store_status_.on_turn = [this](const std::string& why) {
-      using What = steering::OperatorEvent::What;
-      store_turned_at_.store(service_.wall_now().count(), std::memory_order_relaxed);
-      events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
-    };
-    service_.series = std::make_unique<service::DecisionSeries>();
-    service_.status = [this] { return status(); };
-    service_.limits = open_limits(settings_, service_, limits_text_.get());
-    service_.users = open_users(settings_, service_);
-    if (service_.users) service_.logins.use(*service_.users);
-    service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
-    service_.descriptors = open_descriptors(settings_, service_);
-    if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
-      xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
-      service_.descriptors = std::move(xds);
-    }
-    tell_changes(service_);
+    link_service();
+    open_rules();
     settings_.rls_options.healthy = [this] { return why_not_healthy().empty(); };
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
@@ -190,12 +168,6 @@ class Server::Impl {
     connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;
-    service_.shut_down = [this](bool save) {
-      boost::asio::post(main_context(), [this, save] {
-        save_at_end_ = save_at_end_ && save;
-        shutdown_->begin();
-      });
-    };
     if (settings_.virtual_now) serve_tests();
     await_limits();
     if (!settings_.admin.empty() || settings_.ratelimit)
@@ -291,6 +263,42 @@ class Server::Impl {
     Listeners::Tls ours;
     std::vector<boost::asio::ssl::context> of_the_store;  // one for each loop
   };
+
+  // What the service asks of the rest of the process, and tells it.
+  void link_service() {
+    service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
+      audit_.record(std::move(change), std::move(done));
+    };
+    service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
+    service_.records_later = audit_.waits();
+    service_.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
+    service_.wants_events.store(events_.any());
+    store_status_.on_turn = [this](const std::string& why) {
+      using What = steering::OperatorEvent::What;
+      store_turned_at_.store(service_.wall_now().count(), std::memory_order_relaxed);
+      events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
+    };
+    service_.series = std::make_unique<service::DecisionSeries>();
+    service_.status = [this] { return status(); };
+    service_.shut_down = [this](bool save) {
+      boost::asio::post(main_context(), [this, save] {
+        save_at_end_ = save_at_end_ && save;
+        shutdown_->begin();
+      });
+    };
+  }
+  void open_rules() {
+    service_.limits = open_limits(settings_, service_, limits_text_.get());
+    service_.users = open_users(settings_, service_);
+    if (service_.users) service_.logins.use(*service_.users);
+    service_.overrides = open_overrides(settings_, service_, asks_store_for_overrides());
+    service_.descriptors = open_descriptors(settings_, service_);
+    if (auto xds = open_xds(settings_, service_); xds && settings_.rls_xds) {
+      xds_source_ = std::make_unique<XdsSource>(*settings_.rls_xds, *xds);
+      service_.descriptors = std::move(xds);
+    }
+    tell_changes(service_);
+  }
 
   void start_xds() {
     if (!std::exchange(xds_started_, true)) xds_source_->start();
@@ -594,11 +602,10 @@ class Server::Impl {
             .each_second =
                 [this] {
                   service::DecisionCounts::Total total;
-                  for (const auto& worker : workers_) {
+                  for (const auto& worker : workers_)
                     for (const auto* counts :
                          {&worker->resp_counts(), &worker->http_counts(), &worker->rls_counts()})
                       counts->add_to(total);
-                  }
                   service_.series->sample(total);
                 }};
   }
@@ -640,14 +647,8 @@ class Server::Impl {
   }
   // Empty: it is ready. Any thread.
   std::string why_not_ready() const {
-    switch (stage_.load(std::memory_order_acquire)) {
-      case Stage::starting:
-        return "starting";
-      case Stage::draining:
-        return "draining";
-      case Stage::serving:
-        break;
-    }
+    const Stage stage = stage_.load(std::memory_order_acquire);
+    if (stage != Stage::serving) return stage == Stage::starting ? "starting" : "draining";
     if (settings_.rls_xds && lacks_limits())
       return "no rate limits have come from " + settings_.rls_xds->text;
     if (!settings_.ready_needs_store) return {};
@@ -797,8 +798,7 @@ Server::Server(const Settings& settings) {
       if (!settings.given.empty()) throw;  // the listeners of systemd are closed by now
       spdlog::warn(
           "{}: this one starts without it; its connections have ended, and what it kept in no snapshot and "
-          "no "
-          "store is lost",
+          "no store is lost",
           error.what());
     }
   }
