@@ -26,41 +26,41 @@ constexpr std::string_view kNoFields =
     "KEYS and AS";
 
 // What stands after an option's word.
-enum class Value : std::uint8_t { none, text, number, period, cost };
+enum class Operand : std::uint8_t { none, text, number, period, cost };
 
 struct OptionRow {
-  constexpr OptionRow(Option its_option, std::string_view its_name, Value its_value,
+  constexpr OptionRow(Option its_option, std::string_view its_name, Operand its_operand,
                       std::int64_t its_least = 0, std::int64_t its_most = kMostUnits)
-      : option(its_option), name(its_name), value(its_value), least(its_least), most(its_most) {
+      : option(its_option), name(its_name), operand(its_operand), least(its_least), most(its_most) {
     for (std::size_t i = 0; i < std::min(name.size(), sizeof letters); ++i)
       letters |= std::uint64_t{static_cast<unsigned char>(name[i])} << (8 * i);
   }
 
   Option option;
   std::string_view name;
-  Value value;
+  Operand operand;
   std::int64_t least;  // of its number; of MAXWAIT the most is the server's
   std::int64_t most;
   std::uint64_t letters = 0;  // the first eight
 };
 
 constexpr std::array kOptions = {
-    OptionRow{Option::cost, "COST", Value::cost},
-    OptionRow{Option::at_least, "ATLEAST", Value::text},
-    OptionRow{Option::class_name, "CLASS", Value::text},
-    OptionRow{Option::fields, "FIELDS", Value::none},
-    OptionRow{Option::now, "NOW", Value::text},
-    OptionRow{Option::max_wait, "MAXWAIT", Value::number},
-    OptionRow{Option::hold, "HOLD", Value::number, 1, kLongestHold},
-    OptionRow{Option::bound, "BOUND", Value::none},
-    OptionRow{Option::tag, "TAG", Value::text},
-    OptionRow{Option::limit, "LIMIT", Value::text},
-    OptionRow{Option::window, "WINDOW", Value::period},
-    OptionRow{Option::remaining, "REMAINING", Value::number},
-    OptionRow{Option::pause, "PAUSE", Value::number, 0, kLongestPause},
-    OptionRow{Option::count, "COUNT", Value::number, 1, store::OpenHold::kMost},
-    OptionRow{Option::by, "BY", Value::text},
-    OptionRow{Option::after, "AFTER", Value::number},
+    OptionRow{Option::cost, "COST", Operand::cost},
+    OptionRow{Option::at_least, "ATLEAST", Operand::text},
+    OptionRow{Option::class_name, "CLASS", Operand::text},
+    OptionRow{Option::fields, "FIELDS", Operand::none},
+    OptionRow{Option::now, "NOW", Operand::text},
+    OptionRow{Option::max_wait, "MAXWAIT", Operand::number},
+    OptionRow{Option::hold, "HOLD", Operand::number, 1, kLongestHold},
+    OptionRow{Option::bound, "BOUND", Operand::none},
+    OptionRow{Option::tag, "TAG", Operand::text},
+    OptionRow{Option::limit, "LIMIT", Operand::text},
+    OptionRow{Option::window, "WINDOW", Operand::period},
+    OptionRow{Option::remaining, "REMAINING", Operand::number},
+    OptionRow{Option::pause, "PAUSE", Operand::number, 0, kLongestPause},
+    OptionRow{Option::count, "COUNT", Operand::number, 1, store::OpenHold::kMost},
+    OptionRow{Option::by, "BY", Operand::text},
+    OptionRow{Option::after, "AFTER", Operand::number},
 };
 
 // In any letter case; null: no option is called so.
@@ -91,22 +91,22 @@ class OptionReader {
 
   // One option and its value; `words` begin with it.
   bool read(const OptionRow& row, std::span<const std::string_view>& words) {
-    if (row.value != Value::none && words.size() == 1)
+    if (row.operand != Operand::none && words.size() == 1)
       return fail("missing the value of " + std::string(row.name));
     if (into_.has(row.option)) return fail(std::string(row.name) + " is given twice");
     into_.said |= options(row.option);
-    const std::string_view value = row.value == Value::none ? std::string_view() : words[1];
-    words = words.subspan(row.value == Value::none ? 1 : 2);
-    switch (row.value) {
-      case Value::none:
+    const std::string_view value = row.operand == Operand::none ? std::string_view() : words[1];
+    words = words.subspan(row.operand == Operand::none ? 1 : 2);
+    switch (row.operand) {
+      case Operand::none:
         return true;
-      case Value::text:
+      case Operand::text:
         return take_text(row, value);
-      case Value::number:
+      case Operand::number:
         return take_number(row, value);
-      case Value::period:
+      case Operand::period:
         return take_period(value);
-      case Value::cost:
+      case Operand::cost:
         return take_cost(row, value);
     }
     return true;
