@@ -28,9 +28,11 @@ class Chance {
   // Of any magnitude.
   std::int64_t from_one_to(std::int64_t most) { return 1 + (up_to(most - 1) >> up_to(62)); }
 
-  // How many of its random runs a test takes: a quarter, and all of them with WEIR_LONG=1. Each check takes
-  // others.
-  static unsigned runs(unsigned all) { return std::getenv("WEIR_LONG") != nullptr ? all : (all + 3) / 4; }
+  // Whether tests may take long: WEIR_LONG=1.
+  static bool is_long() { return std::getenv("WEIR_LONG") != nullptr; }
+  // How many of its random runs a test takes: a quarter, and all of them when it may take long. Each check
+  // takes others.
+  static unsigned runs(unsigned all) { return is_long() ? all : (all + 3) / 4; }
 
   // Of this process: WEIR_SEED, or the kernel's choice. Printed the first time, and at once, since a crash
   // loses what is buffered.

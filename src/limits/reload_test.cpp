@@ -2,7 +2,6 @@
 // between.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -108,7 +107,7 @@ int broken(int traces, bool forgets) {
 }
 
 TEST(Reload, traces_keep_the_promise_of_every_limit) {
-  EXPECT_EQ(broken(std::getenv("WEIR_LONG") != nullptr ? 100'000 : 2'000, false), 0);
+  EXPECT_EQ(broken(core::Chance::is_long() ? 100'000 : 2'000, false), 0);
 }
 
 // The canary: were a state forgotten at a reload, the traces would tell.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -369,7 +368,7 @@ TEST(SlowMatch, says_the_same_of_any_file_and_request) {
   Made made(chance);
   int used = 0;
   std::map<std::string, int> kinds;
-  const int rounds = std::getenv("WEIR_LONG") != nullptr ? 3000 : 600;
+  const int rounds = core::Chance::is_long() ? 3000 : 600;
   for (int round = 0; round < rounds; ++round) {
     const std::string text = made.file();
     ReadOptions options;

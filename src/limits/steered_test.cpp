@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -189,7 +188,7 @@ TEST(Steered, decides_as_the_words_of_three_overrides_say_in_any_order) {
   for (const Said& first : words) {
     for (const Said& second : words) {
       for (const Said& third : words) {
-        if (std::getenv("WEIR_LONG") == nullptr && chance.up_to(3) != 0) continue;  // a check takes a quarter
+        if (!core::Chance::is_long() && chance.up_to(3) != 0) continue;  // a check takes a quarter
         const std::vector<Said> said = {first, second, third};
         std::vector<Steered::Ptr> compiled;
         for (std::size_t i = 0; i < said.size(); ++i) compiled.push_back(made(*world.set, said[i], i + 1));

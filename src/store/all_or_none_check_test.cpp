@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -224,7 +223,7 @@ struct NearFull {
 // WEIR_LONG=1: 10^6 calls on each of more sizes, some minutes: a call that finds no room has searched all
 // that may move.
 TEST(AllOrNoneCheck, any_keys_near_full_end_in_two_rounds_and_charge_all_or_none_on_every_size) {
-  const bool all = std::getenv("WEIR_LONG") != nullptr;
+  const bool all = core::Chance::is_long();
   std::vector<std::size_t> sizes = {1_MiB, 2_MiB, 3_MiB, 5_MiB};
   if (all) sizes.insert(sizes.end(), {8_MiB, 16_MiB, 64_MiB});
   for (const std::size_t size : sizes) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -208,7 +207,7 @@ std::vector<nanoseconds> debts(Table& table, const std::vector<std::string>& key
 
 // With WEIR_LONG=1 a large one too.
 std::vector<std::size_t> and_a_large_one(std::vector<std::size_t> sizes) {
-  if (std::getenv("WEIR_LONG") != nullptr) sizes.push_back(16_MiB);
+  if (core::Chance::is_long()) sizes.push_back(16_MiB);
   return sizes;
 }
 

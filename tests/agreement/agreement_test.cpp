@@ -6,12 +6,12 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "agreement/oracle.hpp"
 #include "agreement/subject.hpp"
+#include "core/chance_test.hpp"
 #include "core/gcra.hpp"
 #include "store/table.hpp"
 
@@ -21,8 +21,6 @@ namespace {
 using oracle::TokenBucket;
 using oracle::Wide;
 using std::chrono::nanoseconds;
-
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 // A quota whose emission interval is exactly `interval` ns.
 Quota quota_of(std::int64_t burst, std::int64_t interval) {
@@ -87,7 +85,7 @@ TEST(Agreement, every_trace_of_up_to_five_requests) {
   for (const std::int64_t burst : {1, 2, 3}) {
     for (const std::int64_t interval : {1, 3, 10}) cases.emplace_back(burst, interval);
   }
-  if (long_run()) {
+  if (core::Chance::is_long()) {
     for (const std::int64_t burst : {5, 4}) cases.emplace_back(burst, 1000);
   }
   std::atomic<std::size_t> next{0};
@@ -97,11 +95,11 @@ TEST(Agreement, every_trace_of_up_to_five_requests) {
     for (std::size_t i = next++; i < cases.size(); i = next++) {
       const auto [burst, interval] = cases[i];
       Grid grid{{0, 1, interval - 1, interval, burst * interval}, {0, 1, 2}};
-      if (long_run())
+      if (core::Chance::is_long())
         grid = {{0, 1, 2, interval - 1, interval, interval + 1, 2 * interval, burst * interval},
                 {0, 1, 2, 3}};
       Walk walk({{quota_of(burst, interval)}}, grid);
-      walk.all(long_run() ? 6 : 5);
+      walk.all(core::Chance::is_long() ? 6 : 5);
       steps += walk.steps;
       wrong += walk.wrong;
     }
@@ -111,13 +109,13 @@ TEST(Agreement, every_trace_of_up_to_five_requests) {
   other.join();
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps.load()));
   EXPECT_EQ(wrong, 0U);
-  EXPECT_GE(steps, long_run() ? 10'000'000'000U : 6'000'000U);
+  EXPECT_GE(steps, core::Chance::is_long() ? 10'000'000'000U : 6'000'000U);
 }
 
 TEST(Agreement, every_trace_of_up_to_four_requests_under_changing_quotas) {
   Walk walk({{quota_of(1, 7)}, {quota_of(3, 7)}, {quota_of(3, 2)}, {quota_of(2, 20)}},
             {{0, 1, 7, 15}, {0, 1, 3}});
-  walk.all(long_run() ? 5 : 4);
+  walk.all(core::Chance::is_long() ? 5 : 4);
   EXPECT_EQ(walk.wrong, 0U);
 }
 
@@ -137,7 +135,7 @@ TEST(Agreement, every_trace_of_up_to_four_requests_of_several_classes) {
     for (const std::int64_t kept : {std::int64_t{0}, std::int64_t{1}, std::int64_t{interval}, full - 1, full})
       rules.push_back(leaving(quota, std::min(kept, full)));
     Walk walk(rules, {{0, 1, interval, full}, {0, 1, 2}});
-    walk.all(long_run() ? 5 : 4);
+    walk.all(core::Chance::is_long() ? 5 : 4);
     EXPECT_EQ(walk.wrong, 0U) << burst << " " << interval;
   }
   Walk walk({leaving(quota_of(3, 7), 8),
@@ -145,7 +143,7 @@ TEST(Agreement, every_trace_of_up_to_four_requests_of_several_classes) {
              leaving(quota_of(2, 20), 20),
              {quota_of(4, 3)}},
             {{0, 1, 7, 15}, {0, 1, 2}});
-  walk.all(long_run() ? 5 : 4);
+  walk.all(core::Chance::is_long() ? 5 : 4);
   EXPECT_EQ(walk.wrong, 0U);
 }
 
@@ -154,7 +152,7 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
   const auto up_to = [&random](std::uint64_t most) {
     return std::uniform_int_distribution<std::uint64_t>{0, most}(random);
   };
-  const int traces = long_run() ? 100'000 : 2'000;
+  const int traces = core::Chance::is_long() ? 100'000 : 2'000;
   for (int trace = 0; trace < traces; ++trace) {
     // Intervals and bursts of every magnitude that fits.
     std::vector<Quota> quotas;
@@ -196,7 +194,7 @@ TEST(Agreement, the_table_agrees_on_many_keys) {
   std::vector<TokenBucket> buckets(kKeys);
   const std::array quotas = {quota_of(5, 1'000'000), quota_of(2, 3'000), quota_of(100, 7'777'777)};
   std::int64_t now = 0;
-  for (int step = 0; step < (long_run() ? 2'000'000 : 1'000'000); ++step) {
+  for (int step = 0; step < (core::Chance::is_long() ? 2'000'000 : 1'000'000); ++step) {
     now += static_cast<std::int64_t>(random() % 100);
     const std::size_t key = random() % kKeys;
     const Quota& quota = quotas[random() % 8 == 0 ? random() % 3 : key % 3];

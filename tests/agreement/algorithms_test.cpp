@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
+#include "core/chance_test.hpp"
 #include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
@@ -18,8 +19,6 @@ namespace weir::inline v0_1::algorithms_test {
 namespace {
 
 using std::chrono::nanoseconds;
-
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 struct Numbers {
   std::int64_t limit;
@@ -51,7 +50,8 @@ class Walk {
  public:
   explicit Walk(const core::Rule& rule, Numbers numbers)
       : limit_(numbers.limit), gaps_(gaps_for(numbers)), history_(history_for(rule)), start_(rule) {
-    for (std::int64_t cost = 1; cost <= std::min<std::int64_t>(limit_, long_run() ? 4 : 2); ++cost)
+    for (std::int64_t cost = 1; cost <= std::min<std::int64_t>(limit_, core::Chance::is_long() ? 4 : 2);
+         ++cost)
       costs_.push_back(cost);
   }
 
@@ -117,7 +117,7 @@ TEST(Algorithms, every_trace_of_up_to_five_requests) {
         cases.push_back({algorithm, numbers, phase});
       }
     }
-    if (long_run()) cases.push_back({algorithm, {5, 10}, 3});
+    if (core::Chance::is_long()) cases.push_back({algorithm, {5, 10}, 3});
   }
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> steps{0};
@@ -125,7 +125,7 @@ TEST(Algorithms, every_trace_of_up_to_five_requests) {
     for (std::size_t i = next++; i < cases.size(); i = next++) {
       const auto& [algorithm, numbers, phase] = cases[i];
       Walk walk(rule_of(algorithm, numbers), numbers);
-      walk.all(long_run() ? 6 : 5, 1000 * numbers.period + phase);
+      walk.all(core::Chance::is_long() ? 6 : 5, 1000 * numbers.period + phase);
       steps += walk.steps;
       EXPECT_EQ(walk.wrong, 0U) << kAlgorithmNames[static_cast<std::size_t>(algorithm)] << " "
                                 << numbers.limit << " per " << numbers.period << " ns";
@@ -135,13 +135,13 @@ TEST(Algorithms, every_trace_of_up_to_five_requests) {
   work();
   other.join();
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps.load()));
-  EXPECT_GE(steps, long_run() ? 40'000'000U : 3'000'000U);
+  EXPECT_GE(steps, core::Chance::is_long() ? 40'000'000U : 3'000'000U);
 }
 
 TEST(Algorithms, long_random_traces) {
   Chance chance;
   for (const Algorithm algorithm : kAlgorithms) {
-    for (int trace = 0; trace < (long_run() ? 5'000 : 250); ++trace) {
+    for (int trace = 0; trace < (core::Chance::is_long() ? 5'000 : 250); ++trace) {
       const bool counter = algorithm == Algorithm::sliding_window_counter;
       const bool log = algorithm == Algorithm::sliding_window_log;
       const Numbers numbers = random_numbers(chance,

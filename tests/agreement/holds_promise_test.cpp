@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ using namespace weir::literals;
 
 constexpr int kSteps = 80;
 
-int traces() { return std::getenv("WEIR_LONG") != nullptr ? 125'000 : 1'500; }
+int traces() { return core::Chance::is_long() ? 125'000 : 1'500; }
 
 Quota quota(std::int64_t burst, std::int64_t interval) {
   return Quota::make({1, nanoseconds{interval}}, burst).value();

@@ -4,20 +4,19 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agreement/ledger_trace.hpp"
 #include "conformance/limiter_world.hpp"
+#include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 
 namespace weir::inline v0_1::ledger_trace {
 namespace {
 
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
-int many() { return long_run() ? 1'000'000 : 20'000; }
+int many() { return core::Chance::is_long() ? 1'000'000 : 20'000; }
 
 TEST(LedgerAgreement, the_embedded_store_answers_as_the_model_does) {
   store::EmbeddedStore store(std::size_t{8} << 20);
@@ -190,9 +189,9 @@ TEST(LedgerAgreement, every_trace_of_four_or_five_operations) {
   std::uint64_t traces = 0;
   for (const std::int64_t burst : {1, 2, 3}) {
     for (const std::int64_t interval :
-         long_run() ? std::vector<std::int64_t>{1, 2, 3} : std::vector{std::int64_t{2}}) {
+         core::Chance::is_long() ? std::vector<std::int64_t>{1, 2, 3} : std::vector{std::int64_t{2}}) {
       Walk walk(burst, interval, operations);
-      walk.all(long_run() || burst == 2 ? 5 : 4);
+      walk.all(core::Chance::is_long() || burst == 2 ? 5 : 4);
       traces += walk.traces;
     }
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
+#include "core/chance_test.hpp"
 #include "redis/script.hpp"
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
@@ -44,8 +45,6 @@ constexpr std::int64_t kBegin = 4'000'000'000 * kSecond;
 constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() / kUs * kUs;
 
 constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
-
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 const char* name(Algorithm algorithm) { return kAlgorithmNames[static_cast<std::size_t>(algorithm)]; }
 
@@ -369,8 +368,8 @@ INSTANTIATE_TEST_SUITE_P(, RedisAgreementOn, testing::Values("one_server", "clus
 // Each trace has a key of its own, and all of them go over all combinations of gap, cost and rule. On a
 // cluster the script is the same one, and its traces are shorter. A check takes every fourth of the longest.
 TEST_P(RedisAgreementOn, traces_of_up_to_four_requests) {
-  const int depth = (long_run() ? 4 : 3) - (GetParam() == std::string_view("cluster") ? 1 : 0);
-  const std::size_t each = long_run() || depth < 3 ? 1 : 4;
+  const int depth = (core::Chance::is_long() ? 4 : 3) - (GetParam() == std::string_view("cluster") ? 1 : 0);
+  const std::size_t each = core::Chance::is_long() || depth < 3 ? 1 : 4;
   for (const std::int64_t unit : {kUs, kSecond}) {
     for (const Algorithm algorithm : kAlgorithms) {
       const std::array rules = {rule_of(algorithm, 3, 6 * unit), rule_of(algorithm, 2, 4 * unit)};
@@ -435,7 +434,7 @@ core::Rule random_rule(Chance& chance, Algorithm algorithm) {
 
 TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_limits) {
   Chance chance;
-  const std::uint64_t most = long_run() ? 1'000'000 : 20'000;
+  const std::uint64_t most = core::Chance::is_long() ? 1'000'000 : 20'000;
   for (std::uint64_t trace = 0; steps_ < most && wrong_ == 0; ++trace) {
     struct Subject {
       std::string key;
@@ -533,7 +532,7 @@ TEST_P(RedisAgreementOn, as_much_as_there_is_is_the_greatest_number_that_core_ad
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   Chance chance;
   int partly = 0, denied = 0;
-  const int traces = long_run() ? 300 : 100;
+  const int traces = core::Chance::is_long() ? 300 : 100;
   for (int trace = 0; trace < traces; ++trace) {
     std::vector<core::Rule> rules;
     std::vector<std::string> keys;
@@ -611,7 +610,7 @@ TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
   store::Table table(1_MiB, WhenFull::deny);
   std::int64_t now = kBegin;
   int allowed = 0, inside = 0;
-  const int requests = long_run() ? 8'000 : 3'000;
+  const int requests = core::Chance::is_long() ? 8'000 : 3'000;
   for (int i = 0; i < requests; ++i) {
     now += kUs * chance.up_to(8);
     std::vector<ScriptCheck> asks;

@@ -2,11 +2,11 @@
 // WEIR_LONG=1 takes 10^5; WEIR_SEED=n repeats a run.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "agreement/ledger_trace.hpp"
 #include "conformance/fallback_world.hpp"
+#include "core/chance_test.hpp"
 
 namespace weir::inline v0_1::ledger_trace {
 namespace {
@@ -26,7 +26,7 @@ TEST(RedisLedger, the_fallback_answers_as_the_model_does) {
         .resets = false,
         .remembers = false,
         .nevers = false},
-       std::getenv("WEIR_LONG") != nullptr ? 100'000 : 5'000);
+       core::Chance::is_long() ? 100'000 : 5'000);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,8 +27,6 @@ using store::conformance::RedisWorld;
 
 constexpr std::size_t kProcesses = 4;
 constexpr std::int64_t kUs = 1'000;
-
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 class Embedded final : public questions::Subject {
  public:
@@ -398,7 +395,7 @@ TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
   InRedis redis(now);
   now = redis.began();
   Embedded embedded(now);
-  const int traces = long_run() ? 20'000 : 500;
+  const int traces = core::Chance::is_long() ? 20'000 : 500;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, &embedded, number);
     for (int step = 0; step < 60; ++step) {
@@ -416,7 +413,7 @@ TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happ
   std::int64_t now = 0;
   InRedis redis(now);
   now = redis.began();
-  const int traces = long_run() ? 5'000 : 125;
+  const int traces = core::Chance::is_long() ? 5'000 : 125;
   for (int number = 0; number < traces; ++number) {
     Trace trace(chance, now, redis, nullptr, number);
     for (int step = 0; step < 60; ++step) {

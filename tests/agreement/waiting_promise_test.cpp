@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,6 @@ namespace weir::inline v0_1::waiting_promise_test {
 namespace {
 
 using std::chrono::nanoseconds;
-
-bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 // What acts, as granted by one limit under the same numbers; costs in nanoseconds of T.
 struct Account {
@@ -219,7 +216,7 @@ TEST(WaitingPromise, at_the_moments_of_acting_no_span_holds_more_whatever_happen
   Reserving store;
   std::int64_t now = 1'000;
   int waited = 0;
-  const int traces = long_run() ? 1'000'000 : 10'000;
+  const int traces = core::Chance::is_long() ? 1'000'000 : 10'000;
   for (int trace = 0; trace < traces; ++trace) {
     World world(store, chance, trace, now);
     for (int step = 0; step < 60; ++step) {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <tuple>
 
@@ -25,7 +24,7 @@ TEST(Soak, a_seed_repeats_what_happened) {
 }
 
 TEST(Soak, whatever_happens_each_request_is_answered_in_time_and_no_key_is_admitted_too_much) {
-  const bool is_long = std::getenv("WEIR_LONG") != nullptr;
+  const bool is_long = core::Chance::is_long();
   const std::uint64_t seed = core::Chance::seed();
   const std::uint64_t most = is_long ? 60'000'000 : 500'000;
   std::uint64_t events = 0;
