@@ -112,7 +112,7 @@ def check(root):
         most = MOST_OF_A_FUNCTION if " " in name else MOST_OF_A_FILE
         if name.endswith(NAMED):
             if lines > known.get(name, 0):
-                yield f"{name}: {lines} times: ask what it can do, of src/core/rule.hpp"
+                yield f"{name}: {lines} times: ask what it can do, of src/core/traits.hpp"
         elif name not in known:
             yield f"{name}: {lines} lines, and {most} are the most: cut it into parts that have a name"
         elif lines > known[name]:

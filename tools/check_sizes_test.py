@@ -56,7 +56,7 @@ class Sizes(unittest.TestCase):
                  "src/a.lua 600\n"),
                 ({"src/a.lua": "\n" * 601}, "src/a.lua 700\n", [], "src/a.lua 601\n"),
                 ({"src/a/a.cpp": "x = Algorithm::gcra;  // Algorithm::gcra\n", "src/core/a.hpp": "x = Algorithm::gcra;\n"}, "",
-                 ["src/a/a.cpp Algorithm::: 1 times: ask what it can do, of src/core/rule.hpp"], "\n"),
+                 ["src/a/a.cpp Algorithm::: 1 times: ask what it can do, of src/core/traits.hpp"], "\n"),
                 ({"src/a/a.cpp": "x = Algorithm::gcra;\n"}, "src/a/a.cpp Algorithm:: 2\n", [], "src/a/a.cpp Algorithm:: 1\n"),
                 ({"src/a/a.cpp": "\n"}, "src/a/a.cpp Algorithm:: 2\n", [f"{check_sizes.LIST}: src/a/a.cpp Algorithm:: is short enough, "
                                                                      "or gone: take it out (tools/check_sizes.py --shrink)"], "\n"),

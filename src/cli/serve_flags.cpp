@@ -311,8 +311,9 @@ void add_flags_of_limits(const Rows& all, ServeFlags& flags) {
   of_xds.file("rls-xds-tls-key", xds.tls_key, "its private key (PEM)");
   of_xds.text("rls-xds-tls-name", xds.tls_name, "NAME", "whom its certificate names [its host]");
   all.on("rls-merge-domains", s.rls_merge_domains, "several of them may say one domain");
-  take_only(*all.text("rls-algorithm", flags.rls_algorithm, "", "how their limits are counted"),
-            {"fixed_window", "gcra"});
+  all.choice("rls-algorithm", s.rls_algorithm,
+             {{"fixed_window", limits::kEnvoysAlgorithm}, {"gcra", core::first_that(core::has_burst)}},
+             "how their limits are counted");
 }
 
 }  // namespace
@@ -366,7 +367,6 @@ Settings settings_from(ServeFlags& flags, const CLI::App& app) {
   for (std::string& each : settings.admin_names) {
     for (char& c : each) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  if (flags.rls_algorithm == "gcra") settings.rls_algorithm = Algorithm::gcra;
   judge_tls(settings);
   judge_rls(flags, settings);
   judge_xds(flags, settings);

@@ -24,7 +24,6 @@ struct ServeFlags {
   std::vector<std::string> rls;
   std::vector<std::string> admin;
   std::string rls_headers;
-  std::string rls_algorithm = "fixed_window";
   std::string store;
   std::string local_share = "100%";
   bool no_remember_denials = false;

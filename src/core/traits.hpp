@@ -93,4 +93,11 @@ constexpr bool goes_by_the_clock(Algorithm algorithm) {
          (windows == Traits::Windows::sliding && kept_in_two_words(algorithm));
 }
 
+// For code that has no limit to ask: the first of the table that can do this.
+consteval Algorithm first_that(bool (*can)(Algorithm)) {
+  std::size_t i = 0;
+  while (!can(kTraits[i].algorithm)) ++i;
+  return kTraits[i].algorithm;
+}
+
 }  // namespace weir::core

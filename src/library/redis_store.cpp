@@ -418,7 +418,7 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
 
 SharedLimiter::SharedLimiter(Slots slots, RedisStore& store, Options options)
     : quota_(quota_of(slots)), store_(store), options_(options) {
-  options_.algorithm = Algorithm::in_flight;
+  options_.algorithm = core::first_that(core::counts_slots);
   if (const auto sentence = redis::unsuitable(core::Rule{quota_, options_.algorithm}))
     throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
 }

@@ -70,10 +70,12 @@ struct DescriptorOverride {
   std::uint32_t unit_multiplier = 1;  // the period is that many units
 };
 
+// As envoyproxy/ratelimit counts: fixed_window_clock.
+constexpr Algorithm kEnvoysAlgorithm = core::first_that(core::goes_by_the_clock);
+
 struct DescriptorOptions {
-  // fixed_window_clock, as envoyproxy/ratelimit counts; or gcra, with a burst of requests_per_unit.
-  Algorithm algorithm = Algorithm::fixed_window_clock;
-  bool merge_domains = false;  // several files may say one domain; else that is an error
+  Algorithm algorithm = kEnvoysAlgorithm;  // or one that has a burst, which is then requests_per_unit
+  bool merge_domains = false;              // several files may say one domain; else that is an error
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
   // These are as SetOptions has them.

@@ -304,12 +304,12 @@ void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::strin
 }
 
 std::uint64_t Fallback::hash_of(const store::Limit& limit, std::string_view key) const {
-  return embedded_.table().hash(key, Algorithm::gcra, limit.id);
+  return embedded_.table().hash(key, core::first_that(core::has_burst), limit.id);
 }
 
 // A key that is named without its limit may be that of either.
 Fallback::Hashes Fallback::hashes_of(const store::Limit& limit, std::string_view key) const {
-  return {hash_of(limit, key), embedded_.table().hash(key, Algorithm::in_flight, limit.id)};
+  return {hash_of(limit, key), embedded_.table().hash(key, core::first_that(core::counts_slots), limit.id)};
 }
 
 void Fallback::forget(const Hashes& key, nanoseconds now) {

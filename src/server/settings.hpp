@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits/descriptors.hpp"
 #include "redis/shared_store.hpp"
 #include "rls/rls_loop.hpp"
 #include "steering/actor.hpp"
@@ -143,7 +144,7 @@ struct Settings {
   // It starts, and answers UNKNOWN, while the folder cannot be used and before the xDS server has sent
   // limits.
   bool rls_config_later = false;
-  Algorithm rls_algorithm = Algorithm::fixed_window_clock;  // or gcra
+  Algorithm rls_algorithm = limits::kEnvoysAlgorithm;
   std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 
   std::string snapshot;

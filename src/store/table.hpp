@@ -83,15 +83,15 @@ class Table {
   // asked.
   void set_ledgers(LedgerKeys* ledgers) { ledgers_ = ledgers; }
 
-  // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
-  // what snapshots of one limit have always held.
+  // What place_of() makes a key's place of. The id 0 with the first algorithm leaves the hash of the key
+  // alone, which is what snapshots of one limit have always held.
   std::uint64_t hash(std::string_view key, Algorithm algorithm, std::uint64_t id) const {
     return core::siphash<1, 3>(seed_, key, id << 8 | static_cast<std::uint64_t>(algorithm));
   }
   Place locate(std::string_view key, const core::Rule& rule, std::uint64_t id = 0) const {
     return place_of(hash(key, rule.algorithm, id));
   }
-  Place locate(std::string_view key) const { return place_of(hash(key, Algorithm::gcra, 0)); }
+  Place locate(std::string_view key) const { return place_of(hash(key, {}, 0)); }
 
   // Asks the processor to fetch what a check of the key will touch.
   void prefetch(Place place) const { segments_.prefetch(place); }
