@@ -114,7 +114,11 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     one->asker = this;
     asked.context = one.get();
     asked.on_answer = [](store::Request& request) { finish(request); };
-    if (!store_) return decide_here(std::move(one));
+    if (!store_) {
+      store::Request* const alone[] = {&one.release()->request()};  // its own until it is answered
+      decide_here(alone);
+      return finish(*alone[0]);
+    }
     const detail::Held lock(mutex_);
     begun_.push_back(std::move(one));
     if (begun_.size() == 1) asio::post(context_, [this] { work(); });
@@ -132,14 +136,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
 
   void ask(std::span<store::Request* const> batch) override {
     require_may_wait();
-    if (!store_) {
-      const std::chrono::nanoseconds now = clock_();
-      local_.submit(batch, {now, now});
-      for (const store::Request* const each : batch) {
-        if (each->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
-      }
-      return;
-    }
+    if (!store_) return decide_here(batch);
     struct Wait {
       std::promise<void> answered;
       std::size_t open;  // the store's thread's
@@ -222,12 +219,11 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     if (leases) watch_leases();
   }
 
-  void decide_here(std::unique_ptr<store::Unawaited> one) {
-    store::Request* const batch[] = {&one.release()->request()};
+  void decide_here(std::span<store::Request* const> batch) {
     const std::chrono::nanoseconds now = clock_();
     local_.submit(batch, {now, now});
-    if (batch[0]->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
-    finish(*batch[0]);
+    for (const store::Request* const each : batch)
+      if (each->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
   }
 
   static void finish(const store::Request& answered) {
@@ -322,7 +318,8 @@ Value wait_for(const Impl& impl, Begin begin) {
   return std::move(answer.value);
 }
 
-// A request about one key, with all that it is about.
+// A request about one key, with all that it is about, and whom it tells what comes of it.
+template <class Value>
 struct OneKey : store::Unawaited, store::Request {
   OneKey(const store::Limit& its_limit, std::string its_key, Cost cost, store::Verb what,
          std::chrono::nanoseconds its_patience)
@@ -332,6 +329,12 @@ struct OneKey : store::Unawaited, store::Request {
     patience = its_patience;
   }
   Request& request() override { return *this; }
+  void tell() override {
+    detail::RawResult<Value> told{.value = {}, .fault = fault, .why = why};
+    if (fault == Fault::none) told.value = value();
+    answer(std::move(told));
+  }
+  virtual Value value() = 0;
   Decision decided() const {
     Decision decision = check.decision;
     decision.source = source;
@@ -341,6 +344,7 @@ struct OneKey : store::Unawaited, store::Request {
   const store::Limit limit;
   const std::string key;
   store::Check check;
+  Callback<detail::RawResult<Value>> answer;
 };
 
 }  // namespace
@@ -425,10 +429,9 @@ SharedLimiter::SharedLimiter(Slots slots, RedisStore& store, Options options)
 
 void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
                                 Callback<detail::RawResult<Decision>> answer) {
-  struct Checking final : OneKey {
+  struct Checking final : OneKey<Decision> {
     using OneKey::OneKey;
-    void tell() override { answer({.value = decided(), .fault = fault, .why = why}); }
-    Callback<detail::RawResult<Decision>> answer;
+    Decision value() override { return decided(); }
   };
   RedisStore::Impl& impl = *store_.impl_;
   require_rate("check", options_.algorithm);
@@ -459,14 +462,9 @@ Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, Res
 
 void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
                                   Callback<detail::RawResult<Reservation>> answer) {
-  struct ReserveCall final : OneKey {
+  struct ReserveCall final : OneKey<Reservation> {
     using OneKey::OneKey;
-    void tell() override {
-      detail::RawResult<Reservation> told{.value = {}, .fault = fault, .why = why};
-      if (fault == Fault::none) told.value = made();
-      answer(std::move(told));
-    }
-    Reservation made() {
+    Reservation value() override {
       // Read after the store has: a moment may be told later than it is, never earlier.
       const nanoseconds now = impl->now();
       if (!charged || (asked.id.empty() && asked.wait.count() == 0))
@@ -477,7 +475,6 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
     RedisStore::Impl* impl = nullptr;
     store::ReservationTerms asked;
     std::unique_ptr<store::StoreHandle> kept;
-    Callback<detail::RawResult<Reservation>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
   if (core::counts_slots(options_.algorithm)) {
@@ -510,11 +507,10 @@ Taken SharedLimiter::take_up_to(std::string_view key, const Quota& quota, Cost m
 
 void SharedLimiter::begin_take(std::string key, const Quota& quota, Cost most, Cost least,
                                Callback<detail::RawResult<Taken>> answer) {
-  struct TakeCall final : OneKey {
+  struct TakeCall final : OneKey<Taken> {
     using OneKey::OneKey;
-    void tell() override { answer({.value = {decided(), terms.granted}, .fault = fault, .why = why}); }
+    Taken value() override { return {decided(), terms.granted}; }
     store::TakeTerms terms;
-    Callback<detail::RawResult<Taken>> answer;
   };
   store::require_units("SharedLimiter::take_up_to", most, least);
   require_rate("take_up_to", options_.algorithm);
@@ -529,11 +525,10 @@ void SharedLimiter::begin_take(std::string key, const Quota& quota, Cost most, C
 }
 
 Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside outside) {
-  struct ChargeCall final : OneKey {
+  struct ChargeCall final : OneKey<Charged> {
     using OneKey::OneKey;
-    void tell() override { answer({.value = terms.told, .fault = fault, .why = why}); }
+    Charged value() override { return terms.told; }
     store::ChargeTerms terms;
-    Callback<detail::RawResult<Charged>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
   require_rate("charge", options_.algorithm);
@@ -587,10 +582,9 @@ void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> dec
 }
 
 bool SharedLimiter::reset(std::string_view key) {
-  struct Resetting final : OneKey {
+  struct Resetting final : OneKey<bool> {
     using OneKey::OneKey;
-    void tell() override { answer({.value = forgotten > 0, .fault = fault, .why = why}); }
-    Callback<detail::RawResult<bool>> answer;
+    bool value() override { return forgotten > 0; }
   };
   RedisStore::Impl& impl = *store_.impl_;
   return wait_for<bool>(impl, [&](auto&& answer) {
