@@ -161,7 +161,6 @@ struct Override {
   Penalty penalty;
   WindowChange slots;  // one of `windows` too, once all is read; line 0: unsaid
   Position place{};
-  Position until_place{};
 };
 
 // What decides while the store does not; of a table that is full.

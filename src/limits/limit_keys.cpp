@@ -560,9 +560,7 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "until", .form = R"({ "$ref": "#/$defs/end" })"},
      .read =
          [](Context& context, const FileField& field, const LimitReading&, Override& change) {
-           if (!is_text(context, field)) return;
-           change.until_place = field.place();
-           read_end(context, field, field.text(), change.until);
+           if (is_text(context, field)) read_end(context, field, field.text(), change.until);
          }},
     {.key = {.name = "reason",
              .form = R"({ "type": ["string", "number", "boolean", "null"], "description": "For people." })"},
