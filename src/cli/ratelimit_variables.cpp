@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -451,11 +449,9 @@ void use_pages(const Variables& variables, server::RatelimitPages& pages) {
 // As Go reads a float, in decimals.
 float near_ratio(const Variables& variables) {
   const std::string said = variables.text("NEAR_LIMIT_RATIO", "0.8");
-  float ratio = 0;
-  const auto [end, fault] = std::from_chars(said.data(), said.data() + said.size(), ratio);
-  if (fault != std::errc{} || end != said.data() + said.size())
-    throw wrong("NEAR_LIMIT_RATIO", "'" + said + "' is not a number such as 0.8");
-  return ratio > 1 ? 1 : ratio > 0 ? ratio : 0;  // 0 of nan, too
+  const auto ratio = core::number_in<float>(said);
+  if (!ratio) throw wrong("NEAR_LIMIT_RATIO", "'" + said + "' is not a number such as 0.8");
+  return *ratio > 1 ? 1 : *ratio > 0 ? *ratio : 0;  // 0 of nan, too
 }
 
 void use_folder(const Variables& variables, GivenFlags& flags) {

@@ -1,7 +1,6 @@
 // weir replay: what limits, or a whole file of them, would have done to the requests of a log.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 #include "cli/log_flags.hpp"
 #include "cli/plan_flags.hpp"
 #include "cli/values.hpp"
+#include "core/number.hpp"
 #include "logs/first_parts.hpp"
 #include "sim/client_table.hpp"
 #include "sim/file_replay.hpp"
@@ -188,10 +188,8 @@ std::vector<sim::Replay::InFlight> slots_of(const std::vector<std::string>& numb
   std::vector<sim::Replay::InFlight> slots;
   refuse_too_many("in-flight", numbers.size());
   for (const std::string& text : numbers) {
-    std::uint32_t most = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, most);
-    if (error != std::errc{} || rest != end || most == 0)
+    const std::uint32_t most = core::number_in<std::uint32_t>(text).value_or(0);
+    if (most == 0)
       throw std::runtime_error("in-flight: '" + text + "' is not a whole number from 1 to 4294967295");
     slots.push_back({most});
   }

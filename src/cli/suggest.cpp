@@ -14,6 +14,7 @@
 #include "cli/log_flags.hpp"
 #include "cli/values.hpp"
 #include "core/address.hpp"
+#include "core/number.hpp"
 #include "core/regular_file.hpp"
 #include "sim/suggest_limits.hpp"
 #include "sim/suggest_slots.hpp"
@@ -51,11 +52,8 @@ double parse_share(const char* flag, std::string_view text) {
 
 // "5" is a count, where "0.1%" and "0.001" are shares; 0 is both.
 std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc{} || rest != end || count == 0) return std::nullopt;
-  return count;
+  const auto count = core::number_in<std::uint64_t>(text);
+  return count == 0 ? std::nullopt : count;
 }
 
 // One client a line, spelled as reports show the key; empty lines and # comments are skipped.

@@ -7,6 +7,7 @@
 // Not for: durations ("5m"), sizes ("64MiB") or decimals; those have their own readers.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,16 @@ inline std::optional<std::int64_t> parse_integer(std::string_view text) {
     value = value * 10 + digit;
   }
   return negative ? -value : value;
+}
+
+// Of any type, as std::from_chars reads all of the text: leading zeros too, and of decimals inf and nan. For
+// what weir or another program has written, and for files.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace weir::core

@@ -1,12 +1,12 @@
 #include "weir/quota.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/number.hpp"
 #include "core/whole_rate.hpp"
 #include "core/word.hpp"
 
@@ -20,13 +20,6 @@ std::string below_least(std::string_view field, std::int64_t value) {
 std::string too_long(std::string_view field) {
   return std::string(field) + " is above the maximum (" + core::to_text(std::chrono::nanoseconds::max()) +
          ")";
-}
-
-std::optional<std::int64_t> parse_count(std::string_view digits) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
 }
 
 // Of the counts that have this T, or a longer one, the lowest with this: it is slowed least.
@@ -107,7 +100,7 @@ Quota::Made Quota::read(std::string_view said) {
   const auto [rate_text, rest] = core::next_word(text);
   const std::size_t slash = rate_text.find('/');
   if (slash == std::string_view::npos) return refused("missing '/' between count and period");
-  const auto count = parse_count(rate_text.substr(0, slash));
+  const auto count = core::number_in<std::int64_t>(rate_text.substr(0, slash));
   const std::string_view period_text = rate_text.substr(slash + 1);
   const auto period = core::read_duration(period_text);
   if (!count) {
@@ -129,7 +122,7 @@ Quota::Made Quota::read(std::string_view said) {
   if (const auto [word, after] = core::next_word(rest); !word.empty()) {
     if (word != "burst") return refused("unexpected '" + std::string(word) + "'");
     const auto [units_text, end] = core::next_word(after);
-    const auto units = parse_count(units_text);
+    const auto units = core::number_in<std::int64_t>(units_text);
     if (!units) return refused("the burst is not a whole number below 2^63");
     if (!core::next_word(end).text.empty()) return refused("unexpected text after the burst");
     burst = *units;

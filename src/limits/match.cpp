@@ -1,12 +1,12 @@
 #include "limits/match.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/number.hpp"
 #include "limits/identity.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -195,9 +195,8 @@ bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
                 where() + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
   }
   const std::string_view text = value.text();
-  std::uint64_t units = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), units);
-  if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() || units > kMostUnits) {
+  const auto units = core::number_in<std::uint64_t>(text);
+  if (!units || *units > kMostUnits) {
     return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) +
                                 "': " + shortened(text) + " is not an integer from 0 to " +
                                 std::to_string(kMostUnits));

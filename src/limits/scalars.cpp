@@ -1,11 +1,11 @@
 #include "limits/scalars.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "core/digits.hpp"
 #include "core/duration.hpp"
+#include "core/number.hpp"
 #include "core/utc_text.hpp"
 #include "limits/findings.hpp"
 
@@ -71,10 +71,8 @@ std::string wrong_attribute(std::string_view text) {
 }
 
 Read<std::uint64_t> read_integer(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+  const auto value = core::number_in<std::uint64_t>(text);
+  if (value && *value >= least && *value <= most) return *value;
   return tl::unexpected(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
                         std::to_string(most));
 }

@@ -1,21 +1,18 @@
 #include "logs/filter.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
 
+#include "core/number.hpp"
 #include "core/pattern.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
 
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+std::optional<double> finite_in(std::string_view text) {
+  const auto value = core::number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ FieldCondition FieldCondition::parse(std::string_view text) {
     default:
       made.compares = or_equal ? Compares::at_least : Compares::greater;
   }
-  const std::optional<double> number = number_in(made.value);
+  const std::optional<double> number = finite_in(made.value);
   if (!number) throw refused("'" + made.value + "' is not a number, which < > <= >= compare");
   made.number = *number;
   return made;
@@ -55,7 +52,7 @@ FieldCondition FieldCondition::parse(std::string_view text) {
 bool FieldCondition::holds(std::string_view text) const {
   if (compares == Compares::equal) return core::matches_pattern(value, text);
   if (compares == Compares::unequal) return !core::matches_pattern(value, text);
-  const std::optional<double> there = number_in(text);
+  const std::optional<double> there = finite_in(text);
   if (!there) return false;
   switch (compares) {
     case Compares::less:

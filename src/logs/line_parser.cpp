@@ -1,8 +1,8 @@
 #include "logs/line_parser.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/number.hpp"
 #include "core/path.hpp"
 #include "core/pattern.hpp"
 #include "logs/known_names.hpp"
@@ -21,11 +21,9 @@ std::string_view read_cost(std::string_view text, std::uint64_t& cost) {
     cost = 0;
     return "";
   }
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value < 0) return kBadCost;
-  cost = static_cast<std::uint64_t>(value);
+  const auto value = core::number_in<std::int64_t>(text);
+  if (!value || *value < 0) return kBadCost;
+  cost = static_cast<std::uint64_t>(*value);
   return "";
 }
 

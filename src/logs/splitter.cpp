@@ -1,10 +1,10 @@
 #include "logs/splitter.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 
 #include "core/address.hpp"
+#include "core/number.hpp"
 #include "logs/known_names.hpp"
 
 namespace weir::inline v0_1::logs {
@@ -70,10 +70,8 @@ std::pair<std::string_view, std::optional<int>> element_name(std::string_view na
   const std::size_t bracket = name.rfind('[');
   if (!name.ends_with(']') || bracket == kNone || bracket == 0) return {name, std::nullopt};
   const std::string_view number = name.substr(bracket + 1, name.size() - bracket - 2);
-  int n = 0;
-  const char* const end = number.data() + number.size();
-  const auto [rest, error] = std::from_chars(number.data(), end, n);
-  if (error != std::errc{} || rest != end || number.size() > 5) return {name, std::nullopt};
+  const auto n = core::number_in<int>(number);
+  if (!n || number.size() > 5) return {name, std::nullopt};
   return {name.substr(0, bracket), n};
 }
 

@@ -1,16 +1,16 @@
 #include "logs/wanted.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
+
+#include "core/number.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
 
 bool parse_prefix(std::string_view text, int& bits) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, bits);
-  return error == std::errc{} && rest == end && bits >= 0 && bits <= 128;
+  bits = core::number_in<int>(text).value_or(-1);
+  return bits >= 0 && bits <= 128;
 }
 
 // "/64", "/24", "/24/64", or nothing. False when it is none of them.

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "core/number.hpp"
+
 namespace weir::inline v0_1::redis {
 namespace {
 
@@ -40,11 +42,8 @@ std::optional<std::string> decode(std::string_view text) {
 }
 
 std::optional<int> number(std::string_view text, int most) {
-  int value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [tail, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || tail != end || value < 0 || value > most) return std::nullopt;
-  return value;
+  const auto value = core::number_in<int>(text);
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 
 // One line, whatever is in it.

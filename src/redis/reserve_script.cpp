@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "core/number.hpp"
 #include "core/reservation.hpp"
 #include "core/severity.hpp"
 #include "redis/charge_script.hpp"
@@ -18,6 +18,7 @@ extern const char* const kReserveScript;  // reserve.lua, put into a string by C
 
 namespace {
 
+using core::number_in;
 using resp::Value;
 using std::chrono::nanoseconds;
 
@@ -25,14 +26,6 @@ using std::chrono::nanoseconds;
 // ns.
 constexpr std::int64_t kMostToDrain = 8'000'000'000'000'000;
 constexpr std::uint64_t kMostCost = 9'000'000'000'000'000;
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::int64_t most_slots(const core::Rule& rule) {
   return std::max<std::int64_t>(rule.quota.burst() - core::kept_slots(rule), 0);
@@ -349,7 +342,7 @@ class Verdicts {
     for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
   }
 
-  // The state of each; false: one is none.
+  // False: one of the items is not a state.
   bool read(std::span<const Value> items) {
     for (std::size_t i = 0; i < asks_.size(); ++i) {
       if (core::counts_slots(asks_[i].rule->algorithm)) {

@@ -1,9 +1,9 @@
 #include "service/counting.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/random.hpp"
 #include "core/rule.hpp"
 #include "limits/explain.hpp"
@@ -72,16 +72,11 @@ std::string Counting::text_of(core::HashKey secret) {
 
 void Counting::use_secret(std::string_view text) {
   const std::size_t blank = std::min(text.find(' '), text.size());
-  core::HashKey secret;
-  const auto read = [](std::string_view digits, std::uint64_t& into) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
-    return error == std::errc{} && end == digits.data() + digits.size();
-  };
-  if (!read(text.substr(0, blank), secret.k0) ||
-      !read(text.substr(std::min(text.size(), blank + 1)), secret.k1))
-    return;
+  const auto first = core::number_in<std::uint64_t>(text.substr(0, blank));
+  const auto second = core::number_in<std::uint64_t>(text.substr(std::min(text.size(), blank + 1)));
+  if (!first || !second) return;
   const detail::Held lock(mutex_);
-  secret_ = secret;
+  secret_ = {*first, *second};
 }
 
 tl::expected<steering::TopKeys::Answer, std::string> Counting::top(steering::TopKeys::By by,

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "core/number.hpp"
 #include "core/utc_text.hpp"
 #include "limits/lists.hpp"
 
@@ -43,11 +44,9 @@ class Fields {
     return found;
   }
   std::int64_t number() {
-    const std::string digits = text();
-    std::int64_t value = 0;
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    wrong_ = wrong_ || read.ec != std::errc{} || read.ptr != digits.data() + digits.size();
-    return value;
+    const auto value = core::number_in<std::int64_t>(text());
+    wrong_ = wrong_ || !value;
+    return value.value_or(0);
   }
   // How many follow, each of them at least two bytes.
   std::size_t count() {

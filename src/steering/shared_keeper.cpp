@@ -1,9 +1,9 @@
 #include "steering/shared_keeper.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/sha256.hpp"
 
 namespace weir::inline v0_1::steering {
@@ -19,13 +19,6 @@ constexpr std::size_t kHead = 3;         // words of every answer
 constexpr std::size_t kAtOnce = 200;     // changes in one answer
 constexpr std::size_t kOfEnd = 3;        // words of each that is ended
 constexpr std::size_t kMostEnded = 100;  // in one call
-
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string digest_of(const OperatorOverride& which) {
   std::string digest;
@@ -50,9 +43,9 @@ tl::expected<SharedKeeper::Answered, std::string> SharedKeeper::ask(const std::v
   auto answer = ask_(words);
   if (!answer) return tl::unexpected(std::move(answer.error()));
   if (answer->size() < kHead) return tl::unexpected(std::string(kNoAnswer));
-  const auto number = integer((*answer)[0]);
-  const auto s = integer((*answer)[1]);
-  const auto us = integer((*answer)[2]);
+  const auto number = core::number_in<std::int64_t>((*answer)[0]);
+  const auto s = core::number_in<std::int64_t>((*answer)[1]);
+  const auto us = core::number_in<std::int64_t>((*answer)[2]);
   if (!number || !s || !us) return tl::unexpected(std::string(kNoAnswer));
   const nanoseconds ahead = std::chrono::seconds{*s} + microseconds{*us} - wall_();
   if (const nanoseconds off = ahead - this->ahead(); off > kSameClock || off < -kSameClock)
@@ -141,7 +134,7 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::changes() {
 tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
   auto before = ask({"since", "-1"});
   if (!before) return tl::unexpected(std::move(before.error()));
-  const auto version = !before->rest.empty() ? integer(before->rest[0]) : std::nullopt;
+  const auto version = !before->rest.empty() ? core::number_in<std::int64_t>(before->rest[0]) : std::nullopt;
   if (!version) return tl::unexpected(std::string(kNoAnswer));
   Changes changes{.whole = true, .older = version_ > *version || version_ == kOlder};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
