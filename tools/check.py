@@ -314,7 +314,7 @@ def graph(long):
                                 for suite, tests in threaded.items()), after=[tsan])
     late = None if long else changed_of_late()
     tidying = Part("tidy", *tidy(late, "deep" if long else "shallow"), after=[asan])
-    fuzzing = Part("fuzz", fuzz(600 if long else 6), after=[asan])
+    fuzzing = Part("fuzz", fuzz(600 if long else 3), after=[asan])
     proofs = [["tests/prove/run"], ["tests/prove/run", "--canaries"]] if long else [["tests/prove/run", "--quick"]]
     proving = Part("prove", *([["tests/prove/prove_test.py"], *proofs] if proved(late) else []), after=[sources])
     program = Retrying(PROGRAM, "-j", str(CORES + 1), "-LE", "timing|sources" if long else "timing|sources|long")
