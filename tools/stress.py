@@ -28,22 +28,28 @@ def must(*command):
         sys.exit(1)
 
 
-def built(names):
-    """The trees in which tests of these names are, each with all that its tests need."""
+def chosen(tree, names, timing):
+    """The tests of a tree that a round runs."""
+    return [name for name, labels in check.listed(tree).items()
+            if names.search(name) and "long" not in labels and (not timing or "timing" in labels)]
+
+
+def built(names, timing):
+    """The trees in which such tests are, each with all that its tests need."""
     must(*check.package())
     must(*check.build(check.PROGRAM))
     must(*check.configure("asan"))
-    trees = {tree: [name for name in check.listed(tree) if names.search(name)] for tree in (check.PROGRAM, check.UNITS)}
-    if trees[check.UNITS]:
+    trees = [tree for tree in (check.PROGRAM, check.UNITS) if chosen(tree, names, timing)]
+    if check.UNITS in trees:
         must(*check.build(check.UNITS, "weir_tests"))
-    return [tree for tree, found in trees.items() if found]
+    return trees
 
 
 def round_of(tree, number, pattern, timing):
     """What failed of one run of the tests, and how many there were."""
     log = check.LOGS / f"stress_{tree.replace('/', '_')}_{number}.log"
-    parts = [["-L", "timing", "-j", "1"]] if timing else [["-LE", "timing|long", "-j", str(check.CORES + 1)],
-                                                         ["-L", "timing", "-LE", "long", "-j", "1"]]
+    parts = [] if timing else [["-LE", "timing|long", "-j", str(check.CORES + 1)]]
+    parts.append(["-L", "timing", "-LE", "long", "-j", "1"])
     with open(log, "w+") as out:
         for flags in parts:
             subprocess.run(check.ctest(tree, *flags, "-R", pattern, "--timeout", "1200"), stdout=out, stderr=subprocess.STDOUT,
@@ -57,8 +63,8 @@ def round_of(tree, number, pattern, timing):
 
 def main():
     words = argparse.ArgumentParser(prog="./dev stress", description=__doc__.split("\n\n")[0],
-                                    epilog="Exit code 0: none failed; 1: some did; 2: no test has such a name.")
-    words.add_argument("name", nargs="?", default="", metavar="NAME", help="a pattern that the tests' names have in them (default: all)")
+                                    epilog="Exit code 0: none failed; 1: some did, or none ran; 2: no test has such a name.")
+    words.add_argument("name", nargs="?", default=".", metavar="NAME", help="a pattern that the tests' names have in them (default: all)")
     words.add_argument("--times", type=int, default=10, metavar="N", help="how often (default: %(default)s)")
     words.add_argument("--timing", action="store_true", help="only those that judge time")
     asked = words.parse_args()
@@ -69,7 +75,7 @@ def main():
     except re.error as wrong:
         words.error(f"NAME: '{asked.name}' is not a pattern: {wrong}")
     check.LOGS.mkdir(parents=True, exist_ok=True)
-    trees = built(names)
+    trees = built(names, asked.timing)
     if not trees:
         print(f"./dev stress: no test's name has '{asked.name}' in it; `ctest --test-dir {check.PROGRAM} -N` lists them", file=sys.stderr)
         return 2
@@ -82,9 +88,13 @@ def main():
             began = time.monotonic()
             rounds = [round_of(tree, number, asked.name, asked.timing) for tree in trees]
             failures.update(name for failed, _, _ in rounds for name in failed)
-            print(f"round {number} of {asked.times}: {sum(len(failed) for failed, _, _ in rounds)} failed of "
-                  f"{sum(of for _, of, _ in rounds)}, {time.monotonic() - began:.0f} s; "
+            ran = sum(of for _, of, _ in rounds)
+            print(f"round {number} of {asked.times}: {sum(len(failed) for failed, _, _ in rounds)} failed of {ran}, "
+                  f"{time.monotonic() - began:.0f} s; "
                   f"{', '.join(str(log.relative_to(check.ROOT)) for _, _, log in rounds)}", flush=True)
+            if ran == 0:
+                print("./dev stress: no test has run", file=sys.stderr)
+                return 1
     except KeyboardInterrupt:
         print("./dev stress: interrupted", file=sys.stderr)
         return 130

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """The tools of ./dev check, stress and mutant: what they choose, what they refuse, what they excuse."""
 import collections
+import contextlib
+import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +19,7 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests/end_to_end")]
 import check  # noqa: E402
 import kept  # noqa: E402
 import mutant  # noqa: E402
+import stress  # noqa: E402
 
 
 class Changed(unittest.TestCase):
@@ -51,6 +55,38 @@ class Changed(unittest.TestCase):
         said = subprocess.run(["g++", "-std=c++20", "-Isrc", "-Iinclude", "-MM", unit], cwd=check.ROOT, capture_output=True, text=True)
         files = said.stdout.split(":", 1)[1].replace("\\\n", " ").split()
         self.assertEqual({path.resolve() for path in check.included(check.ROOT / unit)}, {(check.ROOT / each).resolve() for each in files})
+
+
+class Stress(unittest.TestCase):
+    """By a tree of a few tests."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = folder.name
+        tests = {"quick": ("true", ""), "waits": ("false", "integration"), "slow": ("false", "long"), "judges": ("true", "timing"),
+                 "judges_long": ("false", "timing;long")}
+        pathlib.Path(self.tree, "CTestTestfile.cmake").write_text("".join(
+            f'add_test({name} {command})\nset_tests_properties({name} PROPERTIES LABELS "{labels}")\n'
+            for name, (command, labels) in tests.items()))
+
+    def round(self, timing, pattern="."):
+        with mock.patch.object(check, "LOGS", pathlib.Path(self.tree)), mock.patch.object(stress.check, "ROOT", pathlib.Path(self.tree)):
+            failed, of, _ = stress.round_of(".", 1, pattern, timing)
+            self.assertEqual(of, len(stress.chosen(".", re.compile(pattern), timing)))
+            return failed, of
+
+    def test_a_round_runs_all_but_what_is_long_and_counts_what_failed(self):
+        self.assertEqual(self.round(False), (["waits"], 3))
+        self.assertEqual(self.round(True), ([], 1))
+        self.assertEqual(self.round(False, "judges|nobody"), ([], 1))
+
+    def test_a_round_in_which_nothing_ran_is_not_a_success(self):
+        with mock.patch.object(stress, "built", return_value=["."]), mock.patch.object(stress, "round_of", return_value=([], 0, check.LOGS)), \
+                mock.patch.object(stress, "burn", lambda: None), mock.patch.object(sys, "argv", ["stress"]), \
+                contextlib.redirect_stdout(None), contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(stress.main(), 1)
+        self.assertIn("no test has run", said.getvalue())
 
 
 class Tidy(unittest.TestCase):
