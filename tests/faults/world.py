@@ -79,7 +79,8 @@ class Redis:
 
     def __init__(self, options=(), port=None, password="", user="", unix=None, host="127.0.0.1", sentinel=False,
                  start=True, tls=None, env=None):
-        self.folder = Folder()
+        # A sentinel and a node of a cluster wait for the disk whenever they write down what they know of each other.
+        self.folder = Folder(in_memory=True)
         self.env = env
         self.tls = tls
         self.host, self.port = host, free_port() if port is None else port
