@@ -254,7 +254,8 @@ void CheckCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds n
   const bool decided = cause == Cause::none;
   const bool charged = decided && decisions[0].allowed();
   const core::Rule& rule = check_.limit.rule;
-  const bool is_known = decided && !mend(in_, check_, rule, cost(), decisions, now);
+  const bool is_known =
+      decided && !mend(in_, check_, rule, cost(), state_in(*result.value, 0), decisions, now);
   in_.known.learn(
       is_known ? Knowledge::Answered{rule, charged, &decisions.back()} : Knowledge::Answered{rule}, check_,
       cost(), asked_, now);

@@ -33,7 +33,8 @@ class PartCall final : public StoreCall {
   void ask_again(std::unique_ptr<Call> self, nanoseconds now) override { ask(std::move(self), now); }
   void ask(std::unique_ptr<Call> self, nanoseconds now);
   void read(const resp::Value& value, std::span<const ScriptCheck> asks, std::span<Decision> decisions);
-  void learn(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, nanoseconds now);
+  void learn(const resp::Value* answer, std::span<const ScriptCheck> asks,
+             std::span<const Decision> decisions, nanoseconds now);
   void conclude(nanoseconds now);
 
   std::shared_ptr<JointCheck> joint_;
@@ -156,7 +157,7 @@ void PartCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds no
     asks = joint_->asks(part_);
     read(*result.value, asks, decisions);
   }
-  learn(asks, decisions, now);
+  learn(result.value, asks, decisions, now);
   if (--joint_->open > 0) return;
   if (joint_->next_stage()) return send_stage(in_, joint_, now);
   conclude(now);
@@ -182,8 +183,8 @@ void PartCall::read(const resp::Value& value, std::span<const ScriptCheck> asks,
   }
 }
 
-void PartCall::learn(std::span<const ScriptCheck> asks, std::span<const Decision> decisions,
-                     nanoseconds now) {
+void PartCall::learn(const resp::Value* answer, std::span<const ScriptCheck> asks,
+                     std::span<const Decision> decisions, nanoseconds now) {
   for (std::size_t i = 0; i < part_.of.size(); ++i) {
     JointCheck::Each& each = joint_->each[part_.of[i]];
     const KeptCheck& check = each.check;
@@ -196,7 +197,8 @@ void PartCall::learn(std::span<const ScriptCheck> asks, std::span<const Decision
     if (joint_->look) {
       in_.known.learn_of_look(rule, decisions[i], check, now);
     } else {
-      const bool is_known = !mend(in_, check, rule, check.cost, {&each.decision, 1}, now);
+      const bool is_known =
+          !mend(in_, check, rule, check.cost, state_in(*answer, i), {&each.decision, 1}, now);
       in_.known.learn({rule, part_.charged, is_known ? &decisions[i] : nullptr}, check, check.cost,
                       part_.asked, now);
     }

@@ -60,8 +60,10 @@ std::optional<nanoseconds> Knowledge::cut_window(const KeptCheck& check, const c
                                                  std::span<Decision> told, nanoseconds now) {
   const auto most = furthest_window(rule);
   const bool denies = most && !told.empty() && told.back().verdict == Verdict::denied;
-  if (!denies || told.back().reset_after <= *most || !memory_.store_clock.is_suspect(now))
-    return std::nullopt;
+  if (!denies || told.back().reset_after <= *most) return std::nullopt;
+  // One that ends later than the step explains was longer under other numbers.
+  const nanoseconds back = memory_.store_clock.suspect_for(now);
+  if (back.count() == 0 || told.back().reset_after - *most > back) return std::nullopt;
   const nanoseconds period = rule.quota.rate().period;
   for (Decision& each : told) {
     if (each.retry_after) each.retry_after = std::min(*each.retry_after, period);

@@ -50,7 +50,7 @@ class ReserveCall final : public StoreCall {
   }
   void ask_again(std::unique_ptr<Call> self, nanoseconds now) override;
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
-  void learn(ReserveAnswer* told, nanoseconds now);
+  void learn(ReserveAnswer* told, const resp::Value* reply, nanoseconds now);
   void decide_here(Cause cause, std::string_view error, nanoseconds now);
 
   Ticket ticket_;
@@ -148,7 +148,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
       error = std::move(read.error());
     }
   }
-  if (!looks_) learn(cause == Cause::none ? &told : nullptr, now);
+  if (!looks_) learn(cause == Cause::none ? &told : nullptr, result.value, now);
   if (cause != Cause::none) {
     // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
     // or a later one.
@@ -176,7 +176,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   finish_with_penalties(in_, *request, checks, deadline_, now);
 }
 
-void ReserveCall::learn(ReserveAnswer* told, nanoseconds now) {
+void ReserveCall::learn(ReserveAnswer* told, const resp::Value* reply, nanoseconds now) {
   nanoseconds longest{0};
   bool is_cut = false;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
@@ -187,7 +187,8 @@ void ReserveCall::learn(ReserveAnswer* told, nanoseconds now) {
     Decision last;
     if (told != nullptr && (told->granted || told->by_rule)) {
       last = (told->granted ? told->decisions : told->at_once)[i];
-      const bool ends_sooner = mend(in_, check, check.limit.rule, check.cost, {&last, 1}, now);
+      const bool ends_sooner = mend(in_, check, check.limit.rule, check.cost,
+                                    reply->items[kFirstStateOfReserve + i], {&last, 1}, now);
       if (!ends_sooner) answered.last = &last;
       is_cut = is_cut || ends_sooner;
       longest = std::max(longest, last.retry_after.value_or(nanoseconds{0}));

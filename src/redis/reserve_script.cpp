@@ -453,7 +453,6 @@ class Verdicts {
   std::vector<Decision> decisions;
 };
 
-constexpr std::size_t kFirstStateOfReserve = 6;
 constexpr std::size_t kFirstOfPause = 3;
 
 }  // namespace

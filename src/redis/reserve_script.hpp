@@ -91,6 +91,9 @@ void append_extend(std::string& out, std::string_view prefix, std::string_view r
                    std::span<const RecordPart> parts, std::chrono::nanoseconds hold,
                    std::optional<std::chrono::nanoseconds> now = {});
 
+// Where the states begin in a reply.
+constexpr std::size_t kFirstStateOfReserve = 6;
+
 struct ReserveAnswer {
   bool granted = false;
   bool has_id = false;               // it can be cancelled or settled

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/calendar_window.hpp"
+#include "core/fixed_window.hpp"
 #include "core/sliding_window_log.hpp"
 #include "resp/writer.hpp"
 
@@ -393,6 +394,17 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
   for (const std::string& line : lines) to.bulk(line);
   to.bulk("reset");
   to.number(lines.size());
+}
+
+const Value& state_in(const Value& reply, std::size_t which) { return reply.items[kFirstState + which]; }
+
+bool tells_pause(const Value& state) {
+  constexpr std::string_view kMark = "weir1f ";
+  if (state.type != Value::Type::string || !state.text.starts_with(kMark)) return false;
+  const std::string_view used = state.text.substr(state.text.rfind(' ') + 1);
+  std::uint64_t units = 0;
+  const auto [end, error] = std::from_chars(used.data(), used.data() + used.size(), units);
+  return error == std::errc() && units >= core::fixed_window::kPaused;
 }
 
 bool asks_again(const Value& reply) {

@@ -145,6 +145,12 @@ std::string window_word(const core::Rule& rule, std::chrono::nanoseconds utc);
 // The store's clock when it decided; nothing when that was not weir's script.
 std::optional<std::chrono::nanoseconds> decided_at(const resp::Value& reply);
 
+// The state of the ask of that number, in an answer of check.lua or take.lua.
+const resp::Value& state_in(const resp::Value& reply, std::size_t which);
+// Of such a state, or of one that reserve.lua tells: it is a window that nobody uses before its end, however
+// far that lies ahead.
+bool tells_pause(const resp::Value& state);
+
 // Whether a state that the answer tells was written by a former build, of a key that had reservations: what
 // it owes counts, and nobody knows of them any more.
 bool tells_former_state(const resp::Value& reply);

@@ -110,9 +110,9 @@ void give_back(StoreParts& in, const KeptCheck& check, std::chrono::nanoseconds 
 // All of a lease that was not spent: the script takes off what has melted.
 void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, std::chrono::nanoseconds now);
 // What was charged while the store's clock was ahead is cut in the store, and told here as the store will say
-// it then. Whether it was.
-bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
-          std::chrono::nanoseconds now);
+// it then. Whether it was. `state` is what the store has told of it.
+bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, const resp::Value& state,
+          std::span<Decision> told, std::chrono::nanoseconds now);
 
 // Of a request of several checks, those that are enforced and that a remembered denial denies. Whether there
 // are any: then the request is answered, but for finish().

@@ -9,6 +9,7 @@
 // always suspect.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -28,16 +29,20 @@ class StoreClock {
     const std::int64_t least = (theirs - answered).count();
     const std::int64_t most = (theirs - asked).count();
     std::int64_t furthest = ahead_.load(std::memory_order_relaxed);
+    const std::int64_t found = furthest;
     if (least > furthest) {
       while (least > furthest && !ahead_.compare_exchange_weak(furthest, least)) {
       }
     } else if (furthest != kUnknown && furthest - most > kSmallest.count()) {
-      // What was written before the step has come by then.
+      // What was written before the step has come by then; and before one that it follows soon.
+      if (is_suspect(answered)) furthest = std::max(furthest, before_steps_.load(std::memory_order_relaxed));
+      before_steps_.store(furthest, std::memory_order_relaxed);
       const std::int64_t until = answered.count() + (furthest - least);
       std::int64_t known = suspect_until_.load(std::memory_order_relaxed);
       while (until > known && !suspect_until_.compare_exchange_weak(known, until)) {
       }
-      ahead_.compare_exchange_strong(furthest, least);
+      std::int64_t expected = found;
+      ahead_.compare_exchange_strong(expected, least);
     }
   }
 
@@ -48,14 +53,18 @@ class StoreClock {
   }
 
   // Whether what lies far ahead may be there for the sake of a step.
-  bool is_suspect(nanoseconds now) const {
-    return now.count() < suspect_until_.load(std::memory_order_relaxed);
+  bool is_suspect(nanoseconds now) const { return suspect_for(now).count() > 0; }
+  // By how much at most for its sake.
+  nanoseconds suspect_for(nanoseconds now) const {
+    const std::int64_t until = suspect_until_.load(std::memory_order_relaxed);
+    return nanoseconds{until > now.count() ? until - now.count() : 0};
   }
 
  private:
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
-  std::atomic<std::int64_t> ahead_{kUnknown};          // of ours, the furthest since the last step; ns
+  std::atomic<std::int64_t> ahead_{kUnknown};         // of ours, the furthest since the last step; ns
+  std::atomic<std::int64_t> before_steps_{kUnknown};  // the same, before those for which something is suspect
   std::atomic<std::int64_t> suspect_until_{kUnknown};  // on our clock
 };
 

@@ -32,5 +32,14 @@ TEST(StoreClock, a_debt_is_suspect_for_as_long_as_the_clock_has_stepped_back) {
   }
 }
 
+TEST(StoreClock, what_was_written_before_two_steps_is_suspect_for_both) {
+  StoreClock clock;
+  clock.heard(5000s, 10s, 10s);
+  clock.heard(4901s, 11s, 11s);
+  clock.heard(4852s, 12s, 12s);
+  EXPECT_EQ(clock.suspect_for(12s), 150s);
+  EXPECT_EQ(clock.suspect_for(162s), 0s);
+}
+
 }  // namespace
 }  // namespace weir::redis

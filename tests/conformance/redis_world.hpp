@@ -137,14 +137,20 @@ class RedisWorld : public World {
     }
   }
   // A real server forgets by its own clock what has drained by the test's, unless that is ahead of it.
-  nanoseconds wall_ahead() const override { return kWallAhead; }
+  nanoseconds wall_ahead() const override { return kWallAhead - stepped_; }
+  bool step_back(nanoseconds by) override {
+    if (away_) return false;
+    settle();
+    stepped_ += by;
+    return true;
+  }
   Sharing sharing() const override { return sharing_; }
   bool spreads() const override { return cluster_; }
   bool keeps_order_of_several() const override { return !cluster_ && !sharing_.merge; }
   bool refuses(const core::Rule& rule) const override { return redis::unsuitable(rule).has_value(); }
   bool put_foreign_value(const Limit& limit, const std::string& key) override {
     upstream_->answer({"SET", redis::key_in_redis("weir:", {.limit = &limit, .key = key}), "hello"},
-                      now_ + kWallAhead);
+                      now_ + wall_ahead());
     return true;
   }
   // Each answer comes so long after its question.
@@ -187,7 +193,7 @@ class RedisWorld : public World {
   }
 
   std::string answer(std::vector<std::string> command) {
-    if (command[0] != "CLUSTER") return upstream_->answer(std::move(command), now_ + kWallAhead);
+    if (command[0] != "CLUSTER") return upstream_->answer(std::move(command), now_ + wall_ahead());
     return redis::slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
   }
 
@@ -196,6 +202,7 @@ class RedisWorld : public World {
   Sharing sharing_;
   nanoseconds now_ = std::chrono::seconds{1'000'000};
   const bool away_;
+  nanoseconds stepped_{0};
   bool silent_ = false;
   nanoseconds round_trip_{0};
   std::map<redis::Client::NodeId, std::string> held_back_;

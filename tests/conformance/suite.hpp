@@ -39,6 +39,7 @@ std::vector<Property> take_properties();   // as much as there is
 std::vector<Property> slot_properties();   // how many holds are open at once
 std::vector<Property> holds_properties();  // which of them are open
 std::vector<Property> calendar_properties();
+std::vector<Property> stepped_properties();  // a clock of the store's own that steps back
 std::vector<Property> failure_properties();  // foreign values, a store that is away
 
 inline std::vector<Property> all_properties() {
@@ -54,7 +55,7 @@ inline std::vector<Property> all_properties() {
                            refund_properties(),   take_properties(),
                            slot_properties(),     holds_properties(),
                            calendar_properties(), failure_properties(),
-                           afresh_properties()}) {
+                           afresh_properties(),   stepped_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -34,6 +34,8 @@ class World {
 
   // How far the clock that windows go by is ahead of now().
   virtual nanoseconds wall_ahead() const { return nanoseconds{0}; }
+  // That clock goes back by that, and now() goes on; false: there is no other.
+  virtual bool step_back(nanoseconds) { return false; }
   // How the suite's limits are shared.
   virtual Sharing sharing() const { return {}; }
   // Whether the keys of one request may lie in several places that are asked one by one. Then a rule that

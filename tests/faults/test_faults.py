@@ -38,7 +38,7 @@ DEADLINE = 0.050
 SLACK = 0.005
 BACK_WITHIN = 1.0
 BASELINE = 3.0  # seconds
-PATIENCE_MS = 1000  # of servers that watch each other: a busy machine is no failure of one of them
+PATIENCE_MS = 1000  # of servers that watch each other: one on a busy machine has not failed
 
 injected = collections.Counter()
 recoveries = collections.defaultdict(list)
