@@ -34,12 +34,16 @@ class StoreClock {
       while (least > furthest && !ahead_.compare_exchange_weak(furthest, least)) {
       }
     } else if (furthest != kUnknown && furthest - most > kSmallest.count()) {
-      // What was written before the step has come by then; and before one that it follows soon.
+      // What was written before the step has come by then, and what was before one that it follows soon:
+      // later by this step, but no later than all that it has gone back by.
       if (is_suspect(answered)) furthest = std::max(furthest, before_steps_.load(std::memory_order_relaxed));
       before_steps_.store(furthest, std::memory_order_relaxed);
-      const std::int64_t until = answered.count() + (furthest - least);
+      const auto until = [&](std::int64_t known) {
+        return std::min(std::max(known, answered.count()) + (found - least),
+                        answered.count() + (furthest - least));
+      };
       std::int64_t known = suspect_until_.load(std::memory_order_relaxed);
-      while (until > known && !suspect_until_.compare_exchange_weak(known, until)) {
+      while (until(known) > known && !suspect_until_.compare_exchange_weak(known, until(known))) {
       }
       std::int64_t expected = found;
       ahead_.compare_exchange_strong(expected, least);

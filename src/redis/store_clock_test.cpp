@@ -37,8 +37,17 @@ TEST(StoreClock, what_was_written_before_two_steps_is_suspect_for_both) {
   clock.heard(5000s, 10s, 10s);
   clock.heard(4901s, 11s, 11s);
   clock.heard(4852s, 12s, 12s);
-  EXPECT_EQ(clock.suspect_for(12s), 150s);
-  EXPECT_EQ(clock.suspect_for(162s), 0s);
+  EXPECT_EQ(clock.suspect_for(12s), 149s);  // 150 s, less what has passed since the first
+  EXPECT_EQ(clock.suspect_for(161s), 0s);
+}
+
+TEST(StoreClock, a_small_step_long_after_a_large_one_adds_no_more_than_itself) {
+  StoreClock clock;
+  clock.heard(5000s, 0s, 0s);
+  clock.heard(4000s, 0s, 0s);
+  EXPECT_EQ(clock.suspect_for(0s), 1000s);
+  clock.heard(4898s, 900s, 900s);
+  EXPECT_EQ(clock.suspect_for(900s), 102s);
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ class Asking {
   // It waits for an acquire.
   bool acquiring() const {
     return open_ > 0 && pending_.back()->verb == store::Verb::acquire &&
+           pending_.back()->state != store::Request::State::answered &&
            pending_.back()->reservation->max_wait.count() > 0;
   }
   // Ends that wait early; false: it does not wait yet. With an error: Question::ended().

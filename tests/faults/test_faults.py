@@ -134,8 +134,7 @@ class Faults:
 
     def held_up(self):
         """Whether the store, or what the world adds between it and weir, was held up, since the last time this was asked."""
-        longest, self.pulse.longest = self.pulse.longest, 0.0
-        return longest > DEADLINE / 3
+        return self.pulse.take() > DEADLINE / 3
 
     def logs(self):
         """Of the world, what explains a test that failed."""
@@ -338,27 +337,37 @@ class Faults:
 
 
 class Pulse:
-    """Pings servers all the time. `longest`: what one of them took for its answer, since this was set to 0."""
+    """Pings servers all the time."""
 
     def __init__(self, servers):
-        self.longest = 0.0
+        self._lock = threading.Lock()
+        self._longest = 0.0
+        self._under_way = {}  # since when
         self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._ping, args=(each,), daemon=True) for each in servers]
+        self._threads = [threading.Thread(target=self._ping_on, args=(each,), daemon=True) for each in servers]
         for each in self._threads:
             each.start()
 
-    def _ping(self, server):
+    def _ping_on(self, server):
         client = None
         while not self._over.wait(0.02):
-            began = time.monotonic()
+            began = self._under_way[server] = time.monotonic()
             try:
                 client = client or server.connect(timeout=1)
                 client.ask("PING")
             except (OSError, Closed):
                 client = client and client.close()
-            self.longest = max(self.longest, time.monotonic() - began)
+            with self._lock:
+                del self._under_way[server]
+                self._longest = max(self._longest, time.monotonic() - began)
         if client:
             client.close()
+
+    def take(self):
+        """What one of them took for its answer, or takes as yet, since the last time this was asked."""
+        with self._lock:
+            longest, self._longest = self._longest, 0.0
+            return max([longest, *(time.monotonic() - began for began in list(self._under_way.values()))])
 
     def close(self):
         self._over.set()
