@@ -16,7 +16,7 @@ two servers both take themselves for the master, and the two event loops may eac
 The machine is noisy: a decision may take the deadline, 5 ms, and what the p99.9 of a weir without a store is in
 the same seconds, or that of the store before anything breaks, whichever is more.
 
-WEIR_LONG=1 injects some 1,000 faults instead of 120, WEIR_SEED=N repeats what chance chose.
+WEIR_LONG=1 injects some 1,000 faults instead of 160, WEIR_SEED=N repeats what chance chose.
 """
 import collections
 import contextlib
