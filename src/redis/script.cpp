@@ -399,12 +399,9 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
 const Value& state_in(const Value& reply, std::size_t which) { return reply.items[kFirstState + which]; }
 
 bool tells_pause(const Value& state) {
-  constexpr std::string_view kMark = "weir1f ";
-  if (state.type != Value::Type::string || !state.text.starts_with(kMark)) return false;
-  const std::string_view used = state.text.substr(state.text.rfind(' ') + 1);
-  std::uint64_t units = 0;
-  const auto [end, error] = std::from_chars(used.data(), used.data() + used.size(), units);
-  return error == std::errc() && units >= core::fixed_window::kPaused;
+  const auto text = after_mark(state.text, Algorithm::fixed_window);
+  std::array<std::uint64_t, 2> end_and_used{};
+  return text && read_numbers(*text, end_and_used) == 2 && end_and_used[1] >= core::fixed_window::kPaused;
 }
 
 bool asks_again(const Value& reply) {
