@@ -54,10 +54,12 @@ def persist(ask, done, what):
 
     def is_done():
         nonlocal asked
-        if not done() and time.monotonic() > asked + 6:
+        if done():
+            return True
+        if time.monotonic() > asked + 6:
             asked = time.monotonic()
             ask()
-        return done()
+        return False
     until(is_done, what)
 
 
