@@ -241,7 +241,7 @@ TEST(RateLimitFields, tell_the_second_at_which_there_is_one_more) {
       world.ask("user=u", static_cast<std::uint64_t>(chance.up_to(burst)), class_name);
       const std::string fields = told(world);
       const std::uint64_t left = parameter(fields, ";r=");
-      const std::uint64_t seconds = parameter(fields, ";t=");
+      const std::uint64_t until_reset = parameter(fields, ";t=");
       ASSERT_EQ(left, static_cast<std::uint64_t>(world.request.decision().remaining));
       ASSERT_EQ(parameter(fields, ";q="), static_cast<std::uint64_t>(burst));
       // Multiplied out: (w - 1) x count < burst x period <= w x count, in seconds.
@@ -255,11 +255,11 @@ TEST(RateLimitFields, tell_the_second_at_which_there_is_one_more) {
       };
       ASSERT_TRUE(fits(static_cast<std::uint64_t>(burst), parameter(fields, ";w="))) << fields;
       if (left > 0) {
-        ASSERT_TRUE(fits(left, seconds)) << fields;
+        ASSERT_TRUE(fits(left, until_reset)) << fields;
         continue;
       }
       ++empty;
-      if (world.set->limits()[0].windows[0].limit.rule.kept.count() > 0 || seconds > 1'000'000) continue;
+      if (world.set->limits()[0].windows[0].limit.rule.kept.count() > 0 || until_reset > 1'000'000) continue;
       const nanoseconds before = world.now;
       const auto passes = [&](std::uint64_t after) {
         world.now = before + std::chrono::seconds{after};
@@ -268,8 +268,8 @@ TEST(RateLimitFields, tell_the_second_at_which_there_is_one_more) {
         return there;
       };
       if (burst == 1 && class_name == "bulk") continue;  // nothing is ever left for it
-      ASSERT_TRUE(passes(seconds)) << fields;
-      ASSERT_FALSE(passes(seconds - 1)) << fields;
+      ASSERT_TRUE(passes(until_reset)) << fields;
+      ASSERT_FALSE(passes(until_reset - 1)) << fields;
     }
   }
   EXPECT_GT(empty, 500);

@@ -283,8 +283,9 @@ TEST_F(FileKeeping, has_what_was_answered_and_nothing_else_wherever_the_disk_fai
         if (why) {
           EXPECT_NE(why->find("No space left on device"), std::string::npos) << *why;
           // What was moved into place and could not be moved back is put right by the next change.
-          if (how == Fails::once || (how == Fails::full && disk.renamed == renamed))
+          if (how == Fails::once || (how == Fails::full && disk.renamed == renamed)) {
             EXPECT_EQ(numbers(), first + "next " + std::to_string(changes + 1));
+          }
         } else {
           EXPECT_EQ(numbers(), first + "200b next 201");
         }

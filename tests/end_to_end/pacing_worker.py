@@ -26,7 +26,7 @@ def denied(decision, *asked):
 
 
 def reserved(given, most):
-    began = time.time()
+    began = last.asked = time.time()
     wait, reservation = reserve(given, most)
     now = time.time()
     broker.rpush("questions", now - began)
@@ -38,7 +38,7 @@ def reserved(given, most):
 
 
 def came(moment, given):
-    began = time.time()
+    began = last.asked = time.time()
     wait, held = come(moment, given)
     now = time.time()
     broker.rpush("questions", now - began)
@@ -51,11 +51,12 @@ def paused(seconds, given):
     began = time.time()
     waits = pause(seconds, given)
     broker.rpush("pauses", f"{began} {seconds}")
+    broker.rpush("paused", time.time())
     return waits
 
 
 def call(number):
-    broker.rpush("calls", f"{number} {last.moment} {time.time()} {last.moment}")
+    broker.rpush("calls", f"{number} {last.moment} {time.time()} {last.asked}")
     if "VENDOR" not in os.environ:
         return
     try:

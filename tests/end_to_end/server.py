@@ -143,6 +143,10 @@ class Server:
         with open(self._errors.name, "rb") as text:
             return text.read().decode(errors="replace")
 
+    def says(self, text):
+        """Waits for the text in the log, which is written on a thread of its own."""
+        until(lambda: text in self.stderr(), f"the log says {text!r}; it says {self.stderr()!r}")
+
     def client(self, **options):
         return Client(self.port, **options)
 

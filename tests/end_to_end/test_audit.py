@@ -214,7 +214,7 @@ class TestEvents(unittest.TestCase):
                 self.assertIn("version", told["file_refused"]["reason"])
                 self.assertEqual(told["file_refused"]["server"], socket.gethostname())
                 server.signal(signal.SIGHUP)
-                self.assertIn("events: unix:", server.stderr())
+                server.says("events: unix:")
             self.assertEqual(len(lines_of(events)), 2)
 
     def test_the_recipes_pass_them_on(self):

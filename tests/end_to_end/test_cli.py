@@ -477,7 +477,7 @@ class TestSnapshotFiles(WithFolder):
                 with open(path, "rb") as same:
                     self.assertEqual(same.read(), content, "refusing touches nothing")
                 with Server("--threads", "1", "--snapshot", path, "--ignore-bad-snapshot") as server:
-                    self.assertIn(path, server.stderr())
+                    server.says(path)
                     with server.client() as client:
                         self.assertEqual(client.ask("DBSIZE"), 0)
                 with open(path + ".damaged", "rb") as same:
@@ -490,7 +490,7 @@ class TestSnapshotFiles(WithFolder):
             with open(path, "wb") as file:
                 file.write(content)
             with Server("--threads", "1", "--snapshot", path, "--ignore-bad-snapshot") as server:
-                self.assertIn(f"starting empty, the file is kept as {self.folder.file(name)}\n", server.stderr())
+                server.says(f"starting empty, the file is kept as {self.folder.file(name)}\n")
         for name, content in kept.items():
             with open(self.folder.file(name), "rb") as file:
                 self.assertEqual(file.read(), content)

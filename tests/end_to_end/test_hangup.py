@@ -90,7 +90,7 @@ class Hangup(unittest.TestCase):
             for moment in ("statics", "main", "flags", "limits", "listens"):
                 with self.subTest(moment):
                     with Server("--config", config, "--limits", limits, env={"LD_PRELOAD": library, "HANGUP_AT": moment}) as server:
-                        self.assertIn("hangup now", server.stderr())
+                        server.says("hangup now")
                         with server.client() as client:
                             self.assertEqual(client.ask("PING"), "PONG")
 

@@ -174,9 +174,12 @@ class Patience(Clients):
 
     def test_one_that_gives_up_gives_its_moment_back_and_one_that_is_told_to_wait_gets_it(self):
         def both(kind):
-            self.assertEqual(self.ask(kind, PATIENCE), 200, kind)
-            began = time.monotonic()
-            self.assertEqual(self.ask(kind, 0.3), None, kind)
+            status = 200
+            while status is not None:  # on a busy machine it may come when its moment has
+                self.assertEqual(self.ask(kind, PATIENCE), 200, kind)
+                began = time.monotonic()
+                status = self.ask(kind, 0.3)
+                self.assertTrue(status is None or time.monotonic() - began > 1.6, f"{kind} gave up: {status}")
             until(lambda: self.owed(kind) <= max(0, 2 - (time.monotonic() - began)) + 0.05, f"{kind} has given its moment back", 1.5)
             self.assertEqual(self.ask(kind, PATIENCE), 200, kind)
             self.assertGreater(time.monotonic() - began, 1.9, kind)

@@ -304,7 +304,7 @@ class TestRestart(WithFolder):
             self.assertGreater(keys, 0.95 * int(server.info()["capacity"]))
         with self.serve("--memory", "11MiB") as server, server.client() as client:
             self.assertEqual(client.ask("DBSIZE"), keys)
-            self.assertIn(f"snapshot {self.snapshot}: {keys} keys restored\n", server.stderr())
+            server.says(f"snapshot {self.snapshot}: {keys} keys restored\n")
             self.assertNotIn("warn", server.stderr())
 
     def test_less_memory_keeps_the_keys_furthest_in_debt_and_says_what_it_dropped(self):
@@ -317,7 +317,7 @@ class TestRestart(WithFolder):
         with self.serve("--memory", "9MiB") as server, server.client() as client:
             kept = client.ask("DBSIZE")
             self.assertGreater(kept, 0.9 * int(server.info()["capacity"]))
-            self.assertIn(f"snapshot {self.snapshot}: {kept} keys restored\n", server.stderr())
+            server.says(f"snapshot {self.snapshot}: {kept} keys restored\n")
             self.assertIn(f"snapshot {self.snapshot}: {keys + 1000 - kept} keys, those least in debt, have no room in "
                           "--memory 9MiB and are forgotten\n", server.stderr())
             for number in range(1000):
@@ -372,7 +372,7 @@ class TestNoRoom(WithFolder):
                 self.assertEqual(client.ask("CL.THROTTLE", "new", 0, 1, 36000)[0], 0)
                 self.assertGreaterEqual(int(server.info()["snapshots"]), before)
             self.assertEqual(server.stop(), 2, "the last save failed: that is not a good end")
-            self.assertIn(path, server.stderr())
+            server.says(path)
             self.assertLessEqual(server.stderr().count("[error]"), 3 + (time.monotonic() - started) / 10,
                                  "what fails again and again is not said each time")
             lines = server.stderr().splitlines()
@@ -420,6 +420,7 @@ class TestNoRoom(WithFolder):
     # UBSan opens a pipe to look at an object, and takes having no descriptor for a broken object.
     @unittest.skipIf(sanitized(), "sanitizers need descriptors")
     def test_out_of_descriptors(self):
+        began = time.monotonic()
         with Server("--threads", "2", preexec_fn=self.limit_files(40)) as server:
             clients = [server.client() for _ in range(60)]  # the last ones wait in the backlog
             self.assertEqual(clients[0].ask("PING"), "PONG")
@@ -428,7 +429,7 @@ class TestNoRoom(WithFolder):
             for client in clients[:5]:
                 self.assertEqual(client.ask("CL.THROTTLE", "k", 99, 1, 3600)[0], 0, "who is in stays in")
             said = [line for line in server.stderr().splitlines() if "cannot accept a connection: Too many open files" in line]
-            self.assertEqual(len(said), 1, "counted, not repeated")
+            self.assertTrue(1 <= len(said) <= 1 + (time.monotonic() - began) / 10, f"counted, not repeated: {said}")
             for client in clients[:40]:
                 client.close()
             for client in clients[40:]:

@@ -7,6 +7,7 @@ import http.server
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import threading
@@ -177,6 +178,8 @@ class Fleet(unittest.TestCase):
 
 
 class TestCelery(Vendors, Fleet):
+    PER_SECOND = 5  # where workers are judged by who is first, so that a busy machine is not
+
     def serve(self):
         return self.enterContext(Server("--limits", self.vendors_limits()))
 
@@ -201,6 +204,9 @@ class TestCelery(Vendors, Fleet):
         subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, timeout=PATIENCE)
 
     def test_workers_keep_to_the_quota_and_none_is_blocked(self):
+        with self.weir.client() as weir:
+            self.assertGreater(weir.ask("WEIR.LOWER", "LIMIT", "calls", "RATE", f"{self.PER_SECOND}/s burst {self.BURST}",
+                                        "FOR", 600_000, "REASON", "a test", "ALL"), 0)
         self.environment["LATE"] = str(3 * PATIENCE)
         self.worker("a"), self.worker("b")
         self.send(self.CALLS)
@@ -210,8 +216,8 @@ class TestCelery(Vendors, Fleet):
         # A moment is counted from the answer, which came late by at most the slowest question; and the moment of one that
         # was put away from a little later, when its worker had its turn again.
         slowest = max(float(seconds) for seconds, in self.written("questions"))
-        self.assertLessEqual(most_over([(told, 1) for *_, told in calls], self.BURST, self.INTERVAL),
-                             (slowest + SLEWED) / self.INTERVAL + 0.1)
+        self.assertLessEqual(most_over([(moment, 1) for _, moment, *_ in calls], self.BURST, 1 / self.PER_SECOND),
+                             (slowest + SLEWED) * self.PER_SECOND + 0.1)
         for _, moment, acted, _ in calls:
             self.assertGreaterEqual(acted, moment - SLEWED)
         # Each has been granted once, however often it was put away.
@@ -233,15 +239,18 @@ class TestCelery(Vendors, Fleet):
         told = threading.Event()
         vendor = self.refusing_vendor(told)
         self.forty_workers(vendor)
-        until(lambda: self.written("pauses"), "the pause is told", 3 * PATIENCE)
+        [paused] = until(lambda: self.written("paused"), "the pause is told", 3 * PATIENCE)
         told.set()
         until(lambda: len(self.made()) == self.CALLS, "all calls", 3 * PATIENCE)
         self.assertEqual(self.made(), list(range(self.CALLS)))
         calls, pauses = self.written("calls"), [tuple(map(float, pause)) for pause in self.written("pauses")]
         self.assertEqual(len(calls), self.CALLS + len(pauses))
-        # One that is back late, on a busy machine, may act in a pause that was told after its moment, and there is at most one
-        # moment in LATE.
-        self.assertLessEqual(len(pauses), 2)
+        # Another may be refused where it had asked before the pause was told, and acted late on a busy machine.
+        refused = [at for at, _ in vendor.refused]
+        for at, path in vendor.arrived:
+            if at in refused[1:]:
+                asked = max(asked for number, _, acted, asked in calls if number == path[1:] and float(acted) <= at)
+                self.assertLess(float(asked), float(paused[0]))
         self.assert_the_pause_is_kept(vendor, *pauses)
 
     @unittest.skipUnless(SHIM, "needs CLOCK_SHIM, which CMake builds: weir_clock_shim")
@@ -289,7 +298,7 @@ class TestCelery(Vendors, Fleet):
                   "while not any((w.app.control.inspect().scheduled() or {}).values()): pass\n"
                   "print(*(w.weir.celery.abandon(w.app, task) for _ in range(2)))\n")
         done = subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, capture_output=True,
-                              text=True, timeout=PATIENCE)
+                              text=True, timeout=3 * PATIENCE)
         self.assertEqual(done.stdout, "True False\n", "once")
 
 
@@ -446,15 +455,16 @@ class TestDelayOrDrop(unittest.TestCase):
     def crowd(self, gateway):
         """Forty at once: when those that passed were answered, and the Retry-After of those that were dropped."""
         with concurrent.futures.ThreadPoolExecutor(40) as pool:
-            answers = list(pool.map(lambda _: (*ask(gateway.port)[:2], time.monotonic()), range(40)))
-        passed = sorted(at for status, _, at in answers if status == 200)
-        dropped = [(headers["Retry-After"], at) for status, headers, at in answers if status == 429]
+            began = time.monotonic()
+            answers = list(pool.map(lambda _: (time.monotonic(), *ask(gateway.port)[:2], time.monotonic()), range(40)))
+        passed = sorted(at for _, status, _, at in answers if status == 200)
+        dropped = [(headers["Retry-After"], at - asked) for asked, status, headers, at in answers if status == 429]
         self.assertEqual(len(passed) + len(dropped), 40, gateway.text())
         self.assertEqual(sum(self.backend.seen.values()), len(passed))
         # 6 at once and 15 more, and one for each 0.1 s that it took to ask for all.
-        asked = max(at for _, at in dropped)
-        self.assertTrue(21 <= len(passed) <= 22 + 10 * (asked - passed[0]), len(passed))
-        self.assertLess(asked, passed[-1], "what was dropped did not wait")
+        self.assertTrue(21 <= len(passed) <= 7 + 10 * (passed[-1] - began), len(passed))
+        longest = max(at - asked for asked, status, _, at in answers if status == 200)
+        self.assertLess(statistics.median(took for _, took in dropped), longest, "what was dropped did not wait")
         self.assertGreater(passed[-1] - passed[0], 1.4)
         return passed, {wait for wait, _ in dropped}
 

@@ -178,7 +178,7 @@ class Variables(WithFolder):
     def test_an_empty_variable_is_one_that_is_not_set(self):
         server = self.start(**dict.fromkeys(("REDIS_URL", "REDIS_TYPE", "BACKEND_TYPE", "SHADOW_MODE", "GRPC_UDS", "LOG_FORMAT"), ""))
         self.assertEqual(self.codes(server, 4), [OK, OK, OK, OVER])
-        self.assertIn("REDIS_URL is not set, so this process counts in its own memory", server.stderr())
+        server.says("REDIS_URL is not set, so this process counts in its own memory")
 
     def test_flags_come_before_the_environment(self):
         server = self.start("--rls-shadow-mode", "--grpc-max-connection-age", "1h", GRPC_MAX_CONNECTION_AGE="rubbish")
@@ -409,7 +409,7 @@ class Health(WithFolder):
         with server.client() as client:
             self.assertEqual(client.refused(client.ask, "shop", descriptor(user="u")), ("UNKNOWN", "no rate limit configuration loaded"))
             self.assertEqual([server.health(), server.get("config", "/rlconfig")], [200, (200, "")])
-            self.assertIn("config error, unknown key 'x'", server.stderr())
+            server.says("config error, unknown key 'x'")
             self.folder.file("config/shop.yaml", SHOP)
             until(lambda: server.get("config", "/rlconfig")[1], "the file is read")
             self.assertEqual(client.ask("shop", descriptor(user="u")).code, OK)

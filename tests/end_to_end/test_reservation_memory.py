@@ -130,7 +130,7 @@ class TestMemory(unittest.TestCase):
             # And with less memory.
             server.stop()
             server = Server(*words[:3], "4MiB", *words[4:])
-            self.assertIn("have no room in --reservation-memory 4MiB and are forgotten", server.stderr())
+            server.says("have no room in --reservation-memory 4MiB and are forgotten")
             self.assertLessEqual(int(server.info()["reservation_memory"]), 4 * MIB)
             self.assertEqual(self.client(server).ask("CL.THROTTLE", "a:0", "4", "1", "1")[0], 1)
             self.holds_and_waits(server)

@@ -77,7 +77,7 @@ class FromXds(unittest.TestCase):
             info = server.info()
             self.assertEqual([info[f"rls_{each}"] for each in ("file", "domains", "limits", "reloads", "xds_version", "xds_state")],
                              [xds.address, "2", "2", "1", "2", "up"])
-            self.assertIn(f"rls-xds: '{xds.address}' is in force: version '2', 2 domains, 2 limits", server.stderr())
+            server.says(f"rls-xds: '{xds.address}' is in force: version '2', 2 domains, 2 limits")
             self.assertNotIn("secret", server.stderr())
 
     def test_it_comes_back_with_less(self):
@@ -90,7 +90,7 @@ class FromXds(unittest.TestCase):
             self.assertEqual(xds.send("3")[:2], ("3", xds.requests[-1].nonce), "an empty list is accepted")
             self.assertIsNone(server.limit())
             self.assertEqual(server.info()["rls_domains"], "0")
-            self.assertIn("has no rate limits, so no domain is known and nothing is limited", server.stderr())
+            server.says("has no rate limits, so no domain is known and nothing is limited")
 
     def test_what_cannot_be_used_is_refused(self):
         with Xds() as xds, Weir(xds) as server:
@@ -105,7 +105,7 @@ class FromXds(unittest.TestCase):
             self.assertEqual(server.limit(), Limit(2, DAY, ""), "the old one stays")
             info = server.info()
             self.assertEqual((info["rls_xds_version"], info["rls_reload_errors"], info["rls_last_error"]), ("1", "2", answer.error))
-            self.assertIn(f"rls-xds: version '2' of '{xds.address}' is refused", server.stderr())
+            server.says(f"rls-xds: version '2' of '{xds.address}' is refused")
             # A server says the same again at once.
             before = time.monotonic()
             self.assertEqual(xds.send("2", shop(2), shop(3)).error, answer.error)

@@ -20,6 +20,7 @@ from test_tls import Authority
 # As `weir ctl hash` makes them, but at a thousandth of the price.
 PRICE = 10, 1, 1
 TOKENS = {role: f"weir_{role}" for role in ("decide", "operate", "admin")}
+TOO_MANY = "ERR too many passwords are being compared; try again in a second"
 ROLES = ["none", "decide", "operate", "admin"]
 
 
@@ -402,7 +403,7 @@ class TestReload(Changing):
             self.assertEqual(request(server.ports[1], "POST", "/v1/reset", bearer("tok"), '{"key": "a"}')[0], 403)
             self.write("users:\n  ann: {role: decide, token: nothing}\n")
             until(lambda: "stays in force" in server.stderr(), "errors are told")
-            self.assertIn("users.yaml:2:30: users.ann.token: is not sha256: and the 64", server.stderr())
+            server.says("users.yaml:2:30: users.ann.token: is not sha256: and the 64")
             self.assertEqual(client.ask("PING"), "PONG")
             self.write(users())
             until(lambda: client.ask("PING") == "NOAUTH Authentication required.", "ann is not a user any more")
@@ -412,7 +413,7 @@ class TestReload(Changing):
         self.write(users(ann=user("decide", token="tok")))
         os.chmod(self.path, 0o644)
         with self.serve() as server, server.client() as client:
-            self.assertIn("others than its owner may read or write it; chmod 600 is meant for it", server.stderr())
+            server.says("others than its owner may read or write it; chmod 600 is meant for it")
             client.ask("AUTH", "tok")
             os.unlink(self.path)
             os.mkfifo(self.path)
@@ -458,8 +459,11 @@ class TestFlood(Changing):
                 for number, client in enumerate(clients):
                     name = f"u{(first + number) % 4}"
                     client.send("AUTH", name, passwords[name])
-                for client in clients:
-                    self.assertEqual(client.reply(), "OK")
+                for number, client in enumerate(clients):
+                    name, answer = f"u{(first + number) % 4}", client.reply()
+                    while answer == TOO_MANY:  # they have waited for 5 s, on a busy machine
+                        answer = client.ask("AUTH", name, passwords[name])
+                    self.assertEqual(answer, "OK")
                     client.close()
             # 4 hashes, and what a connection costs.
             self.assertLess(server.cpu_seconds(), rounds * one / 10, "not a tenth of a hash each")
@@ -470,9 +474,12 @@ class TestFlood(Changing):
             guessers = [server_socket(server.port) for _ in range(130)]
             for number, guesser in enumerate(guessers):
                 guesser.sendall(encode("AUTH", "ann", f"wrong-{number}"))
-            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 30, ("127.0.0.2", 0))) as operator:
-                operator.sendall(encode("AUTH", "ann", "right"))
-                self.assertEqual(operator.recv(100), b"+OK\r\n")
+            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 120, ("127.0.0.2", 0))) as operator:
+                answer = None
+                while answer in (None, f"-{TOO_MANY}\r\n".encode()):  # it has waited for 5 s, on a busy machine
+                    operator.sendall(encode("AUTH", "ann", "right"))
+                    answer = operator.recv(100)
+                self.assertEqual(answer, b"+OK\r\n")
             answers = set()
             for guesser in guessers:
                 answers.add(guesser.recv(4096)[:25])
@@ -490,7 +497,7 @@ class TestFlood(Changing):
                 wrong = f"wrong-{number}"
                 guesser.sendall(encode("AUTH", "ann", wrong) if number % 2 == 0 else
                                 f"GET /openapi.json HTTP/1.1\r\nHost: a\r\nAuthorization: {basic('ann', wrong)['Authorization']}\r\n\r\n".encode())
-            self.assertEqual(guessers[398].recv(4096), b"-ERR too many passwords are being compared; try again in a second\r\n",
+            self.assertEqual(guessers[398].recv(4096), f"-{TOO_MANY}\r\n".encode(),
                              "256 of an address may wait")
             told = guessers[399].recv(4096)
             self.assertIn(b" 503 ", told)
@@ -637,7 +644,7 @@ class TestCtl(unittest.TestCase):
             copy = folder.file("users.yaml", text.read())
             os.chmod(copy, 0o600)
             with Server("--users", copy) as server, server.client() as client:
-                self.assertIn("is in force", server.stderr())
+                server.says("is in force")
                 self.assertEqual(client.ask("PING"), "NOAUTH Authentication required.")
 
 
@@ -645,7 +652,7 @@ class TestMany(Changing):
     def test_ten_thousand_users(self):
         self.write("users:\n" + "".join(f'  u{i}: {{role: decide, token: "{digest_of(f"t{i}")}"}}\n' for i in range(10_000)))
         with self.serve() as server, server.client() as client:
-            self.assertIn("10000 users", server.stderr())
+            server.says("10000 users")
             self.assertEqual(client.ask("AUTH", "t9999"), "OK")
             self.assertIn(b"user=u9999 ", client.ask("CLIENT", "INFO"))
 

@@ -117,7 +117,7 @@ class Deaths(unittest.TestCase):
                 recorded = Recorded(folder.file(f"takeover{moment}"))
                 played = Played(recorded, moment)
                 with self.next(recorded.path) as next, next.client() as client:
-                    self.assertIn(LOST, next.stderr())
+                    next.says(LOST)
                     self.assertEqual(left(client), 10)
                     with self.next(recorded.path) as third:  # from which another takes over in turn
                         self.assertEqual(next.wait(), 0)
@@ -143,7 +143,7 @@ class Deaths(unittest.TestCase):
                 recorded = Recorded(folder.file(f"takeover{moment}"), *flags)
                 played = Played(recorded, moment)
                 with self.next(recorded.path, *flags) as next, next.client() as client:
-                    self.assertIn(LOST, next.stderr())
+                    next.says(LOST)
                     self.assertEqual(left(client), 7)
                 played.wait()
 

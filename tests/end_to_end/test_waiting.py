@@ -396,7 +396,7 @@ class TestRestarts(unittest.TestCase):
                 self.assertEqual(client.ask("WEIR.CANCEL", waits[1][5]), 1)  # between two that were told theirs
                 self.assertEqual(client.ask("WEIR.CANCEL", waits[3][5]), 1)  # the last one
             with Server(*saved) as server, server.client() as client:
-                self.assertIn("4 reservations restored", server.stderr())
+                server.says("4 reservations restored")
                 # The moments of those that were cancelled are free, and no others.
                 free = [client.ask("WEIR.RESERVE", "MAXWAIT", "240000", "k", rule) for _ in range(3)]
                 self.assertEqual([row[0] for row in free], [0, 0, 1])

@@ -18,17 +18,22 @@ from server import PATIENCE, WEIR, Folder, environment, run_at_once, until
 
 PACKAGES = pypi.installed(HERE / "requirements_servers.txt", "python_servers")
 
+# Answers of a busy machine come late.
 SHOP = """
 import flask
 import weir.flask
+import weir.shared
 
+weir.shared.renew(timeout=15.0, connect_timeout=15.0)
 app = flask.Flask("shop")
 app.add_url_rule("/", "hello", weir.flask.limit("20/h", on_error="raise")(lambda: "hello"))
 """
 AWAITED = """
 import fastapi
 import weir.fastapi
+import weir.shared
 
+weir.shared.renew(timeout=15.0, connect_timeout=15.0)
 app = fastapi.FastAPI()
 
 @app.get("/")
@@ -41,7 +46,9 @@ import os
 
 import celery
 import weir
+import weir.shared
 
+weir.shared.renew(timeout=15.0, connect_timeout=15.0)
 queue = os.environ["QUEUE"]
 
 app = celery.Celery("jobs", broker="filesystem://", broker_transport_options={
