@@ -16,9 +16,9 @@ target_include_directories(weir_portable_sources PRIVATE ${WEIR_PORTABLE}/simdjs
 target_compile_definitions(weir_portable_sources PRIVATE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL SIMDJSON_THREADS_ENABLED=1)
 target_compile_options(weir_portable_sources PRIVATE -ffunction-sections -fdata-sections)
 weir_cold(weir_portable_sources)  # the log's
-weir_unity(weir_portable_sources)
 set_source_files_properties(${WEIR_PORTABLE}/simdjson/src/simdjson.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS -O2)
 set_source_files_properties(${WEIR_PORTABLE}/fmtlib/src/format.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+weir_unity(weir_portable_sources)
 target_compile_features(weir_portable_sources PRIVATE cxx_std_20)
 set_target_properties(weir_portable_sources PROPERTIES POSITION_INDEPENDENT_CODE ON)
 

@@ -11,10 +11,6 @@ if(PROJECT_IS_TOP_LEVEL)
   # What a lock guards is touched only under it (include/weir/lock.hpp).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 endif()
-# For developers of weir only: a warning of a compiler that we have not met must not keep a user from building.
-if(WEIR_BUILD_TESTS)
-  target_compile_options(weir_flags INTERFACE -Werror)
-endif()
 if(WEIR_SANITIZE)
   target_compile_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer
                                               -fno-sanitize-recover=all)
@@ -22,9 +18,29 @@ if(WEIR_SANITIZE)
 endif()
 
 # weir_unity(TARGET): one compilation has all of its sources, because headers, and the templates that several sources
-# need, are most of the work. A name in an unnamed namespace is then one for all files of the target.
+# need, are most of the work. A name in an unnamed namespace is then one for all files of the target. Apart stay sources
+# that say so (SKIP_UNITY_BUILD_INCLUSION, set before) and those that are made, which may change when no other does.
+# CMake's own unity files have the paths of one folder in them, so that ccache takes them for others in another.
 function(weir_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  get_target_property(sources ${target} SOURCES)
+  set(apart "")
+  set(text "")
+  foreach(source ${sources})
+    get_source_file_property(skipped ${source} SKIP_UNITY_BUILD_INCLUSION)
+    cmake_path(ABSOLUTE_PATH source)
+    if(skipped STREQUAL ON OR source MATCHES "^${weir_BINARY_DIR}/")
+      list(APPEND apart ${source})
+    else()
+      string(REPLACE "${weir_SOURCE_DIR}/" "" path ${source})
+      string(APPEND text "#include \"${path}\"\n")
+    endif()
+  endforeach()
+  if(WEIR_UNITY)
+    set(unity ${CMAKE_CURRENT_BINARY_DIR}/unity_${target}.cpp)
+    file(CONFIGURE OUTPUT ${unity} CONTENT "${text}" @ONLY)
+    set_target_properties(${target} PROPERTIES SOURCES "${unity};${apart}")
+    target_include_directories(${target} PRIVATE ${weir_SOURCE_DIR})
+  endif()
 endfunction()
 
 # weir_cold(TARGET): no request passes through it, so it is compiled in two thirds of the time.

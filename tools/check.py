@@ -291,11 +291,12 @@ def fuzz(seconds):
 
 def package():
     return ["packaging/build", "-DWEIR_BUILD_TESTS=ON", "-DWEIR_TESTS=optimised;program", "-DWEIR_TEST_EACH=OFF",
-            "-DWEIR_BUILD_BENCH=ON"]
+            "-DWEIR_BUILD_BENCH=ON", "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON"]
 
 
 SOURCES = (["bash", "-c", "git ls-files -co --exclude-standard '*.cpp' '*.hpp' | xargs clang-format-19 --dry-run --Werror"],
-           ["bash", "-c", "! git grep -nE '^ *if \\(.*\\) (EXPECT|ASSERT)_' -- '*.cpp' || { echo 'gcc: a dangling else; put braces'; false; }"],
+           ["bash", "-c", "! git grep -nE -A1 '^ *if \\(.*\\)($| (EXPECT|ASSERT)_)' -- '*.cpp' "
+                          "| grep -E '([0-9]-|\\)) *(EXPECT|ASSERT)_' || { echo 'gcc: a dangling else; put braces'; false; }"],
            ["tools/check_layers.py"], ["tools/check_english.py"], ["tools/check_sizes.py"],
            ["tests/models/run", "--names"], ["tests/simulation/defects", "--sources"], ["tests/prove/check_pages.py"])
 

@@ -36,7 +36,7 @@ def units_of(tree, folders):
 
 def size_of(unit):
     """What a unity file includes, in bytes."""
-    return sum(os.path.getsize(line.split('"')[1]) for line in unit.read_text().splitlines() if line.startswith("#include"))
+    return sum(os.path.getsize(ROOT / line.split('"')[1]) for line in unit.read_text().splitlines() if line.startswith("#include"))
 
 
 def shared(units, parts):
