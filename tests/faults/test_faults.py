@@ -13,8 +13,9 @@ weir denies what the store does not decide (--on-store-error deny), so whatever 
 loss of state is a kill or a failover, which may lose what was not yet replicated; everything else loses nothing. While
 two servers both take themselves for the master, and the two event loops may each believe another, W counts twice.
 
-The machine is noisy: a decision may take the deadline, 5 ms, and what the p99.9 of a weir without a store is in
-the same seconds, or that of the store before anything breaks, whichever is more.
+The machine is noisy: a decision may take the deadline, 5 ms, and twice what the p99.9 of a weir without a store is in
+the same seconds, or that of the store before anything breaks, whichever is more: weir has a turn of the processor when it
+is asked, as one without a store has, and another when the deadline has come.
 
 WEIR_LONG=1 injects some 1,000 faults instead of 160, WEIR_SEED=N repeats what chance chose.
 """
@@ -274,7 +275,7 @@ class Faults:
         baseline = [(s[1] - s[0]) / 1e9 for s in self.phases["baseline"] if not s[2]]
         noise = percentile([(s[1] - s[0]) / 1e9 for s in control], 0.999)
         quiet = percentile(baseline, 0.999)
-        allowed = DEADLINE + SLACK + max(noise, quiet)
+        allowed = DEADLINE + SLACK + 2 * max(noise, quiet)
         print(f"\n{type(self).__name__}: p99.9 without a store {ms(noise)} ms, with the store before any fault {ms(quiet)} ms, "
               f"so {ms(allowed)} ms are allowed", file=sys.stderr)
         everything, without = [], []
