@@ -393,7 +393,7 @@ class Ledger {
         if (kept.key.lease == 0 || units < cost || !said.allowed()) break;
         said.remaining += static_cast<std::int64_t>(units - cost);
       }
-      if (!tells(said, its, kept.key)) continue;
+      if (!tells(said, its, kept.key, deed.decisions.back().verdict)) continue;
       ++decision;
       if (its.allowed()) admit(id, kept, moment_of(number_of(deed)), request.cost.units);
       return;
@@ -438,11 +438,12 @@ class Ledger {
     return true;
   }
   // What the store said, or less of a wait than that: once its clock has stepped, what nobody can owe is cut,
-  // and a window that denies and ends later than two periods from then.
-  bool tells(const Decision& said, const Decision& its, const Key& key) const {
+  // and a window that denies and ends later than two periods from then, for all that the store decided in one
+  // call, of which `last` is the last.
+  bool tells(const Decision& said, const Decision& its, const Key& key, Verdict last) const {
     if (said == its) return true;
     const bool is_cut = key.kind == Key::Kind::window
-                            ? said.verdict == Verdict::denied && said.reset_after > 2 * its.reset_after
+                            ? last == Verdict::denied && said.reset_after > 2 * its.reset_after
                             : its.reset_after >= redis::SharedStore::Options{}.longest_wait;
     return has_stepped_ && is_cut && said.reset_after > its.reset_after && said.verdict == its.verdict &&
            said.limit == its.limit;
@@ -460,7 +461,7 @@ class Ledger {
       const bool is_uncharged = !question.charged && check.decision.allowed();
       const Decision& said = is_uncharged ? deed.found[i] : deed.decisions[i];
       if (deed.parts[i].key != question.names[checks[i]] ||
-          !tells(said, check.decision, kept_.at(question.names[checks[i]]).key))
+          !tells(said, check.decision, kept_.at(question.names[checks[i]]).key, said.verdict))
         return false;
     }
     return deed.allowed || !question.charged;
