@@ -293,8 +293,10 @@ class Faults:
         print(f"  {'all but the baseline':34} {4 * len(everything):6} decisions, p50 {ms(percentile(everything, 0.5)):>5}, p99.9 "
               f"{ms(percentile(everything, 0.999)):>6}, most {ms(max(everything)):>6} ms; {len(without):5} not by the store, p99.9 "
               f"{ms(percentile(without, 0.999)):>6} ms", file=sys.stderr)
-        self.assertLess(percentile(everything, self.share), allowed)
-        self.assertLess(percentile(without, self.share), allowed)
+        # Whoever holds weir up once holds up what each connection has under way.
+        for latencies in everything, without:
+            late = sum(latency >= allowed for latency in latencies)
+            self.assertLessEqual(late, len(latencies) * (1 - self.share) + self.connections)
 
     def check_bounds(self):
         """In every span of every key: no more than burst, burst again for each loss within, and what came back."""

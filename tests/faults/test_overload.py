@@ -95,14 +95,24 @@ class TestOverload(unittest.TestCase):
                 server.__exit__(None, None, None)
         return rises["store_decided"] / took, over_bound(allowed), rises
 
+    @staticmethod
+    def held_up():
+        """For how long others keep this machine's processor from who wants it."""
+        began = last = time.monotonic()
+        longest = 0.0
+        while last < began + 1:
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        return longest
+
     def test_a_flood(self):
         for connections, pipeline in LOADS:
             with self.subTest(connections=connections, pipeline=pipeline):
                 for attempt in range(3):  # others use the machine too
                     patient, _, _ = self.decided("10s", connections, pipeline)
-                    hurried, over, rises = self.decided("50ms", connections, pipeline)
+                    deadline = f"{50 + 2000 * self.held_up():.0f}ms"
+                    hurried, over, rises = self.decided(deadline, connections, pipeline)
                     print(f"{connections} connections x {pipeline}: {patient:,.0f}/s decided by the store at leisure, "
-                          f"{hurried / patient:.2f} of that within 50ms; {rises['store_fallbacks']:,} fallbacks, "
+                          f"{hurried / patient:.2f} of that within {deadline}; {rises['store_fallbacks']:,} fallbacks, "
                           f"{rises['store_failed_timeout']:,} timeouts, "
                           f"{rises['store_failed_overload']:,} overload, {rises['store_failed_connection']:,} "
                           f"connection; the key beside got {over:.3f} of its bound", flush=True)
