@@ -208,8 +208,8 @@ bool recall_charge(StoreParts& in, Request& request, nanoseconds now) {
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const core::Rule& rule = check.limit->rule;
-    const auto denial =
-        in.known.recall(rule, hash_of(check.limit->id, check.key), recalled_cost(rule, check.cost), now);
+    const auto denial = in.known.recall(rule, in.known.hash_of(check.limit->id, check.key),
+                                        recalled_cost(rule, check.cost), now);
     if (!denial) return false;
     decisions[i] = *denial;
     if (check.cost.units <= static_cast<std::uint64_t>(rule.quota.burst())) continue;
@@ -252,7 +252,7 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   std::map<std::pair<std::uint16_t, bool>, std::unique_ptr<ChargeCall>> calls;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
-    if (pauses) in.known.forget(hash_of(check.limit->id, check.key));
+    if (pauses) in.known.forget(in.known.hash_of(check.limit->id, check.key));
     KeptCheck kept = in.keep(check);
     const bool refunds = form == Outside::Form::refund;
     const bool by_ledger = pauses || (refunds && core::can_reserve(check.limit->rule.algorithm));

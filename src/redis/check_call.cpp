@@ -143,7 +143,7 @@ void wait(StoreParts& in, KeyCheck check, nanoseconds now) {
 void check_one(StoreParts& in, Request& request, nanoseconds now) {
   const Check& asked = request.checks[0];
   const store::Limit& limit = *asked.limit;
-  const std::uint64_t hash = hash_of(limit.id, asked.key);
+  const std::uint64_t hash = in.known.hash_of(limit.id, asked.key);
   const bool leases = in.known.wants_lease(limit, asked.cost);
   if (const auto known =
           without_asking(in, limit.rule, hash, asked.cost, in.known.resets_of(hash), leases, now))

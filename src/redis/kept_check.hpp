@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/random.hpp"
 #include "core/siphash.hpp"
 #include "redis/script.hpp"
 #include "store/store.hpp"
@@ -53,13 +52,6 @@ inline std::string key_in_redis(std::string_view prefix, const store::Check& che
   }
   text += key;
   return text;
-}
-
-// The same in every store of a process, because they share a ProcessMemory; secret. Never 0, which is not a
-// key.
-inline std::uint64_t hash_of(std::uint64_t id, std::string_view key) {
-  static const core::HashKey kSeed = core::random_key();
-  return core::siphash<1, 3>({kSeed.k0, kSeed.k1 ^ id}, key) | 1;
 }
 
 struct KeptCheck {

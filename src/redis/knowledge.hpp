@@ -45,6 +45,10 @@ class Knowledge {
   Knowledge(const Knowledge&) = delete;
   Knowledge& operator=(const Knowledge&) = delete;
 
+  // Of a key, for all that is asked here.
+  std::uint64_t hash_of(std::uint64_t limit_id, std::string_view key) const {
+    return memory_.hash_of(limit_id, key);
+  }
   // How often the key has been reset, or paused, and that it is now: leases of before are not spent after it.
   std::uint32_t resets_of(std::uint64_t hash) const { return memory_.resets.of(hash).load(); }
   void forget(std::uint64_t hash);

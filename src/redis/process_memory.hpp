@@ -7,7 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
+#include "core/random.hpp"
+#include "core/siphash.hpp"
 #include "redis/denial_memory.hpp"
 #include "redis/store_clock.hpp"
 
@@ -24,8 +27,16 @@ class Resets {
 };
 
 struct ProcessMemory {
-  explicit ProcessMemory(std::size_t denial_bytes = DenialMemory::kBytes) : denials(denial_bytes) {}
+  explicit ProcessMemory(std::size_t denial_bytes = DenialMemory::kBytes,
+                         core::HashKey key = core::random_key())
+      : secret(key), denials(denial_bytes) {}
 
+  // Never 0, which is not a key.
+  std::uint64_t hash_of(std::uint64_t limit_id, std::string_view key) const {
+    return core::siphash<1, 3>({secret.k0, secret.k1 ^ limit_id}, key) | 1;
+  }
+
+  const core::HashKey secret;
   Resets resets;
   DenialMemory denials;
   StoreClock store_clock;

@@ -97,7 +97,7 @@ void reset(StoreParts& in, Request& request, nanoseconds now) {
       std::make_shared<Reset>(Reset{.ticket = Ticket(request), .patience = in.patience_of(request)});
   std::map<std::uint16_t, std::unique_ptr<ResetCall>> calls;  // by slot
   for (const Check& check : request.checks) {
-    const std::uint64_t hash = hash_of(check.limit->id, check.key);
+    const std::uint64_t hash = in.known.hash_of(check.limit->id, check.key);
     // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
     in.known.forget(hash);
     std::string name = key_in_redis(in.endpoint.prefix, check);

@@ -70,7 +70,7 @@ class SharedWorld {
     explicit Home(const core::Random& random)
         : local(store::Table::kLeastBytes, WhenFull::deny, random(), store::Reservations::kMemory, random) {}
     store::EmbeddedStore local;
-    ProcessMemory memory;
+    ProcessMemory memory{DenialMemory::kBytes, {1, 2}};
   };
 
   explicit SharedWorld(const std::string& url, Habits habits = {}, std::size_t processes = 1) {

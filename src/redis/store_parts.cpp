@@ -36,7 +36,7 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
               .ring = [this](nanoseconds now) { release_due(*this, now); }}) {}
 
 KeptCheck StoreParts::keep(const store::Check& check) const {
-  const std::uint64_t hash = hash_of(check.limit->id, check.key);
+  const std::uint64_t hash = known.hash_of(check.limit->id, check.key);
   KeptCheck kept{.limit = *check.limit,
                  .name = key_in_redis(endpoint.prefix, check),
                  .size = check.key.size(),

@@ -151,9 +151,9 @@ class UndoCall final : public StoreCall {
     if (its_.verb == store::Verb::moment) return;  // it changes nothing
     for (const RecordPart& part : its_.parts) in_.known.forget_denial(hash_of(part));
   }
-  static std::uint64_t hash_of(const RecordPart& part) {
-    return redis::hash_of(part.limit_id,
-                          std::string_view(part.name).substr(part.name.size() - part.key_size));
+  std::uint64_t hash_of(const RecordPart& part) const {
+    return in_.known.hash_of(part.limit_id,
+                             std::string_view(part.name).substr(part.name.size() - part.key_size));
   }
 
   Ticket ticket_;  // nobody's: that of a reservation whose answer did not come

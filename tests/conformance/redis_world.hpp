@@ -208,7 +208,7 @@ class RedisWorld : public World {
   std::map<redis::Client::NodeId, std::string> held_back_;
   std::multimap<nanoseconds, std::pair<redis::Client::NodeId, std::string>> on_their_way_;
   EmbeddedStore local_{std::size_t{1} << 20};
-  redis::ProcessMemory memory_;
+  redis::ProcessMemory memory_{redis::DenialMemory::kBytes, {1, 2}};
   redis::SharedStore store_;
 };
 

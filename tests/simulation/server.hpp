@@ -216,7 +216,7 @@ class Server {
   store::EmbeddedStore embedded;
 
  private:
-  redis::ProcessMemory memory_;
+  redis::ProcessMemory memory_{redis::DenialMemory::kBytes, {1, 2}};
 
  public:
   service::Service service;

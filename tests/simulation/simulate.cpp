@@ -134,7 +134,6 @@ int main_of(int count, char** words) {
       return usage(flag);
     }
   }
-  redis::hash_of(0, "");  // its seed is made once in a process
   spdlog::set_level(spdlog::level::off);
   // Each connection of a client is two.
   rlimit files{};

@@ -154,9 +154,8 @@ class Ledger {
   Account::Moment moment_of(std::size_t deed) const { return {world_.deeds[deed].at, 2 * deed}; }
   std::uint32_t resets_of(std::size_t id, std::size_t i) {
     const AskedRequest& question = world_.question(id);
-    return world_.home(world_.requests[id].process)
-        .memory.resets.of(redis::hash_of(question.list[i].limit->id, question.names[i]))
-        .load();
+    redis::ProcessMemory& memory = world_.home(world_.requests[id].process).memory;
+    return memory.resets.of(memory.hash_of(question.list[i].limit->id, question.names[i])).load();
   }
   std::string about(std::size_t id) const {
     const SharedWorld::Request& request = world_.requests[id];
