@@ -8,6 +8,7 @@
 #include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
 #include "resp/parser.hpp"
+#include "store/verb_traits.hpp"
 
 namespace weir::inline v0_1::engine {
 namespace {
@@ -48,9 +49,6 @@ std::string words_of(const Charged& told) {
          std::to_string(told.remaining) + " left, wait " + core::to_text(told.wait) + ", full after " +
          core::to_text(told.reset_after) + ", dropped " + std::to_string(told.dropped);
 }
-
-constexpr std::array kVerbs = {"check",  "look",   "reset",  "charge", "take",   "reserve",
-                               "moment", "cancel", "settle", "extend", "acquire"};
 
 }  // namespace
 
@@ -195,7 +193,7 @@ void SideBySide::submit(Both& both, const std::string& what) {
 namespace {
 
 std::string text_of(Verb verb, const std::vector<SideBySide::Part>& asks) {
-  std::string text = kVerbs[static_cast<std::size_t>(verb)];
+  std::string text(store::name_of(verb));
   for (const SideBySide::Part& each : asks)
     text += (&each == asks.data() ? " " : " and ") + std::to_string(each.cost) + " of " +
             core::to_text(each.limit->rule);
@@ -282,7 +280,7 @@ void SideBySide::undo(Verb verb, std::size_t number, nanoseconds hold, std::opti
     one.reservation.hold = hold;
     one.reservation.actual = actual;
   }
-  submit(both, kVerbs[static_cast<std::size_t>(verb)]);
+  submit(both, std::string(store::name_of(verb)));
 }
 
 void SideBySide::check_and_give_back(const store::Limit& limit, std::string_view key, std::uint64_t cost,

@@ -137,12 +137,10 @@ void write_charged(JsonWriter& json, Exchange& exchange, const Question& questio
   json.end_object();
 }
 
-// An answer of one number; false: it says more.
-bool write_number(JsonWriter& json, Tells tells, const Question& question) {
-  const std::string_view name = service::number_of(tells);
-  if (name.empty()) return false;
+// An answer of one number.
+void write_number(JsonWriter& json, Tells tells, const Question& question) {
   json.begin_object();
-  json.unknown_name(name);
+  json.unknown_name(service::number_of(tells));
   if (!service::is_time(tells)) {
     json.value(service::count_told(question));
   } else if (const auto time = question.reservation->wait; time.count() < 0) {
@@ -151,7 +149,6 @@ bool write_number(JsonWriter& json, Tells tells, const Question& question) {
     json.value(time);
   }
   json.end_object();
-  return true;
 }
 
 void write_result(JsonWriter& json, Exchange& exchange, const Question& question, const Faults& faults) {
@@ -185,16 +182,10 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
   exchange.reply.body += '\n';
 }
 
-void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
-  exchange.reply.type = kJson;
-  const Tells tells = exchange.verb->tells;
-  if (tells == Tells::charged) return write_charged(json, exchange, question);
-  if (tells == Tells::holds) return write_holds(json, question);
-  if (question.verb == store::Verb::settle) exchange.service.counters.drop(question.reservation->dropped);
-  if (write_number(json, tells, question)) return;
+void write_decision(JsonWriter& json, Exchange& exchange, const Question& question) {
   const Told told = told_of(exchange, question);
   count(exchange, question, told);
-  if (tells != Tells::explanation)
+  if (exchange.verb->tells != Tells::explanation)
     exchange.loop.asker.append_fields(question, exchange.asking->set_of(question), exchange.reply.fields);
   if (const int status = status_of(exchange, question, told); status != 200) {
     begin_denial(exchange.reply, json, status, question.by_file && question.more->matched.ban != nullptr);
@@ -204,6 +195,27 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
   }
   write_members(json, exchange, question, told);
   json.end_object();
+}
+
+void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
+  exchange.reply.type = kJson;
+  const Tells tells = exchange.verb->tells;
+  if (question.verb == store::Verb::settle) exchange.service.counters.drop(question.reservation->dropped);
+  switch (tells) {
+    case Tells::charged:
+      return write_charged(json, exchange, question);
+    case Tells::holds:
+      return write_holds(json, question);
+    case Tells::forgotten:
+    case Tells::given_back:
+    case Tells::hold:
+    case Tells::wait:
+      return write_number(json, tells, question);
+    case Tells::decision:
+    case Tells::explanation:
+    case Tells::reservation:
+      return write_decision(json, exchange, question);
+  }
 }
 
 }  // namespace

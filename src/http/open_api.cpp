@@ -89,7 +89,10 @@ std::string answer_schema(Tells tells) {
       return schema_of("Charged");
     case Tells::holds:
       return schema_of("Holds");
-    default:
+    case Tells::forgotten:
+    case Tells::given_back:
+    case Tells::hold:
+    case Tells::wait:
       break;
   }
   const std::string name = in_quotes(service::number_of(tells));

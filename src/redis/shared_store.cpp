@@ -6,6 +6,7 @@
 #include "redis/script.hpp"
 #include "redis/store_calls.hpp"
 #include "store/check_rules.hpp"
+#include "store/verb_traits.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -69,9 +70,7 @@ void SharedStore::ask(std::string_view key, std::string command, nanoseconds pat
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reset) return reset(parts_, request, now);
   if (request.verb == Verb::holds) return holds(parts_, request, now);
-  if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment ||
-      request.verb == Verb::extend)
-    return undo(parts_, request, now);
+  if (store::is_by_id(request.verb)) return undo(parts_, request, now);
   if (request.verb == Verb::acquire)
     return refuse(request, 0, Fault::unsuitable, "nobody waits in a shared store");
   const std::span<Check> checks = request.checks;

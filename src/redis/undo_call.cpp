@@ -1,10 +1,13 @@
 // What is asked of a reservation by its id: it is cancelled, settled at what it turned out to cost, or says
 // when it acts by now.
+#include <algorithm>
+
 #include "redis/reservation_id.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/store_calls.hpp"
 #include "resp/writer.hpp"
 #include "store/settlement.hpp"
+#include "store/verb_traits.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -12,6 +15,10 @@ using std::chrono::nanoseconds;
 using store::Request;
 
 namespace {
+
+static_assert(std::count_if(store::kVerbTraits.begin(), store::kVerbTraits.end(),
+                            [](const store::VerbTraits& each) { return each.by_id; }) == 4,
+              "each verb by an id has its command and its answer here");
 
 // First it asks what the reservation's keys are, as they have to be named beforehand; then the script.
 class UndoCall final : public StoreCall {
@@ -28,26 +35,9 @@ class UndoCall final : public StoreCall {
       : StoreCall(in), ticket_(std::move(ticket)), its_(std::move(what)) {}
 
   void send(std::unique_ptr<Call> self, nanoseconds now) {
-    std::string command;
-    if (!its_.knows_parts) {
-      resp::Writer to(command);
-      to.array(2);
-      to.bulk("GET");
-      to.bulk(its_.record);
-    } else if (its_.verb == store::Verb::moment) {
-      append_moment(command, in_.endpoint.prefix, its_.record, its_.parts);
-    } else if (its_.verb == store::Verb::extend) {
-      append_extend(command, in_.endpoint.prefix, its_.record, its_.parts,
-                    std::min(its_.asked.hold, kLongestHold));
-    } else if (its_.verb == store::Verb::cancel) {
-      append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
-    } else {
-      append_settle(command, in_.endpoint.prefix, its_.record, its_.parts, why_.empty(),
-                    its_.asked.overdraft);
-    }
     forget_denials();
-    in_.client.call(std::move(self), in_.slot(its_.record), std::move(command), now + its_.patience, now,
-                    Rank::kept);
+    in_.client.call(std::move(self), in_.slot(its_.record), its_.knows_parts ? command() : ask_for_record(),
+                    now + its_.patience, now, Rank::kept);
   }
 
  private:
@@ -69,10 +59,52 @@ class UndoCall final : public StoreCall {
         request.reservation->wait = nanoseconds{its_.verb == store::Verb::extend ? 0 : -1};
       });
     }
-    if (its_.verb == store::Verb::moment || its_.verb == store::Verb::extend)
-      return told_moment(*result.value);
-    its_.verb == store::Verb::cancel ? cancelled(*result.value) : settled(*result.value);
+    switch (its_.verb) {
+      case store::Verb::moment:
+      case store::Verb::extend:
+        return told_moment(*result.value);
+      case store::Verb::cancel:
+        cancelled(*result.value);
+        break;
+      case store::Verb::settle:
+        settled(*result.value);
+        break;
+      default:
+        break;
+    }
     for (const RecordPart& part : its_.parts) in_.options.given_back(hash_of(part));
+  }
+
+  std::string ask_for_record() const {
+    std::string command;
+    resp::Writer to(command);
+    to.array(2);
+    to.bulk("GET");
+    to.bulk(its_.record);
+    return command;
+  }
+
+  std::string command() const {
+    std::string command;
+    switch (its_.verb) {
+      case store::Verb::moment:
+        append_moment(command, in_.endpoint.prefix, its_.record, its_.parts);
+        break;
+      case store::Verb::extend:
+        append_extend(command, in_.endpoint.prefix, its_.record, its_.parts,
+                      std::min(its_.asked.hold, kLongestHold));
+        break;
+      case store::Verb::cancel:
+        append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
+        break;
+      case store::Verb::settle:
+        append_settle(command, in_.endpoint.prefix, its_.record, its_.parts, why_.empty(),
+                      its_.asked.overdraft);
+        break;
+      default:
+        break;
+    }
+    return command;
   }
 
   // What the record says of them; of a settlement what each cost, or why nothing of it can be settled.

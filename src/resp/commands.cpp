@@ -138,6 +138,13 @@ constexpr std::array kCommands = {
     Command{"EVALSHA_RO", -1, kNoKeys, kRefused, Role::decide, nullptr, refuse_script, "", ""},
     Command{"SCRIPT", -1, kNoKeys, kRefused, Role::decide, nullptr, refuse_script, "", ""},
 };
+static_assert(std::all_of(service::kVerbs.begin(), service::kVerbs.end(),
+                          [](const service::VerbRow& verb) {
+                            return std::any_of(kCommands.begin(), kCommands.end(), [&](const Command& each) {
+                              return each.name == verb.command;
+                            });
+                          }),
+              "a verb has no command");
 constexpr std::size_t kListed = static_cast<std::size_t>(
     std::find_if(kCommands.begin(), kCommands.end(),
                  [](const Command& each) { return has(each.flags, Flags::unlisted); }) -
@@ -149,12 +156,23 @@ constexpr unsigned kBits = 10;
 using NameTable = std::array<std::uint8_t, std::size_t{1} << kBits>;
 constexpr std::uint8_t kEmpty = 0xff;
 
-constexpr std::size_t slot_of(std::string_view name, std::uint32_t factor) {
+constexpr std::uint32_t read_of(std::string_view name) {
   // 0x20 is what a letter in upper case differs by from one in lower case.
   const auto letter = [name](std::size_t i) { return static_cast<std::uint32_t>(name[i] | 0x20) & 0xffU; };
-  const std::uint32_t mixed = letter(0) | letter(name.size() / 2) << 8 | letter(name.size() - 1) << 16 |
-                              static_cast<std::uint32_t>(name.size()) << 24;
-  return static_cast<std::uint32_t>(mixed * factor) >> (32 - kBits);
+  return letter(0) | letter(name.size() / 2) << 8 | letter(name.size() - 1) << 16 |
+         static_cast<std::uint32_t>(name.size()) << 24;
+}
+static_assert(
+    [] {
+      for (const Command& one : kCommands)
+        for (const Command& other : kCommands)
+          if (&one != &other && read_of(one.name) == read_of(other.name)) return false;
+      return true;
+    }(),
+    "two commands agree in what is read of their names: read another letter");
+
+constexpr std::size_t slot_of(std::string_view name, std::uint32_t factor) {
+  return static_cast<std::uint32_t>(read_of(name) * factor) >> (32 - kBits);
 }
 
 constexpr bool fill(NameTable& slots, std::uint32_t factor) {

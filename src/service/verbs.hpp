@@ -102,9 +102,14 @@ constexpr std::string_view number_of(Tells tells) {
       return "hold";
     case Tells::wait:
       return "wait";
-    default:
-      return {};
+    case Tells::decision:
+    case Tells::explanation:
+    case Tells::reservation:
+    case Tells::charged:
+    case Tells::holds:
+      break;
   }
+  return {};
 }
 
 constexpr bool is_decision(Tells tells) { return tells <= Tells::reservation; }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "store/store.hpp"
+#include "store/verb_traits.hpp"
 
 namespace weir::inline v0_1::questions {
 
@@ -33,10 +33,6 @@ struct Asked {
   std::uint64_t least = 1, most = 1;  // of a take, whose checks cost one unit
 };
 
-inline bool is_of_id(Verb verb) {
-  return verb == Verb::cancel || verb == Verb::settle || verb == Verb::extend || verb == Verb::moment;
-}
-
 inline std::string told(const Decision& each) {
   return std::to_string(static_cast<int>(each.verdict)) + "/" + std::to_string(each.limit) + "/" +
          std::to_string(each.remaining) + "/" +
@@ -46,12 +42,10 @@ inline std::string told(const Decision& each) {
 
 inline std::string text_of(const Asked& asked) {
   constexpr std::array kForms{"cost", "remaining", "pause", "refund"};
-  constexpr std::array kVerbs{"check",   "look",   "reset",  "charge", "take",
-                              "reserve", "moment", "cancel", "settle", "extend"};
-  std::string text = kVerbs.at(static_cast<std::size_t>(asked.verb));
+  std::string text(store::name_of(asked.verb));
   if (asked.verb == Verb::reserve) text += " max_wait " + std::to_string(asked.max_wait);
   if (asked.hold != 0) text += " hold " + std::to_string(asked.hold);
-  if (is_of_id(asked.verb)) text += " id " + std::to_string(asked.id);
+  if (is_by_id(asked.verb)) text += " id " + std::to_string(asked.id);
   if (asked.actual) text += " actual " + std::to_string(*asked.actual);
   if (asked.verb == Verb::charge)
     text += " " + std::string(kForms.at(static_cast<std::size_t>(asked.outside.form))) + " " +
@@ -102,7 +96,7 @@ class Subject {
                                         .hold = nanoseconds{asked.hold},
                                         .actual = asked.actual,
                                         .actuals = asked.actuals};
-    if (is_of_id(asked.verb)) reservation.id = ids_.at(asked.id);
+    if (is_by_id(asked.verb)) reservation.id = ids_.at(asked.id);
     Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
     request.charge = &charging;
     request.take = &taking;
@@ -115,7 +109,7 @@ class Subject {
     if (answer.failed) return answer;
     // How many it has forgotten is not compared: by this time no key expires in Redis.
     if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
-    if ((is_of_id(asked.verb) && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
+    if ((is_by_id(asked.verb) && asked.verb != Verb::cancel) || asked.verb == Verb::reserve) {
       answer.wait = reservation.wait.count();
       answer.text += " wait " + std::to_string(answer.wait);
     }
@@ -129,7 +123,7 @@ class Subject {
     answer.units = taking.granted;
     if (asked.others_free)
       for (const Check& each : checks) answer.text += " " + told(each.decision);
-    if (is_of_id(asked.verb) || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
+    if (is_by_id(asked.verb) || asked.verb == Verb::reset || asked.verb == Verb::charge) return answer;
     answer.granted = request.charged;
     answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();
     if (answer.has_id) ids_.push_back(reservation.id);

@@ -70,7 +70,7 @@ class Shrinking {
       now_ = began + step.now;
       Asked asked = step.asked;
       std::size_t embedded_id = 0;
-      if (is_of_id(asked.verb)) {
+      if (is_by_id(asked.verb)) {
         const auto id = ids.find(asked.id);
         if (id == ids.end()) continue;
         std::tie(asked.id, embedded_id) = std::tie(id->second[0], id->second[1]);
@@ -82,7 +82,7 @@ class Shrinking {
         if (std::exchange(limits[std::string(step.limits[i].name)], text) != text) said_ += text + "\n";
       }
       const Answer answer = redis_.ask(asked, step.process);
-      if (is_of_id(asked.verb)) asked.id = embedded_id;
+      if (is_by_id(asked.verb)) asked.id = embedded_id;
       const Answer expected = embedded_.ask(asked, step.process);
       if (answer.has_id && step.granted != kNone) ids[step.granted] = {redis_.ids() - 1, embedded_.ids() - 1};
       said_ += std::to_string(step.now - steps.front().now) + ": " + text_of(step.asked) +

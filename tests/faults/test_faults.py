@@ -293,7 +293,7 @@ class Faults:
         print(f"  {'all but the baseline':34} {4 * len(everything):6} decisions, p50 {ms(percentile(everything, 0.5)):>5}, p99.9 "
               f"{ms(percentile(everything, 0.999)):>6}, most {ms(max(everything)):>6} ms; {len(without):5} not by the store, p99.9 "
               f"{ms(percentile(without, 0.999)):>6} ms", file=sys.stderr)
-        # Whoever holds weir up once holds up what each connection has under way.
+        # What holds weir up once holds up all that its connections have under way.
         for latencies in everything, without:
             late = sum(latency >= allowed for latency in latencies)
             self.assertLessEqual(late, len(latencies) * (1 - self.share) + self.connections)

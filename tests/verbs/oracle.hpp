@@ -8,6 +8,7 @@
 #include "core/overdraft.hpp"
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
+#include "store/verb_traits.hpp"
 #include "verbs/questions.hpp"
 
 namespace weir::inline v0_1::verbs {
@@ -92,11 +93,6 @@ inline Past past_of(const Case& asked) {
       return {.units = core::can_overdraw(asked.algorithm) ? 0 : 1};
   }
   return {};
-}
-
-// By an id, which a limit's algorithm is nothing to.
-inline bool is_by_id(Verb verb) {
-  return verb == Verb::moment || verb == Verb::cancel || verb == Verb::settle || verb == Verb::extend;
 }
 
 inline bool counts(Algorithm algorithm, const Can& can) {
