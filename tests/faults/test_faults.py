@@ -188,11 +188,15 @@ class Faults:
         self.check_exact()
         self.check_causes(causes, some)
 
+    def must_be_quiet(self, attempt):
+        """Whether something that fails has no excuse: the machine may hold up a store when nobody looks, but not each time."""
+        return not self.noisy() and attempt >= 2
+
     def check_exact(self):
-        for _ in range(10):
+        for attempt in range(10):
             before = self.failures()
             answers = [answer[0] for answer in self.ask(self.clients[0], self.fresh(1, burst=5) * 8)]
-            if self.failures() == before or not self.noisy():
+            if self.failures() == before or self.must_be_quiet(attempt):
                 break
         self.assertEqual(answers, [0] * 5 + [1] * 3, self.kind)
 
@@ -213,11 +217,11 @@ class Faults:
 
     def check_quiet(self, seconds=0.15):
         """Nothing fails any more."""
-        for _ in range(10):
+        for attempt in range(10):
             before = self.failures()
             time.sleep(seconds)
             after = self.failures()
-            if after == before or not self.noisy():
+            if after == before or self.must_be_quiet(attempt):
                 break
         self.assertEqual(after, before, self.kind)
         # A second without a refusal makes it so.
@@ -726,6 +730,20 @@ class TestSentinel(Faults, unittest.TestCase):
         cls.world = cls.cleanup.enter_context(Sentinels(password=PASSWORD, down_after_ms=PATIENCE_MS))
         cls.pinged = cls.world.redis
         return f"redis+sentinel://:{PASSWORD}@" + ",".join(s.address for s in cls.world.sentinels) + "/mymaster"
+
+    def setUp(self):
+        super().setUp()
+        self.began, self.failovers_before, self.losses_before = time.monotonic_ns(), self.world.failovers(), len(self.losses)
+
+    def tearDown(self):
+        # On a busy machine the sentinels may take the master for dead at any time, and lose what it had then.
+        by_themselves = self.world.failovers() - self.failovers_before - (len(self.losses) - self.losses_before)
+        if by_themselves > 0:
+            print(f"{self._testMethodName}: {by_themselves} failovers that nobody asked for", file=sys.stderr)
+            count = len(self.losses) - self.losses_before + by_themselves
+            self.losses[self.losses_before:] = [(self.began, time.monotonic_ns(), 3.0)] * count
+            self.ledger_is_exact = False
+        super().tearDown()
 
     def holder(self, _):
         return until(self.world.master, "there is a master")

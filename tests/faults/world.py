@@ -366,6 +366,10 @@ class Sentinels(World):
     def named(self, sentinel):
         return int(sentinel.must("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")[1])
 
+    def failovers(self):
+        """How many there have been."""
+        return max(s.log().count("+switch-master") for s in self.sentinels)
+
     def master(self):
         """That all living sentinels name, if it lives and is one."""
         named = {self.named(s) for s in self.sentinels if s.process.poll() is None}
