@@ -145,7 +145,10 @@ class Server:
 
     def says(self, text):
         """Waits for the text in the log, which is written on a thread of its own."""
-        until(lambda: text in self.stderr(), f"the log says {text!r}; it says {self.stderr()!r}")
+        with contextlib.suppress(AssertionError):
+            until(lambda: text in self.stderr(), text)
+        said = self.stderr()
+        assert text in said, f"the log does not say {text!r}; it says {said!r}"
 
     def client(self, **options):
         return Client(self.port, **options)

@@ -737,11 +737,10 @@ class TestSentinel(Faults, unittest.TestCase):
 
     def tearDown(self):
         # On a busy machine the sentinels may take the master for dead at any time, and lose what it had then.
-        by_themselves = self.world.failovers() - self.failovers_before - (len(self.losses) - self.losses_before)
-        if by_themselves > 0:
-            print(f"{self._testMethodName}: {by_themselves} failovers that nobody asked for", file=sys.stderr)
-            count = len(self.losses) - self.losses_before + by_themselves
-            self.losses[self.losses_before:] = [(self.began, time.monotonic_ns(), 3.0)] * count
+        all_of_them, asked_for = self.world.failovers() - self.failovers_before, len(self.losses) - self.losses_before
+        if all_of_them > asked_for:
+            print(f"{self._testMethodName}: {all_of_them - asked_for} failovers that nobody asked for", file=sys.stderr)
+            self.losses[self.losses_before:] = [(self.began, time.monotonic_ns(), 3.0)] * all_of_them
             self.ledger_is_exact = False
         super().tearDown()
 

@@ -18,22 +18,23 @@ from server import PATIENCE, WEIR, Folder, environment, run_at_once, until
 
 PACKAGES = pypi.installed(HERE / "requirements_servers.txt", "python_servers")
 
-# Answers of a busy machine come late.
-SHOP = """
-import flask
-import weir.flask
+# Of each of them: answers of a busy machine come late.
+PATIENT = """
 import weir.shared
 
 weir.shared.renew(timeout=15.0, connect_timeout=15.0)
+"""
+SHOP = """
+import flask
+import weir.flask
+
 app = flask.Flask("shop")
 app.add_url_rule("/", "hello", weir.flask.limit("20/h", on_error="raise")(lambda: "hello"))
 """
 AWAITED = """
 import fastapi
 import weir.fastapi
-import weir.shared
 
-weir.shared.renew(timeout=15.0, connect_timeout=15.0)
 app = fastapi.FastAPI()
 
 @app.get("/")
@@ -46,9 +47,7 @@ import os
 
 import celery
 import weir
-import weir.shared
 
-weir.shared.renew(timeout=15.0, connect_timeout=15.0)
 queue = os.environ["QUEUE"]
 
 app = celery.Celery("jobs", broker="filesystem://", broker_transport_options={
@@ -67,7 +66,7 @@ class Served(unittest.TestCase):
         self.folder = self.enterContext(Folder())
         os.mkdir(self.folder.file("run"), 0o700)
         for name, text in (("shop", SHOP), ("awaited", AWAITED), ("tasks", TASKS)):
-            self.folder.file(f"{name}.py", text)
+            self.folder.file(f"{name}.py", PATIENT + text)
         self.log = self.enterContext(open(self.folder.file("log"), "w+b"))
         path = f"{HERE.parent / 'src'}:{PACKAGES}"
         self.environment = environment(WEIR_PROGRAM=WEIR, XDG_RUNTIME_DIR=self.folder.file("run"), PYTHONPATH=path)
