@@ -49,7 +49,7 @@ void run_audit(const Message& message, Exchange& exchange) {
   std::string& body = exchange.reply.body;
   body = R"({"lines": [)";
   // They are JSON already.
-  for (const std::string& each : exchange.service.recorded(static_cast<std::size_t>(count)))
+  for (const std::string& each : exchange.service.operators.recorded(static_cast<std::size_t>(count)))
     body += (body.ends_with('[') ? "" : ", ") + each;
   body += "]}";
 }

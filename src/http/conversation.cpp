@@ -93,7 +93,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Ar
 // again, and drops nothing that it has sent. False: it is to be taken later, when its sender is known.
 bool Conversation::take(std::string& out, net::Arrival when, bool last) {
   const Message& message = parser_.message();
-  const bool leaves = last && service_.leaving.load(std::memory_order_relaxed);
+  const bool leaves = last && service_.process.leaving.load(std::memory_order_relaxed);
   framing_ = {
       .minor = message.minor, .keep_alive = message.keep_alive && !leaves, .head = message.method == "HEAD"};
   std::unique_ptr<Exchange> exchange = loop_.take();
@@ -129,12 +129,12 @@ bool Conversation::take(std::string& out, net::Arrival when, bool last) {
 bool Conversation::records_first(const Message& message, const Handler& route, Exchange& exchange) {
   std::optional<steering::OperatorChange> change = route.change(message, exchange);
   if (!change) return false;
-  if (!service_.records_later || !deferred_.possible()) {
-    service_.record(*std::move(change), [](bool) {});
+  if (!service_.operators.records_later || !deferred_.possible()) {
+    service_.operators.record(*std::move(change), [](bool) {});
     return false;
   }
   recorded_ = std::make_unique<Recorded>(Recorded{&route, std::string(message.body)});
-  service_.record(*std::move(change), [this, answer = deferred_.begin()](bool written) {
+  service_.operators.record(*std::move(change), [this, answer = deferred_.begin()](bool written) {
     answer([this, written](Reply&) { recorded_->written = written; });
   });
   return true;

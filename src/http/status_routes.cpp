@@ -38,7 +38,7 @@ class StatusWriter {
 
   void write(const limits::Set* set, const std::string* only) {
     json_.begin_object();
-    const service::ServerStatus status = service().status();
+    const service::ServerStatus status = service().process.status();
     write_server(status);
     std::size_t left_out = 0;
     json_.begin_array("limits");

@@ -60,7 +60,7 @@ std::optional<steering::OperatorChange> change_of(const Command& command, const 
 void run_audit(RunningCommand& call) {
   OptionWords said;
   if (!call.take_options(options(Option::count), said)) return;
-  const std::vector<std::string> lines = call.service.recorded(said.count_or(10));
+  const std::vector<std::string> lines = call.service.operators.recorded(said.count_or(10));
   Writer to = call.reply();
   to.array(lines.size());
   for (const std::string& each : lines) to.bulk(each);

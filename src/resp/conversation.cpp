@@ -110,14 +110,14 @@ bool Conversation::records_first(const Command& command, RunningCommand& call) {
   if (written_ != Written::no || !caller_.authenticated() || !command.takes(call.words.size())) return false;
   std::optional<steering::OperatorChange> change = change_of(command, call);
   if (!change) return false;
-  if (!service_.records_later || !deferred_.possible()) {
-    service_.record(*std::move(change), [](bool) {});
+  if (!service_.operators.records_later || !deferred_.possible()) {
+    service_.operators.record(*std::move(change), [](bool) {});
     return false;
   }
   deferred_.ask<bool>(
       false,
       [this, &change](std::function<void(bool)> told) {
-        service_.record(*std::move(change), std::move(told));
+        service_.operators.record(*std::move(change), std::move(told));
       },
       [this](Writer&, bool written) { written_ = written ? Written::yes : Written::refused; });
   return true;

@@ -914,7 +914,7 @@ TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
       options.allow_shutdown = allowed;
       Talk talk(options);
       int ended = 0;
-      talk.service.shut_down = [&](bool) { ++ended; };
+      talk.service.process.shut_down = [&](bool) { ++ended; };
       Conversation one(talk.service, talk.loop, {9, "x", 1, local}, [] {});
       std::string out;
       one.feed("SHUTDOWN\r\n", out, {talk.now, talk.now});
@@ -930,8 +930,8 @@ TEST(Snapshots, are_begun_and_dated_on_request) {
   options.snapshots = true;
   Talk talk(options);
   int begun = 0;
-  talk.service.save_soon = [&] { ++begun; };
-  talk.service.last_saved = [] { return 1'700'000'000s; };
+  talk.service.process.save_soon = [&] { ++begun; };
+  talk.service.process.last_saved = [] { return 1'700'000'000s; };
   EXPECT_EQ(
       talk.say("LASTSAVE\r\nBGSAVE\r\nbgsave schedule\r\nBGSAVE now\r\n"),
       ":1700000000\r\n+Background saving started\r\n+Background saving started\r\n-ERR syntax error\r\n");

@@ -102,10 +102,10 @@ namespace {
 
 void set_limits(RunningCommand& call) {
   if (call.words.size() != 3) return call.fail_arity("weir.config|set");
-  if (!call.service.set_limits)
+  if (!call.service.testing.set_limits)
     return call.fail("ERR limits can be set only under weir local --virtual-time; elsewhere: RELOAD");
   if (!call.may_begin_tests()) return;
-  const std::vector<std::string> errors = call.service.set_limits(std::string(call.words[2]));
+  const std::vector<std::string> errors = call.service.testing.set_limits(std::string(call.words[2]));
   errors.empty() ? call.reply().simple("OK") : call.reply().error("ERR " + errors.front());
 }
 

@@ -125,14 +125,14 @@ void run_dbsize(RunningCommand& call) {
   call.reply().integer(static_cast<std::int64_t>(call.service.live_keys()));
 }
 
-void run_lastsave(RunningCommand& call) { call.reply().integer(call.service.last_saved().count()); }
+void run_lastsave(RunningCommand& call) { call.reply().integer(call.service.process.last_saved().count()); }
 
 void run_bgsave(RunningCommand& call) {
   if (call.words.size() > 2 || (call.words.size() == 2 && lower(call.words[1]) != "schedule"))
     return call.fail("ERR syntax error");
   if (!call.service.options().snapshots)
     return call.fail("ERR there is no snapshot to write: start weir with --snapshot FILE");
-  call.service.save_soon();
+  call.service.process.save_soon();
   call.reply().simple("Background saving started");
 }
 
@@ -146,7 +146,7 @@ void run_shutdown(RunningCommand& call) {
   }
   // Like Redis, no reply on success: the connection closes.
   call.caller.closing = true;
-  call.service.shut_down(how == "save");
+  call.service.process.shut_down(how == "save");
 }
 
 }  // namespace weir::resp

@@ -44,12 +44,12 @@ struct Now {
 void begin_again(RunningCommand& call) {
   const service::Service& service = call.service;
   if (call.words.size() != 2) return call.fail_arity("weir.time|reset");
-  if (!service.start_again || !call.deferred.possible()) return call.fail(kOnlyVirtualAgain);
+  if (!service.testing.start_again || !call.deferred.possible()) return call.fail(kOnlyVirtualAgain);
   if (!call.may_begin_tests()) return;
   call.deferred.ask<Now>(
       call.silent(),
       [&service](std::function<void(Now)> told) {
-        service.start_again([&service, told = std::move(told)] { told(Now(service)); });
+        service.testing.start_again([&service, told = std::move(told)] { told(Now(service)); });
       },
       [](Writer& to, const Now& now) { now.write(to); });
 }
@@ -58,8 +58,8 @@ void begin_again(RunningCommand& call) {
 
 // A new process has a new connection: another one that is still open is another process, or a forgotten one.
 bool RunningCommand::may_begin_tests() const {
-  std::shared_ptr<const void> tester = service.tester.lock();
-  if (tester == nullptr) service.tester = tester = caller.testing = std::make_shared<const int>(0);
+  std::shared_ptr<const void> tester = service.testing.tester.lock();
+  if (tester == nullptr) service.testing.tester = tester = caller.testing = std::make_shared<const int>(0);
   if (caller.testing == tester) return true;
   fail(kOthersTests);
   return false;
@@ -75,7 +75,7 @@ void run_weir_time(RunningCommand& call) {
   if (what == "reset") return begin_again(call);
   if (what != "advance") return call.fail_subcommand(call.words[1]);
   if (call.words.size() != 3) return call.fail_arity("weir.time|advance");
-  if (!service.pass_time || !call.deferred.possible()) return call.fail(kOnlyVirtual);
+  if (!service.testing.pass_time || !call.deferred.possible()) return call.fail(kOnlyVirtual);
   const milliseconds by{core::parse_integer(call.words[2]).value_or(0)};
   if (by < milliseconds{1} || by > kMostAtOnce)
     return call.fail(not_in_range("ms", call.words[2], 1, kMostAtOnce.count()));
@@ -85,7 +85,7 @@ void run_weir_time(RunningCommand& call) {
   call.deferred.ask<Now>(
       call.silent(),
       [&service, by](std::function<void(Now)> told) {
-        service.pass_time(by, [&service, told = std::move(told)] { told(Now(service)); });
+        service.testing.pass_time(by, [&service, told = std::move(told)] { told(Now(service)); });
       },
       [](Writer& to, const Now& now) { now.write(to); });
 }

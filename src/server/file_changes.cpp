@@ -32,9 +32,9 @@ steering::OperatorChange reload() { return {.by = {.user = "file", .protocol = "
 auto tell_refused(service::Service& service) {
   return [&service, told = std::make_shared<std::string>()](const std::vector<std::string>& errors) {
     if (std::exchange(*told, errors.front()) == errors.front()) return;
-    service.tell({.what = steering::OperatorEvent::What::file_refused,
-                  .reason = errors.front(),
-                  .count = errors.size()});
+    service.operators.tell({.what = steering::OperatorEvent::What::file_refused,
+                            .reason = errors.front(),
+                            .count = errors.size()});
   };
 }
 
@@ -49,7 +49,7 @@ void tell_changes(service::Service& service) {
       };
       steering::OperatorChange change = reload();
       change.after = lines_of(limits::differences(file_of(before), file_of(now)));
-      service.record(std::move(change), [](bool) {});
+      service.operators.record(std::move(change), [](bool) {});
     };
   }
   if (!service.descriptors) return;
@@ -57,7 +57,7 @@ void tell_changes(service::Service& service) {
   service.descriptors->on_change = [&service](const auto&, const auto&) {
     steering::OperatorChange change = reload();
     change.after = "Envoy's rate limits";
-    service.record(std::move(change), [](bool) {});
+    service.operators.record(std::move(change), [](bool) {});
   };
 }
 

@@ -17,9 +17,9 @@ namespace {
 service::Overrides::Links links_of(service::Service& service) {
   return {.record =
               [&service](steering::OperatorChange change, std::function<void(bool)> done) {
-                service.record(std::move(change), std::move(done));
+                service.operators.record(std::move(change), std::move(done));
               },
-          .tell = [&service](const steering::OperatorEvent& event) { service.tell(event); },
+          .tell = [&service](const steering::OperatorEvent& event) { service.operators.tell(event); },
           .log =
               [](bool warns, const std::string& line) {
                 log(warns ? LogLevel::warning : LogLevel::info, core::printable(line));

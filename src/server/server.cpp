@@ -189,7 +189,7 @@ class Server::Impl {
       local_watch_ = std::make_unique<LocalWatch>(main_timers(), settings_.unix_socket, *settings_.local,
                                                   connections_, [this](const std::string& why) {
                                                     spdlog::info("ends: {}", why);
-                                                    service_.shut_down(false);
+                                                    service_.process.shut_down(false);
                                                   });
     warn_of_dates(settings_);
     std::vector<boost::asio::io_context*> contexts;
@@ -230,8 +230,8 @@ class Server::Impl {
     }
     if (service_.users) users_watch_ = std::make_unique<LimitsWatch>(*service_.users);
     SnapshotWriter snapshots(settings_, embedded(), service_.counters);
-    service_.save_soon = [&snapshots] { snapshots.save_soon(); };
-    service_.last_saved = [&snapshots] {
+    service_.process.save_soon = [&snapshots] { snapshots.save_soon(); };
+    service_.process.last_saved = [&snapshots] {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
     };
     stage_.store(Stage::serving, std::memory_order_release);
@@ -266,21 +266,21 @@ class Server::Impl {
 
   // What the service asks of the rest of the process, and tells it.
   void link_service() {
-    service_.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
+    service_.operators.record = [this](steering::OperatorChange change, std::function<void(bool)> done) {
       audit_.record(std::move(change), std::move(done));
     };
-    service_.recorded = [this](std::size_t most) { return audit_.latest(most); };
-    service_.records_later = audit_.waits();
-    service_.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
-    service_.wants_events.store(events_.any());
+    service_.operators.recorded = [this](std::size_t most) { return audit_.latest(most); };
+    service_.operators.records_later = audit_.waits();
+    service_.operators.tell = [this](const steering::OperatorEvent& event) { events_.tell(event); };
+    service_.operators.wants_events.store(events_.any());
     store_status_.on_turn = [this](const std::string& why) {
       using What = steering::OperatorEvent::What;
       store_turned_at_.store(service_.wall_now().count(), std::memory_order_relaxed);
       events_.tell({.what = why.empty() ? What::store_back : What::store_failed, .reason = why});
     };
     service_.series = std::make_unique<service::DecisionSeries>();
-    service_.status = [this] { return status(); };
-    service_.shut_down = [this](bool save) {
+    service_.process.status = [this] { return status(); };
+    service_.process.shut_down = [this](bool save) {
       boost::asio::post(main_context(), [this, save] {
         save_at_end_ = save_at_end_ && save;
         shutdown_->begin();
@@ -390,7 +390,7 @@ class Server::Impl {
                  .embedded = &embedded(),
                  .parts = handed_parts(),
                  .leave_files = [this, &snapshots](bool yes) { leave_files(snapshots, yes); },
-                 .end = [this] { service_.shut_down(false); }};
+                 .end = [this] { service_.process.shut_down(false); }};
     for (const auto& worker : workers_) its.workers.push_back(worker.get());
     const std::size_t of_main = listeners_->all().size();
     for (net::Listener* each : all_listeners()) {
@@ -488,19 +488,19 @@ class Server::Impl {
   // What virtual time has beside the other: one thread serves it.
   void serve_tests() {
     if (service_.overrides) no_overrides_ = service_.overrides->pack();
-    service_.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
+    service_.testing.pass_time = [this](std::chrono::nanoseconds by, std::function<void()> done) {
       boost::asio::post(main_context(), [this, by, done = std::move(done)] {
         workers_.front()->pass_time(by);
         done();
       });
     };
-    service_.start_again = [this](std::function<void()> done) {
+    service_.testing.start_again = [this](std::function<void()> done) {
       boost::asio::post(main_context(), [this, done = std::move(done)] {
         workers_.front()->start_again([this] { forget(); });
         done();
       });
     };
-    service_.set_limits = [this](std::string text) { return set_limits(std::move(text)); };
+    service_.testing.set_limits = [this](std::string text) { return set_limits(std::move(text)); };
   }
   // Under the same seed: connections have hashes of keys.
   void forget() {
@@ -714,7 +714,7 @@ class Server::Impl {
                 [this] {
                   if (giver_ && !giver_->end()) save_at_end_ = false;
                   stage_.store(Stage::draining, std::memory_order_release);
-                  service_.leaving.store(true, std::memory_order_relaxed);
+                  service_.process.leaving.store(true, std::memory_order_relaxed);
                   manager_->stopping();
                 },
             .drain =

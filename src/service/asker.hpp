@@ -158,7 +158,7 @@ class Asker {
   // Counts what was decided; what was only looked at is not.
   void count(const Question& question, const limits::Set* set, bool allowed) {
     if (!question.by_file) return count(question, allowed);
-    if (set->tracks() || service_.wants_events.load(std::memory_order_relaxed) ||
+    if (set->tracks() || service_.operators.wants_events.load(std::memory_order_relaxed) ||
         !is_passed_over(question, allowed)) [[unlikely]]
       count_keys(question, set, allowed);
     denied_ += allowed ? 0 : 1;

@@ -110,7 +110,7 @@ void LoopCounting::count_file(const Question& question, const limits::Set& set, 
     use(limit, check.key, place_of(check), signed_units(units_of(check)));
   });
   if (set.tracks()) add_if_due();
-  if (service_.wants_events.load(std::memory_order_relaxed)) tell_events(question, set, allowed);
+  if (service_.operators.wants_events.load(std::memory_order_relaxed)) tell_events(question, set, allowed);
 }
 
 void LoopCounting::tell_events(const Question& question, const limits::Set& set, bool allowed) {
@@ -146,7 +146,7 @@ void LoopCounting::tell_event(const Question& question, const limits::Set& set, 
     core::append_window(rule, event.window);
   }
   if (its.decision.retry_after) event.until = now + *its.decision.retry_after;
-  service_.tell(event);
+  service_.operators.tell(event);
 }
 
 void LoopCounting::count_top(steering::TopKeys& top, const Question& question, const limits::Set& set,

@@ -441,7 +441,7 @@ TEST(Usage, is_what_a_naive_sum_says_of_checks_holds_settlements_cancels_and_ref
 TEST(Events, tell_of_a_key_once_in_its_period_and_only_where_somebody_listens) {
   CountingWorld world;
   std::vector<std::string> told;
-  world.service.tell = [&](const steering::OperatorEvent& event) {
+  world.service.operators.tell = [&](const steering::OperatorEvent& event) {
     told.push_back(std::string(steering::name_of(event.what)) + " " + event.limit + " " + event.key + " " +
                    event.window +
                    (event.until ? " " + std::to_string(*event.until / 1s - world.now / 1s) : ""));
@@ -449,7 +449,7 @@ TEST(Events, tell_of_a_key_once_in_its_period_and_only_where_somebody_listens) {
   const Attributes user{{"tenant", "acme"}, {"user", "42"}};
   world.by_file(user, 2);
   EXPECT_TRUE(told.empty());
-  world.service.wants_events = true;
+  world.service.operators.wants_events = true;
   for (int i = 0; i < 3; ++i) world.by_file(user, 2);
   EXPECT_EQ(told, (std::vector<std::string>{"denied tenant tenant=acme 1h 1200",
                                             "denied user tenant=acme user=42 1min 60"}));

@@ -76,7 +76,7 @@ void Service::describe() {
                 "1 while a snapshot is written", counters.saving);
   metrics.gauge(Section::persistence, "rdb_last_save_time", "weir_snapshot_last_timestamp_seconds",
                 "When the last snapshot was, or before the first the start: seconds of the wall clock",
-                [this] { return last_saved().count(); });
+                [this] { return process.last_saved().count(); });
   metrics.counter(Section::persistence, "snapshots", "weir_snapshots_total", "Snapshots written",
                   counters.snapshots);
   metrics.counter(Section::persistence, "snapshot_errors", "weir_snapshot_errors_total",

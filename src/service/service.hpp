@@ -6,7 +6,6 @@
 // Not for: deciding (that is store::Store).
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,12 +28,12 @@
 #include "service/limits_in_force.hpp"
 #include "service/logins.hpp"
 #include "service/metrics.hpp"
+#include "service/operators.hpp"
 #include "service/overrides.hpp"
-#include "service/server_status.hpp"
+#include "service/process.hpp"
 #include "service/slow_log.hpp"
+#include "service/testing.hpp"
 #include "service/users_in_force.hpp"
-#include "steering/change.hpp"
-#include "steering/event.hpp"
 #include "store/clock.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
@@ -125,38 +124,11 @@ class Service {
   Logins logins;
   Metrics metrics;
   SlowLog slow_log;
-  // Writes down what an operator is about to change, before it is in force; false: it could not be written,
-  // and must not happen. Any thread; `done` is called once, by any, at once or later.
-  std::function<void(steering::OperatorChange change, std::function<void(bool written)> done)> record =
-      [](const steering::OperatorChange&, const std::function<void(bool)>& done) { done(true); };
-  bool records_later = false;  // record() answers when it is written; else at once
-  // What it has written, the newest first.
-  std::function<std::vector<std::string>(std::size_t most)> recorded = [](std::size_t) {
-    return std::vector<std::string>();
-  };
-  // Tells people of it. Any thread; returns at once, and is not in the way of a decision.
-  std::function<void(const steering::OperatorEvent&)> tell = [](const steering::OperatorEvent&) {};
-  // Somebody listens to that: else nobody looks out for what befalls single keys.
-  std::atomic<bool> wants_events{false};
-  // Stops the program, with or without a last snapshot. Any thread; returns at once.
-  std::function<void(bool save)> shut_down = [](bool) {};
-  std::atomic<bool> leaving{false};  // it will stop accepting before long
-  // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
-  std::function<void()> save_soon = [] {};
-  // Lets virtual time go on, with all that falls due meanwhile, and then calls `done`. Null: time is real.
-  // Any thread; `done` is called by the loop's, later.
-  std::function<void(std::chrono::nanoseconds by, std::function<void()> done)> pass_time;
-  // Of virtual time, too: forgets every state, and time is again what it was at the start; then calls `done`.
-  std::function<void(std::function<void()> done)> start_again;
-  // The same: makes the text the limits file that is in force, or says what is wrong with it, in lines. The
-  // loop's thread.
-  std::function<std::vector<std::string>(std::string text)> set_limits;
-  // Which connection last asked for one of these two: others may not, while it is open.
-  std::weak_ptr<const void> tester;
-  std::function<ServerStatus()> status = [] { return ServerStatus(); };
+  Operators operators;
+  Process process;
+  Testing testing;
   // Null: nobody samples them.
   std::unique_ptr<DecisionSeries> series;
-  std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
   std::unique_ptr<Overrides> overrides;   // of its limits; null: there are none
   // Runs what changes overrides, one after the other, where that holds up no event loop. Any thread.
