@@ -8,8 +8,9 @@ now, all of them: the load has one length for all replies. `file` reserves by a 
 WEIR.ACQUIRE that waits beside WEIR.RESERVE, one request in a packet each, at the same times: one every 2 ms. Then how
 late those are told that wait for up to 2.5 s, beside those of a server that has only a timer (waiting.cpp): on the same
 core at the same time, their moments alternating. Then WEIR.RESERVE with HOLD and WEIR.SETTLE, in any order, of a key
-with 100,000 open holds beside one with ten. Then reserve() in a process beside golang.org/x/time/rate, alternately,
-if Debian's golang-go and golang-golang-x-time-dev are there.
+with 100,000 open holds beside one with ten. Then what 10,000 that wait in one line cost in memory, each, beside its
+connection. Then reserve() in a process beside golang.org/x/time/rate, alternately, if Debian's golang-go and
+golang-golang-x-time-dev are there.
 """
 import argparse
 import contextlib
@@ -333,15 +334,23 @@ class Line:
 
     SLOTS = 5
 
-    def __init__(self, port: int, count: int, stack: contextlib.ExitStack):
+    def __init__(self, port: int, count: int, stack: contextlib.ExitStack, hello: bytes = b"PING\r\n"):
         self.connections = [stack.enter_context(each) for each in connect(port, count)]
         for each in self.connections:  # what one costs that is used is not what waiting costs
-            if servers.converse(each, b"PING\r\n", 1) != b"+PONG\r\n":
-                raise servers.Failed("a PING was not answered")
+            each.sendall(hello)
+            if not each.recv(4096).startswith((b"+PONG", b"%", b"HTTP/1.1 200")):
+                raise servers.Failed(f"{hello} was not answered as expected")
 
-    def ask(self, request: bytes) -> None:
-        for each in self.connections:
+    def ask(self, request: bytes, connections: slice = slice(None)) -> None:
+        for each in self.connections[connections]:
             each.sendall(request)
+
+    def told(self) -> int:
+        """How many connections have an answer that was not read."""
+        with select.epoll() as ready:
+            for each in self.connections:
+                ready.register(each.fileno(), select.EPOLLIN)
+            return len(ready.poll(0, maxevents=len(self.connections)))
 
     def granted(self, ready: select.epoll, by_descriptor: dict) -> str:
         """The id of the next one that is granted."""
@@ -355,20 +364,68 @@ class Line:
         return lines[7].decode()
 
 
+def until_idle(server: servers.Server) -> None:
+    busy = server.cpu_seconds()
+    while time.sleep(0.2) or server.cpu_seconds() > busy + 0.02:
+        busy = server.cpu_seconds()
+
+
 def waiter_bytes(options, request: bytes, then=lambda server, line: None) -> float:
     """RSS of one that waits so, beside that of its connection. `then` is called while they do."""
     count = 200 if options.quick else 10_000
-    flags = ("--max-connections", "20000", "--max-waiters", "20000", "--memory", "32MiB")
-    with servers.weir(servers.cores()[0], *flags) as server, contextlib.ExitStack() as stack:
+    with many_waiters() as server, contextlib.ExitStack() as stack:
         line = Line(server.port, count + Line.SLOTS, stack)
         before = server.rss_bytes()
         line.ask(request)
-        busy = server.cpu_seconds()
-        while time.sleep(0.2) or server.cpu_seconds() > busy + 0.02:  # until it has read them all
-            busy = server.cpu_seconds()
+        until_idle(server)
         each = (server.rss_bytes() - before) / count
         then(server, line)
         return each
+
+
+def many_waiters(*flags: str):
+    return servers.weir(servers.cores()[0], "--max-connections", "20000", "--max-waiters", "20000", "--memory", "32MiB", *flags)
+
+
+MOST_BYTES = 1024
+WAITS_LONG = "WEIR.ACQUIRE MAXWAIT 3000000"
+
+
+def by_http(verb: str, body: str) -> bytes:
+    return (f"POST /v1/{verb} HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\nPrefer: wait=3000\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+
+
+def memory_of_waiters(options) -> None:
+    """RSS of one in line for a rate, by how it asks; those with tags are a hundred on a connection."""
+    kinds = {
+        "a rule": [asking(f"{WAITS_LONG} line", "5/s burst 1")],
+        "a rule and TAG": [asking(f"{WAITS_LONG} TAG {tag} line", "5/s burst 1") for tag in range(100)],
+        "the limits file": [asking(f"{WAITS_LONG} AS", "user=line")],
+        "a rule, HTTP": [by_http("acquire", '{"key": "line", "limit": "5/s burst 1"}')],
+        "the limits file, HTTP": [by_http("acquire", '{"attributes": {"user": "line"}}')],
+    }
+    count, said = 200 if options.quick else 10_000, []
+    with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
+        limits = pathlib.Path(folder) / "limits.yaml"
+        limits.write_text("version: 1\nlimits:\n  user: { by: [user], rate: 5/s burst 1, max_wait: 1h }\n")
+        for kind, requests in kinds.items():
+            port, = servers.free_ports(1)
+            with (many_waiters("--limits", str(limits), "--http", f"127.0.0.1:{port}") as server,
+                  contextlib.ExitStack() as stack):
+                is_http = kind.endswith("HTTP")
+                hello = by_http("check", '{"key": "hello", "limit": "1000000/s"}') if is_http else asking("HELLO", "3")
+                line = Line(port if is_http else server.port, 1 + count // len(requests), stack, hello)
+                line.ask(b"".join(requests), slice(1))  # what the first one costs is not what the next ones do
+                until_idle(server)
+                before = server.rss_bytes()
+                line.ask(b"".join(requests), slice(1, None))
+                until_idle(server)
+                said.append(f"{kind} {(server.rss_bytes() - before) / count:.0f}")
+                if len(requests) == 1 and line.told() > count / 2:
+                    raise servers.Failed(f"those that were to wait by {kind} were answered")
+    print(f"  RSS of one that waits, beside its connection's: {', '.join(said)} bytes (target at most {MOST_BYTES} by a rule: "
+          f"{judge(int(said[0].split()[-1]) <= MOST_BYTES, options.quick)})")
 
 
 def in_line_for_slots(options) -> None:
@@ -433,6 +490,7 @@ def body() -> int:
     settle_all_holds(options)
     calls_beside_throttle(options)
     in_line_for_slots(options)
+    memory_of_waiters(options)
     print(beside_go(options))
     return 0
 

@@ -34,7 +34,7 @@ ROOMS = {room.name: room for room in [
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
     Room("steering", "who may, what operators change, what they are told of", {"core", "store", "limits"}, {"OpenSSL", "tl"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"store", "limits"},
-         files={"ask", "question", "told"}),
+         files={"ask", "question", "rule_texts", "told"}),
     Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
     Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis", "net/timer.hpp"}, {"Asio"}, files={"redis_store"}),
     Room("library limits", "`weir::Limits`", {"core", "library", "store", "limits", "service questions"}, files={"limits"}),

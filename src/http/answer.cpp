@@ -42,7 +42,7 @@ void write_decision(JsonWriter& json, const Decision& decision) {
 }
 
 void write_own_limits(JsonWriter& json, const Question& question) {
-  const auto& said = question.more->said;
+  const auto& said = question.more->explained_of().said;
   for (std::size_t i = 0; i < question.checks.size(); ++i) {
     const store::Check& check = question.checks[i];
     json.begin_object();

@@ -138,6 +138,24 @@ TEST_F(HttpConversationTest,
   EXPECT_EQ(status(service, "/openapi.json", "weir.weir.svc"), "200");
 }
 
+TEST_F(HttpConversationTest, each_verb_may_be_answered_later) {
+  service::Service refunding({.allow_refunds = true, .clock = service.options().clock}, embedded.table());
+  for (const service::VerbRow& row : service::kVerbs) {
+    if (row.about == service::About::limit) continue;  // of a limits file
+    std::string body = row.about == service::About::id ? R"("id":"AAAAAAAAAAAAAAAAAAAAAA")" : R"("key":"a")";
+    if (row.about == service::About::rules) body += R"(,"limit":"2/s")";
+    if (row.verb == store::Verb::extend) body += R"(,"hold":1)";
+    if (row.verb == store::Verb::acquire) body += R"(,"max_wait":0)";
+    store::LateStore late(embedded);
+    HttpLoop late_room{refunding, late};
+    Conversation conversation(refunding, late_room, peer, [] {});
+    std::string input = post("{" + body + "}", row.path);
+    EXPECT_EQ(feed(conversation, input), "") << row.path;
+    for (std::size_t i = 0; i < late.kept.size(); ++i) late.answer(i);
+    EXPECT_EQ(feed(conversation, input).substr(0, 12), "HTTP/1.1 200") << row.path;
+  }
+}
+
 TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
   store::LateStore late(embedded);
   HttpLoop late_room{service, late};

@@ -2,8 +2,8 @@
 
 namespace weir::inline v0_1::limits {
 
-void KeptDescription::keep(const Description& asked) {
-  clear();
+KeptDescription::KeptDescription(const Description& asked)
+    : class_name_(asked.class_name), cost_(asked.cost), costs_an_estimate_(asked.costs_an_estimate) {
   for (const Attribute& each : asked.attributes) {
     attributes_.emplace_back(each.name, each.value);
     bytes_ += 2 * sizeof(std::string) + each.name.size() + each.value.size();
@@ -12,9 +12,6 @@ void KeptDescription::keep(const Description& asked) {
     costs_.emplace_back(each.limit, each.units);
     bytes_ += sizeof(std::string) + sizeof(std::uint64_t) + each.limit.size();
   }
-  class_name_ = asked.class_name;
-  cost_ = asked.cost;
-  costs_an_estimate_ = asked.costs_an_estimate;
 }
 
 bool KeptDescription::match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace,

@@ -16,8 +16,7 @@ namespace weir::inline v0_1::limits {
 
 class KeptDescription {
  public:
-  void keep(const Description& asked);
-  void clear() { *this = KeptDescription(); }
+  explicit KeptDescription(const Description& asked);
   std::size_t bytes() const { return bytes_; }
 
   // As limits::match().

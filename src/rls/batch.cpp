@@ -243,7 +243,7 @@ void Batch::tell(const service::Question& question) {
 
 void Batch::tell_parts(const service::Question& question) {
   for (std::size_t i = 0; i < question.checks.size(); ++i) {
-    service::Question& part = *question.more->parts[i];
+    service::Question& part = *question.more->whole_of().parts[i];
     part.source = question.source;
     part.fault = question.fault;
     part.checks[0].decision = question.checks[i].decision;

@@ -80,8 +80,9 @@ Wrong find_held(RlsLoop& loop, service::Asking& asking, const limits::Descriptor
 void keep_held(const HeldLimits& held, service::Question& question) {
   const std::span<store::Check> checks = question.room(held.all.size());
   service::Question::More& more = question.more_of();
-  more.limits.clear();
-  more.limits.reserve(held.all.size());
+  std::vector<store::Limit>& limits = more.whole_of().limits;
+  limits.clear();
+  limits.reserve(held.all.size());
   more.keys.clear();
   for (const HeldLimit& each : held.all) (more.keys += each.key).append(each.name).append(each.colocate);
   std::string_view rest = more.keys;
@@ -93,7 +94,7 @@ void keep_held(const HeldLimits& held, service::Question& question) {
   for (std::size_t i = 0; i < held.all.size(); ++i) {
     const HeldLimit& each = held.all[i];
     store::Check& check = checks[i];
-    store::Limit& limit = more.limits.emplace_back(each.limit);
+    store::Limit& limit = limits.emplace_back(each.limit);
     check.key = take(each.key.size());
     limit.name = take(each.name.size());
     check.colocate = take(each.colocate.size());

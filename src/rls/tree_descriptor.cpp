@@ -51,9 +51,10 @@ void keep(Question& question, const DescriptorMatch& match) {
   check.key = std::string_view(more.keys).substr(0, match.key.size());
   check.limit = match.limit;
   if (!match.is_override) return;
-  more.limits.assign(1, *match.limit);
-  more.limits[0].name = std::string_view(more.keys).substr(match.key.size());
-  check.limit = more.limits.data();
+  std::vector<store::Limit>& limits = more.whole_of().limits;
+  limits.assign(1, *match.limit);
+  limits[0].name = std::string_view(more.keys).substr(match.key.size());
+  check.limit = limits.data();
 }
 
 struct Hits {
@@ -113,7 +114,7 @@ Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patien
   Question& joint = asking.add_charge({Outside::Form::cost, 1, overdraft}, false, byte_of(Form::jointly));
   joint.charge->others_free.emplace();
   joint.charge->recalls = true;  // unless a part may not
-  joint.more->parts.clear();
+  joint.more->whole_of().parts.clear();
   joint.room(count);
   joint.patience = patience;
   return &joint;
@@ -122,7 +123,7 @@ Question* begin_joint(RlsLoop& loop, service::Asking& asking, nanoseconds patien
 void add_part(RlsLoop& loop, service::Asking& asking, Question& joint, const DescriptorMatch& match,
               const Hits& hits) {
   joint.charge->recalls = joint.charge->recalls && may_recall(loop, match.limit->rule, hits);
-  const std::size_t i = joint.more->parts.size();
+  const std::size_t i = joint.more->whole_of().parts.size();
   Question& part = asking.add_part(joint, byte_of(Form::by_tree));
   keep(part, match);
   part.checks[0].cost = Cost{hits.units};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "limits/costs.hpp"
+#include "service/rule_texts.hpp"
 #include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::service {
@@ -14,9 +15,6 @@ namespace {
 using std::chrono::nanoseconds;
 using store::Verb;
 using What = Refusal::What;
-
-// The state of a key that is named without its limit, as in DEL: that of the limits that have no name.
-const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
 
 bool refuse(Refusal& refusal, What what, std::string sentence) {
   refusal = {what, std::move(sentence)};
@@ -62,7 +60,7 @@ void reset_keys(const Ask& ask, Question& into) {
   once.erase(std::unique(once.begin(), once.end()), once.end());
   const std::span<store::Check> checks = into.room(once.size());
   for (std::size_t i = 0; i < once.size(); ++i) {
-    checks[i].limit = &kNameless;
+    checks[i].limit = &RuleTexts::nameless();
     checks[i].key = once[i];
   }
 }
@@ -252,7 +250,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   if (basis.set == nullptr) return refuse_without_file(refusal);
   if (ask.verb == Verb::reset) return reset_by_file(ask, basis, into, refusal);
   Question::More& more = into.more_of();
-  limits::Trace* const trace = ask.explains ? &more.trace : nullptr;
+  limits::Trace* const trace = ask.explains ? &more.explained_of().trace : nullptr;
   if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, basis.memory, more.matched,
                      trace, basis.steered))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);

@@ -72,7 +72,7 @@ bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
   check.key = key;
   check.cost = cost;
   check.limit = find_rule(text);
-  if (question.explains) question.more->said.emplace_back(key, text);
+  if (question.explains) question.more->explained_of().said.emplace_back(key, text);
   return check.limit != nullptr;
 }
 
@@ -87,9 +87,9 @@ void Asker::count_change(const Question& question, const limits::Set* set) {
 }
 
 void Asker::keep_said(const limits::Description& asked, Question& question) {
-  question.more->said.clear();
-  for (const limits::Attribute& each : asked.attributes)
-    question.more->said.emplace_back(each.name, each.value);
+  auto& said = question.more->explained_of().said;
+  said.clear();
+  for (const limits::Attribute& each : asked.attributes) said.emplace_back(each.name, each.value);
 }
 
 std::vector<store::Request*>& Asker::unanswered() {
@@ -129,6 +129,7 @@ void Asker::put_back(std::unique_ptr<Question> question) {
                         question->checks.size() <= kMany && question->more->keys.capacity() <= kMostKeptKeys;
   if (is_small && free_.size() < kMostWithMore) {
     question->more->ruling.reset();
+    question->more->limits.reset();
   } else {
     question->drop_more();
   }

@@ -95,7 +95,7 @@ class Asker {
     question.room(count);
     question.by_file = false;
     question.explains = explains;
-    if (explains) question.more_of().said.clear();
+    if (explains) question.more_of().explained_of().said.clear();
     rules_ = 0;
     has_rules_ = true;
   }

@@ -87,13 +87,12 @@ void Asking::complete(const Ask& ask, Question& question) {
 // It may have to stand in line while another file comes into force, or a ban: what it says is kept once it
 // waits.
 void Asking::note_asked(const Ask& ask, Question& question) {
-  if (std::exchange(question.more->keeps_asked, false)) question.more->asked.clear();
+  question.more->asked.reset();
   if (ask.as == nullptr) return;
   asker_.acquired() = *ask.as;
   if (ask.as->costs.empty()) return;
   // They lie where they were read, which is gone by then.
-  question.more->asked.keep(*ask.as);
-  question.more->keeps_asked = true;
+  question.more->asked = std::make_unique<const limits::KeptDescription>(*ask.as);
 }
 
 // Of one that changes something and is answered, before it is told.
@@ -130,7 +129,7 @@ Question& Asking::add_part(Question& whole, std::uint8_t form) {
   Question& question = add_bare(Verb::check, form);
   question.state = State::answered;
   some_answered_ = true;
-  whole.more_of().parts.push_back(&question);
+  whole.more_of().whole_of().parts.push_back(&question);
   return question;
 }
 
@@ -222,8 +221,8 @@ bool Asking::renew(store::Request& request) {
   const limits::Set* const set = asker.limits();
   if (set == nullptr || asker.ruling() == more.ruling) return false;
   more.ruling = asker.ruling();
-  if (more.asked.match(*set, asker.limits_now(), asker.match_memory(), more.matched,
-                       question.explains ? &more.trace : nullptr, asker.steered())) {
+  if (more.asked->match(*set, asker.limits_now(), asker.match_memory(), more.matched,
+                        question.explains ? &more.explained_of().trace : nullptr, asker.steered())) {
     question.checks = more.matched.all();
   } else {
     question.fault = Fault::unsuitable;
@@ -238,13 +237,13 @@ void Asking::tell_the_end(store::Request& request) {
 
 bool Asking::refuse_if_banned(store::Request& request) {
   auto& question = static_cast<Question&>(request);
-  if (!question.by_file || !question.more->keeps_asked) return false;
+  if (!question.by_file || !question.more->asked) return false;
   Question::More& more = *question.more;
   Asker& asker = static_cast<Asking*>(request.context)->asker_;
   if (asker.size() == 0) asker.begin();
   const limits::Set* const set = asker.limits();
   const auto match = [&](limits::Matched& into) {
-    return more.asked.match(*set, asker.limits_now(), asker.match_memory(), into, nullptr, asker.steered());
+    return more.asked->match(*set, asker.limits_now(), asker.match_memory(), into, nullptr, asker.steered());
   };
   limits::Matched& found = asker.second_look();
   if (asker.steered() == nullptr || !match(found) || found.ban == nullptr) return false;
@@ -270,10 +269,15 @@ void Asking::keep_while_waiting(Question& question) {
   if (asker_.counts_keys() && !question.by_file) question.keep_keys();
   keep_(question);
   if (question.state == State::answered) return;
-  if (question.by_file && question.verb == Verb::acquire && !std::exchange(question.more->keeps_asked, true))
-    question.more->asked.keep(asker_.acquired());
-  if (!question.by_file && question.verb == Verb::acquire) question.more->room_for_matched.reset();
   question.context = this;
+  if (question.verb != Verb::acquire) return;
+  if (!question.by_file) {
+    question.keep_keys();
+    question.keep_limits();
+    question.more->room_for_matched.reset();
+  } else if (!question.more->asked) {
+    question.more->asked = std::make_unique<const limits::KeptDescription>(asker_.acquired());
+  }
 }
 
 // The last was asked, to wait by its tag: unless it is answered, that it is queued stands in its place.

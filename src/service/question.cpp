@@ -1,5 +1,7 @@
 #include "service/question.hpp"
 
+#include "service/rule_texts.hpp"
+
 namespace weir::inline v0_1::service {
 
 std::span<store::Check> Question::room_for_many(std::size_t count) {
@@ -30,10 +32,15 @@ void Question::keep_keys() {
 }
 
 void Question::keep_limits() {
-  std::vector<store::Limit>& kept = more_of().limits;
-  kept.clear();
-  kept.reserve(checks.size());
-  for (store::Check& each : checks) each.limit = &kept.emplace_back(*each.limit);
+  std::shared_ptr<const void>& kept = more_of().limits;
+  if (kept) return;  // it has
+  if (checks.size() == 1) {
+    kept = RuleTexts::share(*checks[0].limit);
+    return;
+  }
+  auto all = std::make_shared<std::vector<std::shared_ptr<const store::Limit>>>();
+  for (const store::Check& each : checks) all->push_back(RuleTexts::share(*each.limit));
+  kept = std::move(all);
 }
 
 std::size_t Question::kept() const {
@@ -44,11 +51,13 @@ std::size_t Question::kept() const {
                                                    its->own.capacity() * sizeof(store::Limit) +
                                                    its->keys.capacity() + its->long_values.bytes();
   return sizeof(Question) + sizeof(More) + matched + more->keys.capacity() +
-         more->checks.capacity() * sizeof(store::Check) + more->parts.capacity() * sizeof(Question*) +
-         more->tag.capacity() + more->limits.capacity() * sizeof(store::Limit) +
+         more->checks.capacity() * sizeof(store::Check) + more->tag.capacity() +
+         (more->whole ? more->whole->limits.capacity() * sizeof(store::Limit) +
+                            more->whole->parts.capacity() * sizeof(Question*)
+                      : 0) +
          more->reservation.lines.capacity() * sizeof(store::Line) +
          (more->charge ? sizeof(*more->charge) : 0) + (more->take ? sizeof(*more->take) : 0) +
-         (more->keeps_asked ? more->asked.bytes() : 0);
+         (more->asked ? sizeof(*more->asked) + more->asked->bytes() : 0);
 }
 
 }  // namespace weir::service

@@ -26,28 +26,47 @@ enum class Ended : std::uint8_t { no, by_operator, as_the_server_ends };
 
 // Aligned, so that it lies in four cache lines and not in five: without it a decision took 4 % longer.
 struct alignas(64) Question final : store::Request {
+  // What an explanation is made of: the file's, and what was asked, attributes with their values or keys with
+  // their rules.
+  struct Explained {
+    limits::Trace trace;
+    std::vector<std::pair<std::string, std::string>> said;
+  };
+  // Of one that is about limits which no file and no text says.
+  struct Whole {
+    std::vector<store::Limit> limits;
+    std::vector<Question*> parts;  // that have the answers of its checks, one each; they follow it
+  };
+
   // What one check of a limit that the request brings does without.
   struct More {
     std::vector<store::Check> checks;
-    std::vector<store::Limit> limits;  // copies of theirs, as are the next, once they are kept
-    std::string keys;
+    std::string keys;                    // copies of theirs, once they are kept
+    std::shared_ptr<const void> limits;  // what theirs live in, once they are kept
     // By the limits file: one that stands in line by other rules gives its room up, and nobody looks at
     // `matched` any more.
     std::unique_ptr<limits::Matched> room_for_matched = std::make_unique<limits::Matched>();
     limits::Matched& matched = *room_for_matched;
     std::shared_ptr<const limits::Steered> ruling;  // while the answer is not there
-    limits::Trace trace;                            // of an explanation
-    // Of an explanation: attributes with their values, or keys with their rules.
-    std::vector<std::pair<std::string, std::string>> said;
-    store::ReservationTerms reservation;
-    std::unique_ptr<store::ChargeTerms> charge;  // these two once there was one
+    std::unique_ptr<Explained> explained;           // once there was one, as are the next three
+    std::unique_ptr<Whole> whole;
+    std::unique_ptr<store::ChargeTerms> charge;
     std::unique_ptr<store::TakeTerms> take;
-    limits::KeptDescription asked;  // of one that may wait in line while the limits change
-    std::vector<Question*> parts;   // that have the answers of its checks, one each; they follow it
-    bool keeps_asked = false;       // it has something
-    bool says_wait = false;         // of a reservation: somebody has said how long it may wait
-    Ended ended = Ended::no;        // of an acquire
-    std::string tag;                // by which it waits, if it does
+    // Of one that may wait in line while the limits change.
+    std::unique_ptr<const limits::KeptDescription> asked;
+    store::ReservationTerms reservation;
+    bool says_wait = false;   // of a reservation: somebody has said how long it may wait
+    Ended ended = Ended::no;  // of an acquire
+    std::string tag;          // by which it waits, if it does
+
+    Explained& explained_of() {
+      if (!explained) explained = std::make_unique<Explained>();
+      return *explained;
+    }
+    Whole& whole_of() {
+      if (!whole) whole = std::make_unique<Whole>();
+      return *whole;
+    }
   };
 
   More& more_of() {
@@ -83,7 +102,7 @@ struct alignas(64) Question final : store::Request {
   void reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold);
   // Copies the keys, which are views into what the connection has read.
   void keep_keys();
-  // Copies the limits of its checks, which are the event loop's.
+  // Its limits, which the event loop's RuleTexts have found, stay as long as it has them.
   void keep_limits();
   std::size_t kept() const;  // bytes
   Ended ended() const { return verb == store::Verb::acquire ? more->ended : Ended::no; }

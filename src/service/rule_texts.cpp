@@ -3,10 +3,10 @@
 namespace weir::inline v0_1::service {
 
 const store::Limit* RuleTexts::find(std::string_view text) {
-  if (last_ != nullptr && last_->first == text) return &last_->second;
+  if (last_ != nullptr && last_->first == text) return last_->second.get();
   if (const auto known = limits_.find(text); known != limits_.end()) {
     last_ = &*known;
-    return &known->second;
+    return known->second.get();
   }
   if (text.size() > kMostBytes) {
     error_ = "limit '" + std::string(text.substr(0, 32)) + "...': longer than " + std::to_string(kMostBytes) +
@@ -18,9 +18,9 @@ const store::Limit* RuleTexts::find(std::string_view text) {
     error_ = rule.error();
     return nullptr;
   }
-  store::Limit limit{
+  const store::Limit limit{
       .rule = rule->on_clock(wall_, &utc_), .on_store_error = on_store_error_, .sharing = sharing_};
-  return &limits_.emplace(text, limit).first->second;
+  return limits_.emplace(text, std::make_shared<const Kept>(limit)).first->second.get();
 }
 
 }  // namespace weir::service

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,7 +32,18 @@ class RuleTexts {
   const store::Limit* find(std::string_view text);
   const std::string& error() const { return error_; }
 
-  // No limit is in use any more.
+  // That of a key that is named without a rule: of the limits that have no name.
+  static const store::Limit& nameless() {
+    static const auto kLimit =
+        std::make_shared<const Kept>(store::Limit{.rule = core::Rule{Quota::per_second(1)}});
+    return *kLimit;
+  }
+  // One of these, for longer than that.
+  static std::shared_ptr<const store::Limit> share(const store::Limit& found) {
+    return static_cast<const Kept&>(found).shared_from_this();
+  }
+
+  // No limit is in use any more, but those that are shared.
   void forget() {
     if (limits_.size() <= kMostKept) return;
     limits_.clear();
@@ -39,6 +51,10 @@ class RuleTexts {
   }
 
  private:
+  struct Kept final : store::Limit, std::enable_shared_from_this<Kept> {
+    explicit Kept(const store::Limit& limit) : store::Limit(limit) {}
+  };
+  using Known = std::pair<const std::string, std::shared_ptr<const Kept>>;
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
@@ -47,8 +63,8 @@ class RuleTexts {
   store::Sharing sharing_;
   std::chrono::nanoseconds wall_;
   const core::ClockFunction& utc_;
-  std::unordered_map<std::string, store::Limit, Hash, std::equal_to<>> limits_;
-  const std::pair<const std::string, store::Limit>* last_ = nullptr;  // of them: most callers repeat one
+  std::unordered_map<std::string, std::shared_ptr<const Kept>, Hash, std::equal_to<>> limits_;
+  const Known* last_ = nullptr;  // of them: most callers repeat one
   std::string error_;
 };
 

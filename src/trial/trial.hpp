@@ -62,7 +62,7 @@ class Trial {
   // Open holds that have a slot of a limit, by store::Limit::id.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(Time now);
 
-  const Trace& trace() const { return question_.more->trace; }
+  const Trace& trace() const { return question_.more->explained_of().trace; }
   const Matched& matched() const { return question_.more->matched; }
   // Of the last answer: a decision for each counted step.
   std::span<const store::Check> checks() const { return question_.checks; }

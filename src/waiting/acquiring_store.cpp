@@ -47,7 +47,7 @@ AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFun
 AcquiringStore::~AcquiringStore() {
   soon_ = [] {};  // its loop may have ended
   for (const auto& [number, each] : waiting_) {
-    if (each->is_asked()) other_.cancel(each->asked);
+    if (each->is_asked()) other_.cancel(each->asked());
     if (each->queue != nullptr) house_.queues.leave(*each, false);
   }
   for (const auto& each : leaving_)
@@ -77,7 +77,7 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
   const bool has_hold = request.reservation->hold.count() > 0;
   if (has_hold && house_.queues.has_lines_of_slots() && store::takes_slots(request.checks)) {
     Waiting& waiting = add(request, nullptr);
-    waiting.max_wait = waiting.reservation.max_wait;
+    waiting.max_wait = request.reservation->max_wait;
     if (house_.queues.join(waiting, Queues::Of::slots)) {
       request.verb = Verb::acquire;
       request.reservation->max_wait = nanoseconds{0};
@@ -95,21 +95,16 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
 
 void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew) {
   Waiting& waiting = add(request, renew);
-  nanoseconds& max_wait = waiting.reservation.max_wait;
-  max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, max_wait);
+  nanoseconds& max_wait = waiting.max_wait;
+  max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, request.reservation->max_wait);
   if (max_wait.count() > 0) {
     waiting.in_house = house_.enter();
     waiting.turned_away = !waiting.in_house;
     if (waiting.turned_away) max_wait = nanoseconds{0};
   }
-  waiting.max_wait = max_wait;
   waiting.arrived = when.now;
-  const auto after = [now = when.now](nanoseconds wait) {
-    return now + std::min(wait, nanoseconds::max() - now);
-  };
-  waiting.deadline = after(max_wait);
+  waiting.deadline = Waiting::after(when.now, max_wait);
   waiting.latest = waiting.deadline;
-  waiting.own_deadline = after(request.reservation->max_wait);
   waiting.is_postponed = beginning_ >= kBeginAtOnce || !postponed_.empty();
   waiting.is_postponed ? postpone(waiting) : begin(waiting, when);
 }
@@ -117,7 +112,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
 void AcquiringStore::postpone(Waiting& waiting) {
   waiting.is_postponed = true;
   waiting.told_at_once = false;
-  waiting.keep();
+  waiting.forget_asked();
   postponed_.insert(waiting.number);
   wait_until(waiting, waiting.deadline);
 }
@@ -126,7 +121,7 @@ void AcquiringStore::postpone(Waiting& waiting) {
 void AcquiringStore::begin_late(Waiting& waiting, nanoseconds now) {
   postponed_.erase(waiting.number);
   waiting.is_postponed = false;
-  waiting.reservation.max_wait = nanoseconds{0};
+  waiting.asked().terms.max_wait = nanoseconds{0};
   if (joins_line(waiting, now)) return;
   waiting.follows = true;
   ask_first(waiting, {now, now});
@@ -144,7 +139,7 @@ void AcquiringStore::begin(Waiting& waiting, store::Arrival when) {
   Queues::Lines lines = Queues::lines_of(waiting.checks);
   const bool leads = may_lead(waiting.number, lines);
   if (!leads && !may_follow(lines)) return postpone(waiting);
-  if (!leads) waiting.reservation.max_wait = nanoseconds{0};
+  if (!leads) waiting.asked().terms.max_wait = nanoseconds{0};
   waiting.follows = !leads;
   set_out(waiting, std::move(lines), when);
 }
@@ -170,11 +165,11 @@ void AcquiringStore::set_out(Waiting& waiting, Queues::Lines lines, store::Arriv
     its.units = units;
     its.numbers.insert(waiting.number);
   }
-  waiting.under_way = std::move(lines);
+  waiting.asked().under_way = std::move(lines);
   ask_first(waiting, when);
 }
 void AcquiringStore::come_back(Waiting& waiting) {
-  for (const auto& [name, units] : std::exchange(waiting.under_way, {})) {
+  for (const auto& [name, units] : std::exchange(waiting.asked().under_way, {})) {
     const auto found = under_way_.find(name);
     if (found == under_way_.end()) continue;  // it meets that line twice
     found->second.numbers.erase(waiting.number);
@@ -185,7 +180,7 @@ void AcquiringStore::come_back(Waiting& waiting) {
 // Of one that does not fit now.
 void AcquiringStore::begin_again(Waiting& waiting) {
   const nanoseconds now = clock_();
-  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   if (joins_line(waiting, now)) return;
   Queues::Lines lines = Queues::lines_of(waiting.checks);
   if (!may_lead(waiting.number, lines)) return postpone(waiting);
@@ -217,7 +212,7 @@ void AcquiringStore::begin_postponed() {
     postponed_.erase(postponed_.begin());
     waiting.is_postponed = false;
     const nanoseconds now = clock_();
-    waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+    waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
     const std::uint64_t number = waiting.number;
     begin(waiting, {now, now});
     if (postponed_.contains(number)) break;  // it waits for another's answer
@@ -229,7 +224,7 @@ void AcquiringStore::begin_postponed() {
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
   // What holds give back nobody knows.
-  const bool is_known = !waiting.is_for_slot() && waiting.reservation.hold.count() == 0;
+  const bool is_known = !waiting.is_for_slot() && waiting.hold().count() == 0;
   const bool may_be_late = is_known && waiting.moment > waiting.deadline;
   if (may_be_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
@@ -237,54 +232,54 @@ void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   }
   if (waiting.is_for_slot()) {
     waiting.is_judged = true;
-    waiting.asked.verb = Verb::look;
+    waiting.asked().verb = Verb::look;
     return ask_first(waiting, {now, now});
   }
   waiting.told_at_once = false;
-  waiting.keep();
   settle_in(waiting);
 }
 
 // Uncharged, by what its slots and its rates were found to be. A slot that is free is for those in line.
 void AcquiringStore::deny_by_longest(Waiting& waiting) {
-  std::vector<store::Check>& checks = waiting.copies;
+  std::vector<store::Check>& checks = waiting.asked().copies;
   Decision& slot = checks[waiting.by].decision;
   if (slot.allowed()) slot.retry_after = nanoseconds{1};
   if (slot.allowed()) slot.verdict = Verdict::busy;
   const store::Busy longest = store::longest_of(
       checks.size(), waiting.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
       [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; });
-  waiting.asked.by = longest.by;
+  waiting.asked().by = longest.by;
   if (longest.wait.count() > 0) return deny(waiting, longest.wait);
-  waiting.asked.charged = false;
-  waiting.reservation.id.clear();
-  waiting.reservation.wait = nanoseconds{-1};
+  waiting.asked().charged = false;
+  waiting.asked().terms.id.clear();
+  waiting.asked().terms.wait = nanoseconds{-1};
   finish(waiting);
 }
 
 void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
-  Request* const one = &waiting.asked;
-  waiting.asked.fault = Fault::none;
-  waiting.reservation.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
+  Request* const one = &waiting.asked();
+  waiting.asked().fault = Fault::none;
+  waiting.asked().terms.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
   other_.submit({&one, 1}, when);
   if (!waiting.is_asked()) return on_answered(waiting, when.now);
   waiting.told_at_once = false;
-  waiting.keep();
+  waiting.asked().keep();
 }
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
-  Request& asked = waiting.asked;
+  Request& asked = waiting.asked();
   if (std::exchange(waiting.begins, false)) --beginning_;
   come_back(waiting);
   end_plan_before(waiting);
-  if (waiting.may_refuse != nullptr && was_refused(waiting)) return;
+  if (waiting.asked().may_refuse != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
-  if (granted && !waiting.is_given_up() && waiting.reservation.wait.count() > 0) return plan(waiting, since);
+  if (granted && !waiting.is_given_up() && waiting.asked().terms.wait.count() > 0)
+    return plan(waiting, since);
   const bool fits_not_now = std::exchange(waiting.follows, false) && !granted && asked.fault == Fault::none;
   if (fits_not_now && !waiting.is_given_up()) {
-    const nanoseconds wait = waiting.reservation.wait;
+    const nanoseconds wait = waiting.asked().terms.wait;
     if (clock_() < waiting.deadline) return begin_again(waiting);
     if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - waiting.max_wait));
   }
@@ -294,10 +289,10 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
     return let_go(waiting);
   }
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
-  if (waiting.denied && asked.fault == Fault::none) {
-    if (store::takes_slot(waiting.copies[waiting.by])) return deny_by_longest(waiting);
+  if (const auto denied = waiting.asked().denied; denied && asked.fault == Fault::none) {
+    if (store::takes_slot(waiting.asked().copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);
-    return deny(waiting, *waiting.denied);
+    return deny(waiting, *denied);
   }
   if (!granted && waiting.turned_away && asked.fault == Fault::none) house_.turn_away();
   finish(waiting);
@@ -307,7 +302,7 @@ void AcquiringStore::refuse_waiting(Refuse refuse) {
   for (const auto& [number, each] : waiting_) {
     if (each->asker == nullptr || each->refused) continue;
     if (each->is_asked()) {
-      each->may_refuse = refuse;
+      each->asked().may_refuse = refuse;
     } else if (refuse(*each->asker)) {
       each->refused = true;
       wait_until(*each, nanoseconds{0});
@@ -317,12 +312,12 @@ void AcquiringStore::refuse_waiting(Refuse refuse) {
 
 // Of one that is answered. What it has been charged is given up.
 bool AcquiringStore::was_refused(Waiting& waiting) {
-  const Refuse refuse = std::exchange(waiting.may_refuse, nullptr);
+  const Refuse refuse = std::exchange(waiting.asked().may_refuse, nullptr);
   if (waiting.asker == nullptr || !refuse(*waiting.asker)) return false;
-  if (waiting.asked.verb == Verb::moment) {
+  if (waiting.asked().verb == Verb::moment) {
     give_up_moment(waiting);
-  } else if (waiting.asked.verb == Verb::reserve && waiting.asked.fault == Fault::none &&
-             waiting.asked.allowed()) {
+  } else if (waiting.asked().verb == Verb::reserve && waiting.asked().fault == Fault::none &&
+             waiting.asked().allowed()) {
     take_back(waiting);
   }
   if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
@@ -332,10 +327,10 @@ bool AcquiringStore::was_refused(Waiting& waiting) {
 
 void AcquiringStore::tell_refused(Waiting& waiting) {
   waiting.take_checks();
-  waiting.asked.fault = Fault::none;
-  waiting.asked.by = 0;
-  waiting.asked.charged = false;
-  waiting.reservation.id.clear();
+  waiting.asked().fault = Fault::none;
+  waiting.asked().by = 0;
+  waiting.asked().charged = false;
+  waiting.asked().terms.id.clear();
   finish(waiting);
 }
 
@@ -343,18 +338,18 @@ void AcquiringStore::tell_refused(Waiting& waiting) {
 void AcquiringStore::deny_in_line(Waiting& waiting, nanoseconds wait) {
   give_up_plan(waiting);
   if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
-  waiting.denied = std::max(nanoseconds{1}, wait);
-  waiting.asked.verb = Verb::look;
+  waiting.asked().denied = std::max(nanoseconds{1}, wait);
+  waiting.asked().verb = Verb::look;
   const nanoseconds now = clock_();
   ask(waiting, {now, now});
 }
 
 void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
-  waiting.reservation.id.clear();
-  waiting.reservation.wait = wait;
-  waiting.asked.charged = false;
-  Decision& decision = waiting.copies[waiting.asked.by].decision;
-  const bool is_slot = store::takes_slot(waiting.copies[waiting.asked.by]);
+  waiting.asked().terms.id.clear();
+  waiting.asked().terms.wait = wait;
+  waiting.asked().charged = false;
+  Decision& decision = waiting.asked().copies[waiting.asked().by].decision;
+  const bool is_slot = store::takes_slot(waiting.asked().copies[waiting.asked().by]);
   decision.verdict = is_slot ? Verdict::busy : Verdict::denied;
   decision.retry_after = wait;
   finish(waiting);
@@ -362,10 +357,10 @@ void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
 
 void AcquiringStore::finish(Waiting& waiting) {
   Request& asker = *waiting.asker;
-  const Request& asked = waiting.asked;
-  for (std::size_t i = 0; i < waiting.copies.size(); ++i) {
-    asker.checks[i].decision = waiting.copies[i].decision;
-    asker.checks[i].hash = waiting.copies[i].hash;
+  const Request& asked = waiting.asked();
+  for (std::size_t i = 0; i < waiting.asked().copies.size(); ++i) {
+    asker.checks[i].decision = waiting.asked().copies[i].decision;
+    asker.checks[i].hash = waiting.asked().copies[i].hash;
   }
   asker.charged = asked.charged;
   asker.by = asked.by;
@@ -373,11 +368,11 @@ void AcquiringStore::finish(Waiting& waiting) {
   asker.fault = asked.fault;
   asker.why = asked.why;
   asker.charged_at = asked.charged_at;
-  asker.reservation->id = waiting.reservation.id;
-  asker.reservation->wait = waiting.reservation.wait;
+  asker.reservation->id = waiting.asked().terms.id;
+  asker.reservation->wait = waiting.asked().terms.wait;
   asker.ticket = nullptr;
   asker.state = Request::State::answered;
-  const bool is_cut_short = waiting.stood && waiting.own_deadline > last_moment_ && !asker.checks.empty() &&
+  const bool is_cut_short = waiting.stood && waiting.own_deadline() > last_moment_ && !asker.checks.empty() &&
                             asker.fault == Fault::none && !asker.allowed() &&
                             asker.reservation->wait >= nanoseconds{0};
   if (is_cut_short && tell_end_ != nullptr) tell_end_(asker);
@@ -398,10 +393,11 @@ void AcquiringStore::cancel(Request& pending) {
 }
 
 void AcquiringStore::give_up_moment(Waiting& waiting) {
-  std::string id = std::exchange(waiting.reservation.id, {});
+  std::string id = std::exchange(waiting.asked().terms.id, {});
   give_up({.id = id}, Verb::cancel);
   // It may have come meanwhile: then there was nothing to cancel.
-  if (waiting.reservation.hold.count() > 0) give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
+  if (waiting.asked().terms.hold.count() > 0)
+    give_up(waiting.asked().at_no_cost(std::move(id)), Verb::settle);
 }
 
 bool AcquiringStore::end(Request& pending) {
@@ -437,10 +433,10 @@ void AcquiringStore::end_all_after(nanoseconds moment, Tell tell) {
 
 // Of one whose asker has gone before it was granted.
 void AcquiringStore::take_back(Waiting& waiting) {
-  store::ReservationTerms& reservation = waiting.reservation;
-  if (reservation.id.empty()) return other_.give_back(waiting.asked, clock_());
+  store::ReservationTerms& reservation = waiting.asked().terms;
+  if (reservation.id.empty()) return other_.give_back(waiting.asked(), clock_());
   if (reservation.wait.count() > 0) return give_up({.id = std::move(reservation.id)}, Verb::cancel);
-  give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle);
+  give_up(waiting.asked().at_no_cost(std::move(reservation.id)), Verb::settle);
 }
 
 void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {

@@ -6,6 +6,10 @@
 // fits, so that nobody who came later makes it later. It is given up for an earlier one when something is
 // given back, and when its asker goes away.
 //
+// One that waits views what its asker has: its checks with their keys and limits, and its reservation, stay
+// until it is answered or cancelled. They may lie elsewhere once submit() has returned, or when Renew says
+// so.
+//
 // A class that keeps something free for others is told no moment ahead, nor is one that finds no slot: the
 // first of those asks again when there is room.
 //

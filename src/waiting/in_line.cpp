@@ -38,49 +38,48 @@ bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
 // In line for a slot, uncharged: it stays if its rates alone, as of now, can be in time. Its turn may have
 // come while it was asked about.
 void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
-  waiting.asked.verb = Verb::reserve;
+  waiting.asked().verb = Verb::reserve;
   waiting.deadline = std::min(waiting.deadline, last_moment_);
-  const bool is_late = now >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - now);
-  if (!waiting.is_given_up() && waiting.asked.fault == Fault::none && !is_late) {
+  const bool is_late = now >= waiting.deadline || rates_deny(waiting.asked().copies, waiting.deadline - now);
+  if (!waiting.is_given_up() && waiting.asked().fault == Fault::none && !is_late) {
     waiting.told_at_once = false;
-    waiting.keep();
-    house_.queues.needs(waiting, waiting.planned_at());
+    house_.queues.needs(waiting, waiting.asked().planned_at());
     settle_in(waiting);
     if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
     return;
   }
   if (waiting.is_given_up()) return let_go(waiting);
   house_.queues.leave(waiting, false);
-  if (waiting.asked.fault != Fault::none) return finish(waiting);
+  if (waiting.asked().fault != Fault::none) return finish(waiting);
   deny_by_longest(waiting);
 }
 
 // Denied, and told no moment: whether it waits in line for what has denied it.
 bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
-  const Request& asked = waiting.asked;
-  nanoseconds& wait = waiting.reservation.wait;
+  const Request& asked = waiting.asked();
+  nanoseconds& wait = waiting.asked().terms.wait;
   if (asked.verb != Verb::reserve || asked.fault != Fault::none || waiting.max_wait.count() == 0 ||
       wait.count() <= 0)
     return false;
-  if (waiting.copies[asked.by].decision.verdict == Verdict::busy) return waits_for_slot(waiting, since);
-  if (!Queues::was_not_ahead(waiting.copies)) return false;
-  const store::Check& check = waiting.copies[asked.by];
+  if (waiting.asked().copies[asked.by].decision.verdict == Verdict::busy)
+    return waits_for_slot(waiting, since);
+  if (!Queues::was_not_ahead(waiting.asked().copies)) return false;
+  const store::Check& check = waiting.asked().copies[asked.by];
   if (core::counts_at_grant(check.limit->rule.algorithm)) return false;  // nobody waits for a window
   nanoseconds room = wait;
   if (check.inside != store::Check::kNoGuarantee) {
     // Its guarantee may have room earlier than what it borrows from.
-    const auto& guaranteed = waiting.copies[check.inside].decision.retry_after;
+    const auto& guaranteed = waiting.asked().copies[check.inside].decision.retry_after;
     if (guaranteed) room = std::min(room, *guaranteed);
   }
   waiting.deadline = std::min(waiting.deadline, last_moment_);
   if (room > waiting.deadline - since) {
     // The same request would wait for as long as it may.
     wait = std::max(nanoseconds{1}, wait - waiting.max_wait);
-    waiting.copies[asked.by].decision.retry_after = wait;
+    waiting.asked().copies[asked.by].decision.retry_after = wait;
     return false;
   }
   waiting.told_at_once = false;
-  waiting.keep();
   waiting.moment = since + room;
   house_.queues.wait_for(waiting, asked.by, waiting.moment);
   settle_in(waiting);
@@ -90,13 +89,12 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
 // Whatever the holds' times say: one may be settled any moment.
 bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
   waiting.deadline = std::min(waiting.deadline, last_moment_);
-  if (since >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - since)) return false;
+  if (since >= waiting.deadline || rates_deny(waiting.asked().copies, waiting.deadline - since)) return false;
   waiting.told_at_once = false;
-  waiting.keep();
   const nanoseconds ask = tells_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
-  waiting.moment = since + std::min(waiting.reservation.wait, ask);
-  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
-  house_.queues.needs(waiting, waiting.planned_at());
+  waiting.moment = since + std::min(waiting.asked().terms.wait, ask);
+  house_.queues.wait_for(waiting, waiting.asked().by, waiting.moment);
+  house_.queues.needs(waiting, waiting.asked().planned_at());
   settle_in(waiting);
   return true;
 }
@@ -105,11 +103,11 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
 // once: then it has none.
 void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
-  waiting.keep();
-  waiting.since = since;
-  waiting.moment = since + waiting.reservation.wait;
-  if (!house_.queues.plan(waiting, waiting.asked.by, waiting.moment, waiting.planned_at())) {
-    give_up({.stands_in_line = true, .id = std::exchange(waiting.reservation.id, {})}, Verb::cancel);
+  waiting.asked().keep();
+  waiting.asked().since = since;
+  waiting.moment = since + waiting.asked().terms.wait;
+  if (!house_.queues.plan(waiting, waiting.asked().by, waiting.moment, waiting.asked().planned_at())) {
+    give_up({.stands_in_line = true, .id = std::exchange(waiting.asked().terms.id, {})}, Verb::cancel);
     return line_up(waiting, since);
   }
   if (waiting.moment > last_moment_) return end(waiting);
@@ -118,11 +116,11 @@ void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
 
 // Something of its keys was given back, or may have been. Its place in line is its own meanwhile.
 void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
-  store::ReservationTerms& reservation = waiting.reservation;
+  store::ReservationTerms& reservation = waiting.asked().terms;
   if (waiting.moment > now || reservation.hold.count() == 0) {
     reservation.instead_of = std::exchange(reservation.id, {});
   } else {
-    give_up(waiting.at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
+    give_up(waiting.asked().at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
   }
   reservation.id.clear();
   reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
@@ -131,8 +129,8 @@ void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
 
 // What could not be asked has left the plan as it was.
 void AcquiringStore::end_plan_before(Waiting& waiting) {
-  std::string before = std::exchange(waiting.reservation.instead_of, {});
-  if (before.empty() || waiting.asked.fault == Fault::none) return;
+  std::string before = std::exchange(waiting.asked().terms.instead_of, {});
+  if (before.empty() || waiting.asked().fault == Fault::none) return;
   give_up({.stands_in_line = true, .id = std::move(before)}, Verb::cancel);
 }
 
@@ -140,6 +138,7 @@ void AcquiringStore::end_plan_before(Waiting& waiting) {
 // its turn may come earlier; in a store that does not tell, for whether something was given back.
 void AcquiringStore::settle_in(Waiting& waiting) {
   waiting.stood = true;
+  if (!waiting.has_plan()) waiting.forget_asked();
   const Queues& queues = house_.queues;
   const bool is_first = queues.is_first(waiting);
   nanoseconds turn = waiting.has_plan() ? waiting.moment
@@ -220,13 +219,13 @@ void AcquiringStore::let_go(Waiting& waiting) {
 // Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may
 // decide.
 void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
-  store::ReservationTerms& reservation = waiting.reservation;
-  const bool is_told = waiting.asked.fault == Fault::none;
+  store::ReservationTerms& reservation = waiting.asked().terms;
+  const bool is_told = waiting.asked().fault == Fault::none;
   const nanoseconds left = is_told ? reservation.wait : waiting.moment - now;
-  waiting.asked.verb = Verb::reserve;
-  waiting.asked.fault = Fault::none;
-  waiting.asked.charged = true;
-  std::tie(waiting.asked.by, waiting.asked.source, waiting.asked.charged_at) = waiting.granted;
+  waiting.asked().verb = Verb::reserve;
+  waiting.asked().fault = Fault::none;
+  waiting.asked().charged = true;
+  std::tie(waiting.asked().by, waiting.asked().source, waiting.asked().charged_at) = waiting.asked().granted;
   if (waiting.is_given_up()) {
     take_back_moment(waiting, left, is_told);
     return let_go(waiting);
@@ -235,12 +234,12 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   if (!is_told || left < nanoseconds{0}) return plan_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
-    reservation.wait = waiting.moment - waiting.since;
+    reservation.wait = waiting.moment - waiting.asked().since;
     return act(waiting);
   }
   // The store's clock has not come that far.
   waiting.moment = now + left;
-  reservation.wait = waiting.moment - waiting.since;
+  reservation.wait = waiting.moment - waiting.asked().since;
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
 }
@@ -248,17 +247,18 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
 // Of one that nobody waits for. What acts in the other store without a hold cannot be settled: as much as has
 // not drained since goes back.
 void AcquiringStore::take_back_moment(Waiting& waiting, nanoseconds left, bool is_told) {
-  std::string id = std::exchange(waiting.reservation.id, {});
+  std::string id = std::exchange(waiting.asked().terms.id, {});
   if (left > nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
-  if (waiting.reservation.hold.count() > 0) return give_up(waiting.at_no_cost(std::move(id)), Verb::settle);
+  if (waiting.asked().terms.hold.count() > 0)
+    return give_up(waiting.asked().at_no_cost(std::move(id)), Verb::settle);
   if (!is_told || left < nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
-  waiting.asked.charged_at += waiting.moment - waiting.since;
-  other_.give_back(waiting.asked, clock_());
+  waiting.asked().charged_at += waiting.moment - waiting.asked().since;
+  other_.give_back(waiting.asked(), clock_());
 }
 
 void AcquiringStore::act(Waiting& waiting) {
-  store::ReservationTerms& reservation = waiting.reservation;
-  for (store::Check& each : waiting.copies)
+  store::ReservationTerms& reservation = waiting.asked().terms;
+  for (store::Check& each : waiting.asked().copies)
     each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
   reservation.wait = nanoseconds{0};
   // There is nothing to cancel any more.
@@ -294,7 +294,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
   // One that came earlier may have joined the line since, or another line of its.
   if (!is_first || queues.join(waiting)) return settle_in(waiting);
-  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   ask(waiting, {now, now});
 }
 
@@ -307,18 +307,18 @@ void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
   // One that came earlier has joined the line since, and is told that it may be earlier.
   if (!house_.queues.is_first(waiting)) {
     house_.queues.unplan(waiting);
-    give_up({.id = std::exchange(waiting.reservation.id, {})}, Verb::cancel);
+    give_up({.id = std::exchange(waiting.asked().terms.id, {})}, Verb::cancel);
     return settle_in(waiting);
   }
   if (std::exchange(waiting.looks_again, false) && now < waiting.moment) return settle_in(waiting);
   if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);
-  waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
-  waiting.asked.verb = Verb::moment;
+  waiting.asked().granted = {waiting.asked().by, waiting.asked().source, waiting.asked().charged_at};
+  waiting.asked().verb = Verb::moment;
   ask(waiting, {now, now});
 }
 
 void AcquiringStore::give_up_plan(Waiting& waiting) {
-  if (!waiting.reservation.id.empty()) give_up_moment(waiting);
+  if (waiting.inner && !waiting.asked().terms.id.empty()) give_up_moment(waiting);
 }
 
 // It asks again, or is answered, if other limits are in force than it goes by.
@@ -332,17 +332,17 @@ void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
   house_.queues.leave(waiting, false);
   waiting.take_checks();
   waiting.looks_again = false;
-  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
-  if (waiting.asker->fault == Fault::none && !waiting.copies.empty()) {
-    waiting.keep();
+  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  if (waiting.asker->fault == Fault::none && !waiting.asked().copies.empty()) {
+    waiting.asked().keep();
     return ask(waiting, {now, now});
   }
-  waiting.asked.fault = waiting.asker->fault;
-  waiting.asked.why = waiting.asker->why;
-  waiting.asked.by = 0;
-  waiting.asked.charged = false;
-  waiting.reservation.id.clear();
-  waiting.reservation.wait = nanoseconds{0};
+  waiting.asked().fault = waiting.asker->fault;
+  waiting.asked().why = waiting.asker->why;
+  waiting.asked().by = 0;
+  waiting.asked().charged = false;
+  waiting.asked().terms.id.clear();
+  waiting.asked().terms.wait = nanoseconds{0};
   finish(waiting);
 }
 

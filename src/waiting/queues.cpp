@@ -50,18 +50,19 @@ std::string name_of(std::span<const store::Check> checks, std::size_t which) {
   return name;
 }
 
-std::uint64_t units_of(const Queues::Place& place) { return place.checks[place.by].cost.units; }
-
 }  // namespace
 
 struct Queues::Queue {
-  const Place& first() const { return *waiting.begin()->second; }
+  const Place& first() const { return **waiting.begin(); }
 
   std::string name{};
-  std::map<std::uint64_t, Place*> waiting{};  // by number
-  unsigned __int128 units = 0;                // of all of them
-  std::uint64_t key = 0;                      // Reservations::place_of()
-  std::uint64_t limit = 0;                    // of slots, Limit::id
+  struct ByNumber {
+    bool operator()(const Place* a, const Place* b) const { return a->number < b->number; }
+  };
+  std::set<Place*, ByNumber> waiting{};
+  unsigned __int128 units = 0;  // of all of them
+  std::uint64_t key = 0;        // Reservations::place_of()
+  std::uint64_t limit = 0;      // of slots, Limit::id
   bool is_slots = false;
   nanoseconds base{0};      // when there was or will be room for nothing yet
   nanoseconds opens{0};     // of the last who was its first and had a plan
@@ -158,12 +159,11 @@ bool Queues::stand(Place& place, std::size_t by, nanoseconds opens) {
 // Its own, and those of one in its line that has a plan for an earlier moment: it came later, on another
 // loop, and was answered first.
 std::uint64_t Queues::units_up_to(const Place& place) const {
-  std::uint64_t units = units_of(place);
+  std::uint64_t units = place.units;
   const auto [first, last] = planned_.equal_range(place.queue->key);
   for (auto each = first; each != last; ++each) {
     const Place& other = *each->second;
-    if (&other != &place && other.queue == place.queue && other.opens <= place.opens)
-      units += units_of(other);
+    if (&other != &place && other.queue == place.queue && other.opens <= place.opens) units += other.units;
   }
   return units;
 }
@@ -217,8 +217,8 @@ void Queues::paused(std::uint64_t key, nanoseconds end, bool afresh) {
   const auto [first, last] = by_key_.equal_range(key);
   for (auto each = first; each != last; ++each) {
     unsigned __int128 units = 0;
-    for (const auto& [number, place] : each->second->waiting) {
-      const std::uint64_t its = std::max<std::uint64_t>(1, units_of(*place));
+    for (Place* const place : each->second->waiting) {
+      const std::uint64_t its = std::max<std::uint64_t>(1, place->units);
       const nanoseconds earliest = afresh ? end : after(end, units + its - 1, each->second->interval);
       if (earliest <= place->latest)
         units += its;
@@ -295,18 +295,19 @@ void Queues::leave(Place& place, bool charged) {
 void Queues::add(Place& place, Queue& queue, std::size_t by) {
   place.queue = &queue;
   place.by = by;
-  queue.waiting.emplace(place.number, &place);
-  queue.units += units_of(place);
+  place.units = place.checks[by].cost.units;
+  queue.waiting.insert(&place);
+  queue.units += place.units;
 }
 
 void Queues::remove(Place& place, bool charged) {
   Queue& queue = *std::exchange(place.queue, nullptr);
   const bool was_first = &queue.first() == &place;
-  queue.waiting.erase(place.number);
+  queue.waiting.erase(&place);
   for (const std::uint64_t key : place.rates) needing_.erase({key, &place});
   place.rates.clear();
-  queue.units -= units_of(place);
-  if (charged) queue.base = after(queue.base, units_of(place), queue.interval);
+  queue.units -= place.units;
+  if (charged) queue.base = after(queue.base, place.units, queue.interval);
   if (queue.waiting.empty()) {
     auto [each, last] = by_key_.equal_range(queue.key);
     while (each != last && each->second != &queue) ++each;
@@ -327,7 +328,7 @@ bool Queues::is_first(const Place& place) const {
 nanoseconds Queues::first_moment(const Place& place) const {
   const detail::Held lock(mutex_);
   const Queue& queue = queue_of(place);
-  return after(queue.base, units_of(queue.first()), queue.interval);
+  return after(queue.base, queue.first().units, queue.interval);
 }
 
 nanoseconds Queues::last_moment(const Place& place) const {

@@ -6,8 +6,8 @@
 // has room holds up nobody, whatever else those that need it wait for.
 //
 // Shared by the loops of a server: any thread may call anything at any time, for places of its own. It does
-// not own those that wait, nor their checks: each stays where it is until it leaves. Not for: asking, and
-// timers (acquiring_store.hpp).
+// not own those that wait: each stays where it is until it leaves. Not for: asking, and timers
+// (acquiring_store.hpp).
 #pragma once
 
 #include <atomic>
@@ -53,14 +53,15 @@ class Queues {
   struct Place {
     std::uint64_t number = 0;  // in the order of coming
     Owner* owner = nullptr;
-    std::span<const store::Check> checks{};
-    nanoseconds latest{0};                 // to act; as long as it waits for a key nobody changes it
-    Queue* queue = nullptr;                // null: it waits for no key
-    std::size_t by = 0;                    // the check that this key is of
-    nanoseconds opens{0};                  // when there is room for it there, as it was told last
-    std::vector<std::uint64_t> planned{};  // the keys at which it has a plan, as place_of() has them
-    std::vector<std::uint64_t> rates{};    // those that it needs beside the slot for which it waits
-    nanoseconds too_late{0};               // above 0: a pause lets it act no earlier
+    std::span<const store::Check> checks{};  // of its own thread alone
+    nanoseconds latest{0};                   // to act; as long as it waits for a key nobody changes it
+    Queue* queue = nullptr;                  // null: it waits for no key
+    std::size_t by = 0;                      // the check that this key is of
+    std::uint64_t units = 0;                 // of that
+    nanoseconds opens{0};                    // when there is room for it there, as it was told last
+    std::vector<std::uint64_t> planned{};    // the keys at which it has a plan, as place_of() has them
+    std::vector<std::uint64_t> rates{};      // those that it needs beside the slot for which it waits
+    nanoseconds too_late{0};                 // above 0: a pause lets it act no earlier
   };
 
   Queues();

@@ -76,9 +76,10 @@ void Trial::submit(std::span<TestRequest* const> batch, nanoseconds arrived) {
   const bool outer = std::exchange(inside_, true);
   world.store().submit(requests, {arrived, world.now()});
   inside_ = outer;
-  for (auto& each : lent) {
-    each->spoil();
-    spoiled_.push_back(std::move(each));
+  for (std::size_t i = 0; i < lent.size(); ++i) {
+    const bool waits = batch[i]->verb == Verb::acquire && batch[i]->state == Request::State::submitted;
+    if (!waits) lent[i]->spoil();
+    lent_.push_back(std::move(lent[i]));
   }
   for (TestRequest* const question : batch) {
     if (question->state == Request::State::answered) {
@@ -186,9 +187,9 @@ void Trial::cancel(TestRequest& question) {
 }
 
 void Trial::give_back(TestRequest& charged) {
-  spoiled_.push_back(lend(charged));
+  lent_.push_back(lend(charged));
   world.store().give_back(charged, world.now());
-  spoiled_.back()->spoil();
+  lent_.back()->spoil();
 }
 
 void Trial::settle() {

@@ -3,7 +3,7 @@
 // A list and not EXPECT_: a test of the suite itself wants to see that a wrong store is found out.
 //
 // What is lent to submit() is spoiled when that returns: keys are overwritten and limits become others, so a
-// store that reads them later is found out too.
+// store that reads them later is found out too. Only those of an acquire that waits stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -122,7 +122,7 @@ class Trial {
   static std::unique_ptr<Lent> lend(TestRequest& question);
 
   bool inside_ = false;  // submit()
-  std::vector<std::unique_ptr<Lent>> spoiled_;
+  std::vector<std::unique_ptr<Lent>> lent_;
   std::set<const TestRequest*> owed_;
 };
 
