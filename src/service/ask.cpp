@@ -35,8 +35,7 @@ void take(Question& into, std::span<store::Check> checks) {
 
 bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   into.checks = {};
-  store::ReservationTerms& about = into.more_of().reservation;
-  into.reservation = &about;
+  store::ReservationTerms& about = into.room_for_reservation();
   about.id = ask.id;
   about.hold = ask.hold.value_or(nanoseconds{0});
   about.bound = false;

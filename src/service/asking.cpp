@@ -51,7 +51,7 @@ void Asking::give_up(std::unique_ptr<Question> question) {
       return asker_.ender()->end_when_answered(std::move(question));
     question->verb == Verb::acquire ? asker_.acquiring()->cancel(*question)
                                     : asker_.store().cancel(*question);
-    if (question->verb == Verb::acquire && question->reservation->bound) holds_->answered();
+    if (question->verb == Verb::acquire && question->more->binds) holds_->answered();
   } else {
     note(*question);
   }
@@ -171,7 +171,10 @@ void Asking::submit_apart() {
     if (end > begin) asker_.store().submit(all.subspan(begin, end - begin), when_);
     if (end < all.size()) asker_.acquiring()->reserve(*all[end], when_);
   }
-  if (last != nullptr) asker_.acquiring()->acquire(*last, when_, last->by_file ? &Asking::renew : nullptr);
+  if (last == nullptr) return;
+  asker_.acquiring()->acquire(
+      *last, when_,
+      {.renew = last->by_file ? &Asking::renew : nullptr, .room = &Asking::room_for_reservation});
 }
 
 // Before the keys are gone. What is granted needs no wait, and an acquire that was in line has been told its
@@ -231,6 +234,10 @@ bool Asking::renew(store::Request& request) {
   return true;
 }
 
+store::ReservationTerms& Asking::room_for_reservation(store::Request& request) {
+  return static_cast<Question&>(request).room_for_reservation();
+}
+
 void Asking::tell_the_end(store::Request& request) {
   static_cast<Question&>(request).more->ended = Ended::as_the_server_ends;
 }
@@ -271,6 +278,8 @@ void Asking::keep_while_waiting(Question& question) {
   if (question.state == State::answered) return;
   question.context = this;
   if (question.verb != Verb::acquire) return;
+  question.more->binds = question.reservation->bound;
+  if (question.reservation->max_wait.count() > 0) question.put_reservation_away();
   if (!question.by_file) {
     question.keep_keys();
     question.keep_limits();

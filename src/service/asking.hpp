@@ -99,8 +99,7 @@ class Asking {
   // One that is reserved for now and held, whose checks the caller fills.
   Question& add_hold(std::chrono::nanoseconds hold, std::uint8_t form) {
     Question& question = add_bare(store::Verb::reserve, form);
-    question.reservation = &question.more_of().reservation;
-    *question.reservation = {.hold = hold, .address = address_, .client = client_};
+    question.room_for_reservation() = {.hold = hold, .address = address_, .client = client_};
     return question;
   }
   // One that was added needs no store: none of its checks is left.
@@ -123,7 +122,7 @@ class Asking {
   bool acquiring() const {
     return open_ > 0 && pending_.back()->verb == store::Verb::acquire &&
            pending_.back()->state != store::Request::State::answered &&
-           pending_.back()->reservation->max_wait.count() > 0;
+           (pending_.back()->reservation == nullptr || pending_.back()->reservation->max_wait.count() > 0);
   }
   // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
   bool end_wait(bool with_error);
@@ -215,6 +214,8 @@ class Asking {
     const auto& has_gone = static_cast<const Asking*>(request.context)->has_gone_;
     return has_gone && has_gone();
   }
+  // Of an acquire that has waited, and is to be answered.
+  static store::ReservationTerms& room_for_reservation(store::Request& request);
   // Of an acquire that stands in line as the server ends: its answer says so.
   static void tell_the_end(store::Request& request);
 

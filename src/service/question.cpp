@@ -11,7 +11,7 @@ std::span<store::Check> Question::room_for_many(std::size_t count) {
 }
 
 void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold) {
-  reservation = &more_of().reservation;
+  room_for_reservation();
   reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
   reservation->hold = hold;
   reservation->lines.clear();
@@ -55,7 +55,9 @@ std::size_t Question::kept() const {
          (more->whole ? more->whole->limits.capacity() * sizeof(store::Limit) +
                             more->whole->parts.capacity() * sizeof(Question*)
                       : 0) +
-         more->reservation.lines.capacity() * sizeof(store::Line) +
+         (more->reservation
+              ? sizeof(*more->reservation) + more->reservation->lines.capacity() * sizeof(store::Line)
+              : 0) +
          (more->charge ? sizeof(*more->charge) : 0) + (more->take ? sizeof(*more->take) : 0) +
          (more->asked ? sizeof(*more->asked) + more->asked->bytes() : 0);
 }

@@ -54,7 +54,9 @@ struct alignas(64) Question final : store::Request {
     std::unique_ptr<store::TakeTerms> take;
     // Of one that may wait in line while the limits change.
     std::unique_ptr<const limits::KeptDescription> asked;
-    store::ReservationTerms reservation;
+    // Once it had one. An acquire that waits has none: the AcquiringStore knows what it asks.
+    std::unique_ptr<store::ReservationTerms> reservation;
+    bool binds = false;       // then: a restart ends its hold
     bool says_wait = false;   // of a reservation: somebody has said how long it may wait
     Ended ended = Ended::no;  // of an acquire
     std::string tag;          // by which it waits, if it does
@@ -79,6 +81,16 @@ struct alignas(64) Question final : store::Request {
     reservation = nullptr;
     charge = nullptr;
     take = nullptr;
+  }
+  // What it asks of a reservation, as it was left.
+  store::ReservationTerms& room_for_reservation() {
+    if (!more_of().reservation) more->reservation = std::make_unique<store::ReservationTerms>();
+    reservation = more->reservation.get();
+    return *reservation;
+  }
+  void put_reservation_away() {
+    more->reservation.reset();
+    reservation = nullptr;
   }
   // Room for its checks, which are as new but for what the store answered before.
   std::span<store::Check> room(std::size_t count) {

@@ -57,15 +57,15 @@ AcquiringStore::~AcquiringStore() {
 void AcquiringStore::submit(std::span<Request* const> batch, store::Arrival when) {
   for (Request* const each : batch) {
     if (each->verb == Verb::acquire) {
-      acquire(*each, when, nullptr);
+      acquire(*each, when, {});
     } else {
       other_.submit({&each, 1}, when);
     }
   }
 }
 
-AcquiringStore::Waiting& AcquiringStore::add(Request& request, Renew renew) {
-  auto made = std::make_unique<Waiting>(*this, request, renew);
+AcquiringStore::Waiting& AcquiringStore::add(Request& request, Ways ways) {
+  auto made = std::make_unique<Waiting>(*this, request, ways);
   Waiting& waiting = *made;
   waiting_.emplace(waiting.number, std::move(made));
   request.state = Request::State::submitted;
@@ -76,7 +76,7 @@ AcquiringStore::Waiting& AcquiringStore::add(Request& request, Renew renew) {
 void AcquiringStore::reserve(Request& request, store::Arrival when) {
   const bool has_hold = request.reservation->hold.count() > 0;
   if (has_hold && house_.queues.has_lines_of_slots() && store::takes_slots(request.checks)) {
-    Waiting& waiting = add(request, nullptr);
+    Waiting& waiting = add(request, {});
     waiting.max_wait = request.reservation->max_wait;
     if (house_.queues.join(waiting, Queues::Of::slots)) {
       request.verb = Verb::acquire;
@@ -93,8 +93,8 @@ void AcquiringStore::reserve(Request& request, store::Arrival when) {
   other_.submit({&one, 1}, when);
 }
 
-void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew) {
-  Waiting& waiting = add(request, renew);
+void AcquiringStore::acquire(Request& request, store::Arrival when, Ways ways) {
+  Waiting& waiting = add(request, ways);
   nanoseconds& max_wait = waiting.max_wait;
   max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, request.reservation->max_wait);
   if (max_wait.count() > 0) {
@@ -224,7 +224,7 @@ void AcquiringStore::begin_postponed() {
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
   // What holds give back nobody knows.
-  const bool is_known = !waiting.is_for_slot() && waiting.hold().count() == 0;
+  const bool is_known = !waiting.is_for_slot() && waiting.terms.hold.count() == 0;
   const bool may_be_late = is_known && waiting.moment > waiting.deadline;
   if (may_be_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
@@ -368,6 +368,7 @@ void AcquiringStore::finish(Waiting& waiting) {
   asker.fault = asked.fault;
   asker.why = asked.why;
   asker.charged_at = asked.charged_at;
+  if (asker.reservation == nullptr) waiting.ways.room(asker) = waiting.terms.all();
   asker.reservation->id = waiting.asked().terms.id;
   asker.reservation->wait = waiting.asked().terms.wait;
   asker.ticket = nullptr;

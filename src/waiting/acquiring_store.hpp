@@ -6,9 +6,8 @@
 // fits, so that nobody who came later makes it later. It is given up for an earlier one when something is
 // given back, and when its asker goes away.
 //
-// One that waits views what its asker has: its checks with their keys and limits, and its reservation, stay
-// until it is answered or cancelled. They may lie elsewhere once submit() has returned, or when Renew says
-// so.
+// One that waits views what its asker has: its checks with their keys and limits stay until it is answered or
+// cancelled. They may lie elsewhere once submit() has returned, or when Renew says so.
 //
 // A class that keeps something free for others is told no moment ahead, nor is one that finds no slot: the
 // first of those asks again when there is room.
@@ -82,8 +81,14 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   // Of one that waits in line: fits it to the limits that are in force now, and says whether they are others.
   // It then has other checks, or none and nobody denies it, or a fault.
   using Renew = bool (*)(store::Request&);
+  // Of one that has waited, and has no reservation meanwhile: makes it one for its answer.
+  using Room = store::ReservationTerms& (*)(store::Request&);
+  struct Ways {
+    Renew renew = nullptr;
+    Room room = nullptr;  // null: it keeps its reservation
+  };
   // As submit(). Those who wait in line are renewed before they ask again.
-  void acquire(store::Request& request, store::Arrival when, Renew renew);
+  void acquire(store::Request& request, store::Arrival when, Ways ways);
   // As submit(), of Verb::reserve: it acts no earlier than those in line, and one that needs a slot for which
   // others stand in line is busy. It then has Verb::acquire and no max_wait.
   void reserve(store::Request& request, store::Arrival when);
@@ -121,7 +126,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   bool renewed(Waiting& waiting, nanoseconds now);
   bool was_refused(Waiting& waiting);
   void tell_refused(Waiting& waiting);
-  Waiting& add(store::Request& request, Renew renew);
+  Waiting& add(store::Request& request, Ways ways);
   bool joins_line(Waiting& waiting, nanoseconds now);
   void begin(Waiting& waiting, store::Arrival when);
   void begin_postponed();

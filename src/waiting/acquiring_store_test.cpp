@@ -263,6 +263,29 @@ TEST(AcquiringStore, a_hold_is_told_its_id_when_its_moment_has_come) {
   EXPECT_EQ(which.wait, 3s);
 }
 
+TEST(AcquiringStore, one_that_waits_may_put_its_reservation_away) {
+  World world;
+  const auto first = world.ask(0s), second = world.ask(10s);
+  Asker third(world.limit, "k", 10s, world.told);
+  third.which.hold = 5s;
+  third.which.bound = true;
+  const auto room = [](Request& request) -> store::ReservationTerms& {
+    return *(request.reservation = &static_cast<Asker&>(request).which);
+  };
+  world.store.acquire(third, {world.now, world.now}, {.room = room});
+  third.which = {};
+  third.reservation = nullptr;
+  world.advance(1s);
+  EXPECT_EQ(third.reservation, nullptr);
+  world.advance(1s);
+  EXPECT_EQ(world.told, (std::vector{second.get(), &third}));
+  EXPECT_TRUE(third.allowed());
+  EXPECT_EQ(third.which.hold, 5s);
+  EXPECT_TRUE(third.which.bound);
+  EXPECT_EQ(third.which.id.size(), 22U);
+  EXPECT_EQ(world.embedded.reservations().counts().open, 1U);
+}
+
 TEST(AcquiringStore, a_full_house_lets_nobody_wait) {
   World world;
   world.house.enter();
@@ -873,7 +896,7 @@ TEST(AcquiringStore, one_whose_turn_comes_while_it_is_judged_has_it) {
   AcquiringStore late(slow, line.house, [&line] { return line.now; }, [] {}, [] {}, false);
   auto asker = std::make_unique<Asker>(line.limit, "k", 50s, line.told);
   asker->which.hold = 60s;
-  late.acquire(*asker, {line.now, line.now}, nullptr);
+  late.acquire(*asker, {line.now, line.now}, {});
   EXPECT_EQ(slow.asked.size(), 1U);
   line.settle(line.holder->which.id);
   line.store.cancel(*line.first);

@@ -148,7 +148,7 @@ void AcquiringStore::settle_in(Waiting& waiting) {
   if (queues.too_late(waiting).count() > 0) turn = nanoseconds{0};
   const nanoseconds soon = clock_() + kLookAgain;
   if (!tells_ && waiting.has_plan()) turn = std::min<nanoseconds>(turn, clock_() + kAskForMoment);
-  waiting.looks_again = (is_first || waiting.has_plan()) && waiting.renew != nullptr && soon < turn;
+  waiting.looks_again = (is_first || waiting.has_plan()) && waiting.ways.renew != nullptr && soon < turn;
   wait_until(waiting, waiting.looks_again ? soon : turn);
 }
 
@@ -300,7 +300,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
 
 // Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
 void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
-  if (waiting.renew != nullptr && waiting.renew(*waiting.asker)) {
+  if (waiting.ways.renew != nullptr && waiting.ways.renew(*waiting.asker)) {
     give_up_plan(waiting);
     return go_by_renewed(waiting, now);
   }
@@ -323,7 +323,7 @@ void AcquiringStore::give_up_plan(Waiting& waiting) {
 
 // It asks again, or is answered, if other limits are in force than it goes by.
 bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
-  if (waiting.renew == nullptr || !waiting.renew(*waiting.asker)) return false;
+  if (waiting.ways.renew == nullptr || !waiting.ways.renew(*waiting.asker)) return false;
   go_by_renewed(waiting, now);
   return true;
 }

@@ -27,11 +27,10 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   // What the other store is asked: a request of its own, with copies of the checks, as its answer may come
   // when the asker has gone, and then what was charged has to be given up.
   struct InnerRequest final : store::Request {
-    explicit InnerRequest(Waiting& its) : waiting(its), terms(*its.asker->reservation) {
+    explicit InnerRequest(Waiting& its) : waiting(its), terms(its.terms.all()) {
       reservation = &terms;
       verb = store::Verb::reserve;
       patience = its.asker->patience;
-      terms.id.clear();  // it may be what its asker was answered before
       terms.stands_in_line = true;
       terms.max_wait = its.max_wait;
       take_checks();
@@ -101,14 +100,29 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
         granted{};  // and what it was told then: by, source, charged_at
   };
 
-  Waiting(AcquiringStore& its, store::Request& of, Renew how)
+  // What its asker has said of the reservation, which it may put away meanwhile.
+  struct Terms {
+    explicit Terms(const store::ReservationTerms& of)
+        : max_wait(of.max_wait), hold(of.hold), client(of.client), address(of.address), bound(of.bound) {}
+    store::ReservationTerms all() const {
+      return {.max_wait = max_wait, .hold = hold, .bound = bound, .address = address, .client = client};
+    }
+    nanoseconds max_wait;
+    nanoseconds hold;
+    std::uint64_t client;
+    std::string address;
+    bool bound;
+  };
+
+  Waiting(AcquiringStore& its, store::Request& of, Ways how)
       : Waiter([](Waiter& self) {
           auto& waiting = static_cast<Waiting&>(self);
           waiting.store.on_due(waiting);
         }),
         store(its),
         asker(&of),
-        renew(how) {
+        ways(how),
+        terms(*of.reservation) {
     checks = of.checks;
     owner = &its;
     number = its.house_.queues.next_number();
@@ -151,17 +165,17 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
 
   bool is_asked() const { return inner && inner->state == store::Request::State::submitted; }
 
-  nanoseconds hold() const { return asker->reservation->hold; }
   static nanoseconds after(nanoseconds now, nanoseconds wait) {
     return now + std::min(wait, nanoseconds::max() - now);
   }
   // However soon the server ends.
-  nanoseconds own_deadline() const { return after(arrived, asker->reservation->max_wait); }
+  nanoseconds own_deadline() const { return after(arrived, terms.max_wait); }
 
   AcquiringStore& store;
   store::Request* asker;  // null: it was cancelled
   std::unique_ptr<InnerRequest> inner;
-  Renew renew;
+  Ways ways;
+  Terms terms;
   nanoseconds max_wait{0};
   nanoseconds arrived{0};
   nanoseconds deadline{0};
