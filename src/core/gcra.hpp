@@ -95,8 +95,8 @@ constexpr Step decide_other_quota(const Quota& quota, State state, nanoseconds n
 // `arrived` is when the requester began to wait, at most `now`. An admitted cost is charged from then: a
 // delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every such delay.
 // The promise holds for any moment in between, because the permission was asked for and not yet given.
-constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived,
-                      nanoseconds kept = nanoseconds{0}) {
+[[gnu::always_inline]] constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost,
+                                             nanoseconds arrived, nanoseconds kept = nanoseconds{0}) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   std::uint64_t ahead = ahead_of(state.tat, now);

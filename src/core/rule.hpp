@@ -108,8 +108,10 @@ Step decide_class(const Rule& rule, TwoWords state, std::chrono::nanoseconds now
 
 // Decides one request by any algorithm that is kept_in_two_words(). `arrived` is gcra's: windows count from
 // now. Slots, which are counted elsewhere, allow everything here.
-inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost,
-                   std::chrono::nanoseconds arrived) {
+// Called from more than twenty places, which is why a compiler makes a call of it; then its Step goes through
+// memory (StepOf).
+[[gnu::always_inline]] inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now,
+                                          Cost cost, std::chrono::nanoseconds arrived) {
   if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
     return decide_window(rule, state, now, cost);
   }

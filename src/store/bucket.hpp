@@ -56,7 +56,7 @@ class WEIR_CAPABILITY("bucket") alignas(64) Bucket {
     word_.store(word_.load(std::memory_order_relaxed) | kOverflowed, std::memory_order_relaxed);
   }
 
-  std::uint64_t tag(int slot) const WEIR_REQUIRES(this) {
+  [[gnu::always_inline]] std::uint64_t tag(int slot) const WEIR_REQUIRES(this) {
     const std::uint64_t high = (word_.load(std::memory_order_relaxed) >> (2 + 10 * slot)) & 1023;
     return high << kLowTagBits | low_tag_[static_cast<std::size_t>(slot)];
   }
@@ -77,8 +77,8 @@ class WEIR_CAPABILITY("bucket") alignas(64) Bucket {
     set(slot, state);
   }
 
-  Decision decide(int slot, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now)
-      WEIR_REQUIRES(this) {
+  [[gnu::always_inline]] Decision decide(int slot, const core::Rule& rule, Cost cost, nanoseconds arrived,
+                                         nanoseconds now) WEIR_REQUIRES(this) {
     const core::Step step = core::decide(rule, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
     return step.decision();
