@@ -25,12 +25,15 @@ constexpr bool decides(const Decision& a, const Decision& b) {
 // none has, it is the first.
 template <class DecisionOf>
 constexpr std::size_t deciding(std::size_t count, const DecisionOf& decision_of) {
-  std::size_t by = count;
+  std::size_t by = 0;
+  const Decision* best = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const Decision* const decision = decision_of(i);
-    if (decision != nullptr && (by == count || decides(*decision, *decision_of(by)))) by = i;
+    if (decision == nullptr || (best != nullptr && !decides(*decision, *best))) continue;
+    best = decision;
+    by = i;
   }
-  return by == count ? 0 : by;
+  return by;
 }
 
 }  // namespace weir::core
