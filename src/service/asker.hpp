@@ -194,7 +194,9 @@ class Asker {
 
   // Its units are not in the sample, so that nothing by key comes of it: most are so.
   bool is_passed_over(const Question& question, bool allowed) {
-    return allowed && question.checks.size() == 1 && sample_.misses(question.checks[0].cost.units);
+    if (!allowed) return false;
+    if (question.checks.size() == 1) return sample_.misses(question.checks[0].cost.units);
+    return question.by_file && LoopCounting::passes_over(question, sample_);
   }
   static std::unique_ptr<Question> made();
   static void keep_said(const limits::Description& asked, Question& question);

@@ -71,6 +71,17 @@ steering::UnitSample LoopCounting::sample() const {
               : steering::UnitSample();
 }
 
+// As if each limit's units were looked for, one limit after the other.
+bool LoopCounting::passes_over(const Question& question, steering::UnitSample& sample) {
+  std::uint64_t units = 0;
+  bool denies = false;
+  for_each_limit(question.more->matched, question.checks, [&](const LimitGroup& group) {
+    units += std::min(units_of(*group.first), limits::kMostUnits / store::kMostChecks);  // no sum wraps
+    denies = denies || group.denies;
+  });
+  return !denies && sample.misses(units);
+}
+
 void LoopCounting::count(const Question& question, const limits::Set* set, bool allowed,
                          steering::UnitSample& sample, std::chrono::nanoseconds now) {
   if (question.by_file) {

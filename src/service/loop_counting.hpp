@@ -40,6 +40,9 @@ class LoopCounting {
   // is allowed and has one. `set` as told_of() has it.
   void count(const Question& question, const limits::Set* set, bool allowed, steering::UnitSample& sample,
              std::chrono::nanoseconds now);
+  // Whether nothing by key comes of a question by the limits file that is allowed, but for what tracks and
+  // events want: none of its units is in the sample. Most are so.
+  static bool passes_over(const Question& question, steering::UnitSample& sample);
   // Of any question by rules that it brought and that has its answer.
   void see_rules(const Question& question, std::chrono::nanoseconds now) {
     for (const store::Check& check : question.checks) {

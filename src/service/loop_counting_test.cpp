@@ -139,6 +139,21 @@ TEST(LoopCounting, says_keys_as_explain_does_and_each_limit_that_denies) {
   EXPECT_EQ(world.top(TopKeys::By::cost), "tenant tenant=acme 3, user tenant=acme user=4 2 3");
 }
 
+TEST(LoopCounting, of_each_eight_units_that_several_limits_charge_one_is_in_the_sample) {
+  CountingWorld world({.top = {.entries = 16, .sample = 8}}, R"(version: 1
+limits:
+  tenant: { by: [tenant], rate: 1000/h }
+  user: { by: [tenant, user], rate: 1000/h }
+routes:
+  - { limits: [tenant, user] }
+)");
+  for (int i = 0; i < 400; ++i) EXPECT_TRUE(world.by_file({{"tenant", "acme"}, {"user", "42"}}));
+  const auto answer = world.service.top({TopKeys::By::cost, "", 10});
+  ASSERT_EQ(answer->rows.size(), 2U);
+  EXPECT_EQ(answer->rows[0].count + answer->rows[1].count, 800U);
+  EXPECT_GT(answer->rows[1].count, 100U) << "one limit is as likely as the other";
+}
+
 TEST(LoopCounting, a_network_is_one_key_and_whom_a_list_denies_has_the_key_of_its_limit) {
   CountingWorld world;
   EXPECT_FALSE(world.by_file({{"ip", "192.0.2.1"}}));
