@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/check_rules.hpp"
+
 namespace weir::inline v0_1::service {
 namespace {
-
-// The checks that are a guarantee's own state: they say nothing of their limit.
-std::uint32_t guarantees_among(std::span<const store::Check> checks) {
-  std::uint32_t found = 0;
-  for (const store::Check& each : checks) {
-    if (each.inside != store::Check::kNoGuarantee) found |= 1U << each.inside;
-  }
-  return found;
-}
 
 template <class From, class To>
 void add(const From& from, To& to) {
@@ -49,10 +42,8 @@ void DecisionCounts::adopt(const limits::Set& set) {
   rows_ = std::move(rows);
 }
 
-// Null: the limit has gone since the request was asked.
-DecisionCounts::Numbers* DecisionCounts::row_of(const limits::Set& set, limits::Index limit) {
+DecisionCounts::Numbers* DecisionCounts::row_of_former(const limits::Set& set, limits::Index limit) {
   assert_ours();
-  if (set.serial() == serial_) return rows_[limit].get();
   const auto now = std::find(names_.begin(), names_.end(), set.file().limits[limit].name);
   return now == names_.end() ? nullptr : rows_[static_cast<std::size_t>(now - names_.begin())].get();
 }
@@ -87,7 +78,6 @@ void DecisionCounts::count(const limits::Set& set, const limits::Matched& matche
     return;
   }
   if (answered == nullptr || answered->fault != Fault::none) return;
-  const std::uint32_t guarantees = guarantees_among(answered->checks);
   const std::string_view cause = cause_of(*answered);
   for (std::size_t i = 0; i < matched.count;) {
     // The windows of a limit stand side by side; the gravest of their verdicts is the limit's.
@@ -98,8 +88,9 @@ void DecisionCounts::count(const limits::Set& set, const limits::Matched& matche
     bool counts = false;
     bool near = false;
     for (; i < matched.count && matched.limit_of[i] == limit; ++i) {
-      if ((guarantees >> i & 1U) != 0) continue;
       const store::Check& check = answered->checks[i];
+      // A guarantee's own state says nothing of its limit.
+      if (check.shadow && store::is_guarantee(answered->checks, i)) continue;
       said = std::max(said, said_by(check));
       cost = check.cost.units;
       near = near || is_near(check.decision);

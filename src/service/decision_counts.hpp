@@ -77,7 +77,8 @@ class DecisionCounts {
   // It is allowed, and less than a fifth is left.
   static bool is_near(const Decision& decision) {
     // Fifths, rounded up: five times what remains may be more than a number holds.
-    return decision.allowed() && decision.remaining < decision.limit / 5 + (decision.limit % 5 != 0 ? 1 : 0);
+    const std::uint64_t fifth = (static_cast<std::uint64_t>(decision.limit) + 4) / 5;
+    return decision.allowed() && decision.remaining < static_cast<std::int64_t>(fifth);
   }
 
  private:
@@ -94,7 +95,12 @@ class DecisionCounts {
     return answered.source == Source::fallback ? std::string_view(answered.why) : std::string_view();
   }
   void adopt(const limits::Set& set);
-  Numbers* row_of(const limits::Set& set, limits::Index limit);
+  // Null: the limit has gone since the request was asked.
+  Numbers* row_of(const limits::Set& set, limits::Index limit) {
+    assert_ours();
+    return set.serial() == serial_ ? rows_[limit].get() : row_of_former(set, limit);
+  }
+  Numbers* row_of_former(const limits::Set& set, limits::Index limit);
   // Ours alone writes, so that no read-modify-write of the bus is needed.
   static void grow(std::atomic<std::uint64_t>& number, std::uint64_t by = 1) {
     number.store(number.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
