@@ -260,7 +260,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
   if (ask.holds) hold_if_any(*basis.set, into);
   // With a trace it has its checks all the same, but is charged nothing.
-  if (is_refused(into) && ask.explains && ask.verb != Verb::take) look(into);
+  if (ask.explains && is_refused(into) && ask.verb != Verb::take) look(into);
   return true;
 }
 

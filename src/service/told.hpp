@@ -33,24 +33,23 @@ inline const store::Request* asked_of(const Question& question) {
   return question.checks.empty() ? nullptr : &question;
 }
 
+// Of rules: what the one that decides says, whose key that is.
+inline limits::Answer answer_of_rule(const Question& question) {
+  const Decision& decision = question.decision();
+  return {decision.allowed(),   decision.limit,       decision.remaining,
+          decision.retry_after, decision.reset_after, question.checks[question.by].key};
+}
+
 // `set` is the one that it was matched by; null: it has rules. It has no fault, and views the question.
 inline Told told_of(const Question& question, const limits::Set* set) {
   const store::Request* const asked = asked_of(question);
-  Told told;
-  if (question.by_file) {
-    const limits::Matched& matched = question.more->matched;
-    static_cast<limits::Answer&>(told) = limits::answer_of(*set, matched, asked);
-    const bool listed = matched.outcome == limits::Matched::Outcome::refused;
-    if (!told.allowed) told.verdict = listed ? Verdict::denied : question.decision().verdict;
-  } else {
-    const Decision& decision = question.decision();
-    told.allowed = decision.allowed();
-    told.limit = decision.limit;
-    told.remaining = decision.remaining;
-    told.retry_after = decision.retry_after;
-    told.reset_after = decision.reset_after;
-    told.by = question.checks[question.by].key;
-    told.verdict = decision.verdict;
+  // Made with its answer: set to nothing first, it took longer than all else here.
+  Told told = question.by_file ? Told{limits::answer_of(*set, question.more->matched, asked)}
+                               : Told{answer_of_rule(question)};
+  if (!told.allowed) {
+    const bool is_listed =
+        question.by_file && question.more->matched.outcome == limits::Matched::Outcome::refused;
+    told.verdict = is_listed ? Verdict::denied : question.decision().verdict;
   }
   if (question.verb == store::Verb::take) {
     if (told.allowed) told.granted = asked != nullptr ? question.take->granted : question.take->most;
