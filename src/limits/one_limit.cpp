@@ -133,8 +133,12 @@ void move_one(Matched& from, std::size_t which, Matched& into) {
 }
 
 void drop_shadows_but(Matched& from, bool (*meets)(Algorithm)) {
-  drop(from,
-       [&](std::size_t i) { return from.checks[i].shadow && !meets(from.checks[i].limit->rule.algorithm); });
+  const auto is_gone = [meets](const store::Check& each) {
+    return each.shadow && !meets(each.limit->rule.algorithm);
+  };
+  const std::span<const store::Check> all = from.all();
+  if (std::none_of(all.begin(), all.end(), is_gone)) return;
+  drop(from, [&](std::size_t i) { return is_gone(from.checks[i]); });
 }
 
 }  // namespace weir::limits
