@@ -35,7 +35,7 @@ bool ask(Pipeline& pipeline, Arguments words, Outside::Form form, bool silent) {
       refunds ? options(Option::cost)
               : options(Option::cost, Option::remaining, Option::pause, Option::limit, Option::window);
   const ReplyForm reply = refunds ? ReplyForm::refunded : ReplyForm::charged;
-  LimitsWords asked;
+  LimitsWords& asked = pipeline.words();
   service::Ask ask{.verb = store::Verb::charge, .form = form};
   std::string error;
   words = words.subspan(1);

@@ -10,7 +10,7 @@
 namespace weir::inline v0_1::resp {
 bool ask_holds(Pipeline& pipeline, Arguments words, bool silent) {
   if (!pipeline.has_file()) return false;
-  LimitsWords asked;
+  LimitsWords& asked = pipeline.words();
   std::string error;
   words = words.subspan(1);
   if (!read_options(words, options(Option::count, Option::limit), asked.said, error))

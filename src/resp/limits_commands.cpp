@@ -34,7 +34,7 @@ void take_if_said(LimitsWords& read, bool looks, service::Ask& ask, service::Ask
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (!pipeline.has_file()) return false;
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
-  LimitsWords read;
+  LimitsWords& read = pipeline.words();
   std::string error;
   if (!read_limits_words(words.subspan(1), kOfDecision | options(Option::fields),
                          pipeline.asker().attributes(), read, error))
@@ -61,7 +61,7 @@ void run_explain(RunningCommand& call) {
   Pipeline& pipeline = call.pipeline;
   const auto fail = [&call] { call.pipeline.answer(call.reply()); };
   if (!pipeline.has_file()) return fail();
-  LimitsWords read;
+  LimitsWords& read = pipeline.words();
   std::string error;
   if (!read_limits_words(call.words.subspan(1), kOfDecision | options(Option::now),
                          pipeline.asker().attributes(), read, error))
@@ -88,7 +88,7 @@ void run_reset(RunningCommand& call) {
   Pipeline& pipeline = call.pipeline;
   const auto fail = [&call] { call.pipeline.answer(call.reply()); };
   if (!pipeline.has_file()) return fail();
-  LimitsWords read;
+  LimitsWords& read = pipeline.words();
   std::string error;
   if (!read_limits_words(words.subspan(2), options(Option::limit), pipeline.asker().attributes(), read,
                          error))

@@ -65,6 +65,10 @@ struct OptionWords {
   std::string_view by{};
   std::uint64_t after = 0;
 
+  // As new: whatever is set is noted in `said`, so mostly there is nothing to do.
+  void forget() {
+    if (said != 0) *this = {};
+  }
   bool has(Option option) const { return (said & options(option)) != 0; }
   std::size_t count_or(std::size_t otherwise) const { return has(Option::count) ? count : otherwise; }
   // Of a cost that is one number.

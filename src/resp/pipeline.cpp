@@ -103,6 +103,8 @@ void Pipeline::keep(Question& question) {
     question.keep_keys();
 }
 
+bool Pipeline::refuse_without_file() { return fail("ERR " + std::string(service::kNoLimitsFile)); }
+
 bool Pipeline::refuse() {
   const Refusal& why = loop_.asker.refusal();
   const auto most = std::chrono::floor<std::chrono::milliseconds>(why.most).count();

@@ -46,6 +46,11 @@ class Pipeline {
       : loop_(loop), asking_(loop.asker, peer.id + 1, peer.address, &Pipeline::keep, std::move(resume)) {}
 
   ThrottleParser& parser() { return loop_.parser; }
+  // As new, until it is asked for again.
+  LimitsWords& words() {
+    loop_.words.said.forget();
+    return loop_.words;
+  }
   service::Asker& asker() { return loop_.asker; }
   service::Asking& asking() { return asking_; }
   const service::Asking& asking() const { return asking_; }
@@ -65,7 +70,7 @@ class Pipeline {
     return false;
   }
   bool has_limits() const { return loop_.asker.has_file(); }
-  bool has_file() { return has_limits() || fail("ERR " + std::string(service::kNoLimitsFile)); }
+  bool has_file() { return has_limits() || refuse_without_file(); }
   void answer(Writer to) const { to.error(error_); }
 
   // Whether answers may be pushed.
@@ -91,6 +96,7 @@ class Pipeline {
  private:
   static void keep(service::Question& question);
   bool refuse();
+  bool refuse_without_file();
   void write(Writer& to, service::Question& question);
   void write_push(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, ReplyForm reply);

@@ -36,7 +36,7 @@ bool ask_for_moment(Pipeline& pipeline, Arguments words, store::Verb verb, bool 
   constexpr OptionSet kTaken = options(Option::cost, Option::max_wait, Option::class_name, Option::hold,
                                        Option::bound, Option::fields, Option::tag);
   const std::string_view command = verb == store::Verb::acquire ? "WEIR.ACQUIRE" : "WEIR.RESERVE";
-  LimitsWords asked;
+  LimitsWords& asked = pipeline.words();
   const OptionWords& said = asked.said;
   std::string error;
   words = words.subspan(1);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "resp/limits_words.hpp"
 #include "resp/throttle.hpp"
 #include "service/asker.hpp"
 #include "service/hold_ender.hpp"
@@ -22,6 +23,7 @@ struct RespLoop {
   service::HoldEnder ender;
   service::Asker asker;
   ThrottleParser parser;  // the limits of gathered questions are its
+  LimitsWords words;      // of the command that is being read: too much to be made for every one
 };
 static_assert(service::Asker::kMany <= ThrottleParser::kMostLimits);
 
