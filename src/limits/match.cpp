@@ -49,9 +49,10 @@ struct MatchMemory::Work {
     }
   };
 
-  std::vector<AttributeValue> values;  // by the numbers of the names
-  std::vector<Index> named;            // those of them that are present
-  std::vector<Meeting> room;           // for the meetings, which are its first
+  std::vector<AttributeValue> values;        // by the numbers of the names
+  std::array<Index, kMostAttributes> named;  // those of them that are present
+  std::size_t named_count = 0;
+  std::vector<Meeting> room;  // for the meetings, which are its first
   std::size_t met = 0;
   std::size_t key_bytes = 0;  // of Matched::keys, in use
   std::string scratch;
@@ -85,8 +86,7 @@ bool fail(std::string& error, std::string text) {
 
 bool take_values(const Set& set, const AttributeNames& names, std::span<const Attribute> attributes, bool any,
                  Work& work, Matched& into) {
-  for (const Index each : work.named) work.values[each].clear();
-  work.named.clear();
+  while (work.named_count > 0) work.values[work.named[--work.named_count]].clear();
   if (work.values.size() < names.size()) work.values.resize(names.size());
   if (attributes.size() > kMostAttributes) {
     return fail(into.error, std::to_string(attributes.size()) + " attributes; a request may have at most " +
@@ -100,7 +100,7 @@ bool take_values(const Set& set, const AttributeNames& names, std::span<const At
       AttributeValue& known = work.values[number];
       twice = known.present();
       known.set(value);
-      work.named.push_back(number);
+      work.named[work.named_count++] = number;
     } else if (!any && !set.knows_attribute(name)) {
       return fail(into.error, set.unknown_attribute(name));
     } else {
@@ -381,16 +381,17 @@ bool meet(const Set& set, const Steered* steered, const Description& asked, cons
 }
 
 // Apart, so that what is done for each check stays small.
-[[gnu::noinline]] void make_room(Matched& into) { into.checks.emplace_back(); }
-
-inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
-                      std::uint8_t inside, Index limit_of, Matched& into) {
-  if (into.count == store::kMostChecks) {
+[[gnu::noinline]] bool make_room(Matched& into) {
+  if (into.count == store::kMostChecks)
     return fail(into.error, "the request meets more than " + std::to_string(store::kMostChecks) +
                                 " windows and guarantees");
-  }
-  if (into.count == into.checks.size()) [[unlikely]]
-    make_room(into);
+  into.checks.emplace_back();
+  return true;
+}
+
+inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
+                      std::uint8_t inside, Matched& into) {
+  if (into.count == into.checks.size() && !make_room(into)) return false;
   store::Check& check = into.checks[into.count];
   check.limit = &limit;
   check.key = {into.keys.data() + keyed.key_at, keyed.key_size};
@@ -398,7 +399,7 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
   check.colocate = {into.keys.data() + keyed.tag_at, keyed.tag_size};
   check.shadow = shadow;
   check.inside = inside;
-  into.limit_of[into.count++] = limit_of;
+  into.limit_of[into.count++] = keyed.number;
   return true;
 }
 
@@ -437,8 +438,7 @@ bool add_guarantee(const Meeting& parent, const Work& work, std::uint8_t& inside
     if (!found) continue;
     inside = static_cast<std::uint8_t>(into.count);
     // In the parent's units: what it is promised is the parent's.
-    if (!add_check(*found, each, parent.cost, true, store::Check::kNoGuarantee, each.number, into))
-      return false;
+    if (!add_check(*found, each, parent.cost, true, store::Check::kNoGuarantee, into)) return false;
     trace_step(trace, TraceStep::What::counted, each.number, kNone, each.changed ? each.guarantee_by : kNone);
     return true;
   }
@@ -450,8 +450,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
   if (limit.plain && !meeting.steered && limit.leave.empty() && limit.reserve.millionths == 0 &&
       !limit.guarantees) {
     for (const Set::Window& window : limit.windows) {
-      if (!add_check(window.limit, meeting, meeting.cost, meeting.shadow, store::Check::kNoGuarantee,
-                     meeting.number, into))
+      if (!add_check(window.limit, meeting, meeting.cost, meeting.shadow, store::Check::kNoGuarantee, into))
         return false;
       trace_step(trace, TraceStep::What::counted, meeting.number, window.number);
     }
@@ -489,8 +488,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
       if (penalty != nullptr) own.penalty = penalty->penalty.value_or(own.penalty);
       counted = &own;
     }
-    if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
-      return false;
+    if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, into)) return false;
     trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by, steered);
     if (trace == nullptr || !meeting.changed) continue;
     trace->steps.back().cost_by = meeting.cost_by;
