@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/short_text.hpp"
 #include "limits/file.hpp"
 #include "limits/values.hpp"
 
@@ -20,11 +21,11 @@ class AttributeNames {
   Index add(std::string_view name);
   void seal();
 
-  Index find(std::string_view name) const {
+  [[gnu::always_inline]] Index find(std::string_view name) const {
     if (name.empty()) return kNone;
     for (std::size_t at = hash(name);; ++at) {
       const Index found = slots_[at & (slots_.size() - 1)];
-      if (found == kNone || names_[found] == name) return found;
+      if (found == kNone || core::same_text(names_[found], name)) return found;
     }
   }
   std::size_t size() const { return names_.size(); }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/sha256.hpp"
+#include "core/short_text.hpp"
 
 namespace weir::inline v0_1::limits {
 
@@ -22,8 +23,6 @@ constexpr std::size_t kLongestValue = 128;
 constexpr std::size_t kLongestPart = 1 + 3 + 1 + kLongestValue;
 static_assert(kLongestPart > 1 + 2 * sizeof(core::Sha256));
 
-inline char* write(std::string_view text, char* to) { return std::copy(text.begin(), text.end(), to); }
-
 // A text of at most kLongestValue, so that no two are alike in the keys that they make: its length, then its
 // bytes.
 inline char* write_part(std::string_view text, char* to) {
@@ -32,7 +31,7 @@ inline char* write_part(std::string_view text, char* to) {
   if (size >= 10) *to++ = static_cast<char>('0' + size / 10 % 10);
   *to++ = static_cast<char>('0' + size % 10);
   *to++ = ':';
-  return write(text, to);
+  return core::copy_text(text, to);
 }
 
 // The text of the part that `key` begins with, a network's with or without its mark, which is taken off it.

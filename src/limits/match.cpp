@@ -227,23 +227,23 @@ bool find_cost(const Set& set, const Description& asked, const Work& work, Meeti
   return true;
 }
 
-// A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
-// a value that is long, or for a network, is marked by a first character that is not a digit.
-char* write_value(const AttributeValue& value, core::Prefixes group, std::string& scratch, Matched& into,
-                  char* to) {
+// A value that is long, or an address, so that no two are alike in the keys that they make. What stands for a
+// long one, or for a network, is marked by a first character that is not a digit.
+[[gnu::noinline]] char* write_odd_value(const AttributeValue& value, core::Prefixes group,
+                                        std::string& scratch, Matched& into, char* to) {
   std::string_view text = value.text();
-  if (const core::Address* address = value.address()) [[unlikely]] {
-    // An IPv4 address has one spelling.
-    if (!address->v4 || group.v4 < 32 || text.find(':') != std::string_view::npos) {
-      scratch.clear();
-      core::append_address(text, group, scratch);
-      text = scratch;
-      if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) *to++ = '/';
-    }
-  } else if (text.size() > kLongestValue) [[unlikely]] {
+  const core::Address* const address = value.address();
+  if (address == nullptr) {
     digest_of(text, scratch);
     into.long_values.add(scratch, text);
-    return write(scratch, to);
+    return core::copy_text(scratch, to);
+  }
+  // An IPv4 address has one spelling.
+  if (!address->v4 || group.v4 < 32 || text.find(':') != std::string_view::npos) {
+    scratch.clear();
+    core::append_address(text, group, scratch);
+    text = scratch;
+    if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) *to++ = '/';
   }
   return write_part(text, to);
 }
@@ -260,7 +260,10 @@ void append_key(const Set::CompiledLimit& limit, Work& work, Matched& into, Meet
   Index number = 0;
   for (const Set::KeyPart& each : limit.by) {
     char* const before = at;
-    at = write_value(work.values[each.attribute], each.group, work.scratch, into, at);
+    const AttributeValue& value = work.values[each.attribute];
+    at = value.text().size() <= kLongestValue && value.address() == nullptr
+             ? write_part(value.text(), at)
+             : write_odd_value(value, each.group, work.scratch, into, at);
     if (number++ != limit.tag) continue;
     meeting.tag_at = static_cast<std::size_t>(before - first);
     meeting.tag_size = static_cast<std::size_t>(at - before);
@@ -271,9 +274,8 @@ void append_key(const Set::CompiledLimit& limit, Work& work, Matched& into, Meet
 
 // The attribute of `by` that the request lacks, or kNone.
 Index missing_of(const Set::CompiledLimit& limit, AttributeValues values) {
-  for (const Set::KeyPart& each : limit.by) {
+  for (const Set::KeyPart& each : limit.by)
     if (!values[each.attribute].present()) return each.attribute;
-  }
   return kNone;
 }
 

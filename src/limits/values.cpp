@@ -35,17 +35,13 @@ core::Network network_of(const core::Address& address, std::uint8_t bits) {
 
 }  // namespace
 
-const core::Address* AttributeValue::address() const {
-  if (kind_ == Kind::unknown) {
-    kind_ = Kind::text;
-    if (looks_like_address(text_)) {
-      if (const auto parsed = core::parse_address(text_)) {
-        address_ = *parsed;
-        kind_ = Kind::address;
-      }
-    }
+void AttributeValue::parse() const {
+  kind_ = Kind::text;
+  if (!looks_like_address(text_)) return;
+  if (const auto parsed = core::parse_address(text_)) {
+    address_ = *parsed;
+    kind_ = Kind::address;
   }
-  return kind_ == Kind::address ? &address_ : nullptr;
 }
 
 // The pieces between the stars are looked for from left to right: what is found first leaves most for the

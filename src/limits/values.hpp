@@ -35,9 +35,13 @@ class AttributeValue {
   bool present() const { return present_; }
   std::string_view text() const { return text_; }
   // Null when it is not an address.
-  const core::Address* address() const;
+  const core::Address* address() const {
+    if (kind_ == Kind::unknown) parse();
+    return kind_ == Kind::address ? &address_ : nullptr;
+  }
 
  private:
+  void parse() const;
   enum class Kind : std::uint8_t { unknown, text, address };
 
   std::string_view text_;

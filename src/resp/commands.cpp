@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
+#include "core/short_text.hpp"
 #include "service/verbs.hpp"
 
 namespace weir::inline v0_1::resp {
@@ -198,37 +198,13 @@ constexpr NameTable kSlots = [] {
   return slots;
 }();
 
-// A name in two words of 8 bytes, which overlap when it is shorter than 16: comparing letters one by one
-// costs more than all else that a command needs before it runs.
-struct Ends {
-  std::uint64_t head = 0;
-  std::uint64_t tail = 0;
-};
-constexpr std::size_t kLongest = 16;
-
-template <class Word>
-Ends read_ends(std::string_view name) {
-  Word head;
-  Word tail;
-  std::memcpy(&head, name.data(), sizeof head);
-  std::memcpy(&tail, name.data() + name.size() - sizeof tail, sizeof tail);
-  return {head, tail};
-}
-
-Ends ends_of(std::string_view name) {
-  if (name.size() >= 8) return read_ends<std::uint64_t>(name);
-  if (name.size() >= 4) return read_ends<std::uint32_t>(name);
-  if (name.size() >= 2) return read_ends<std::uint16_t>(name);
-  return read_ends<std::uint8_t>(name);
-}
-
 // A command's name, and which bits of it count: the one in which a letter's two cases differ does not.
 struct Spelling {
-  Ends name;
-  Ends mask;
+  core::TextEnds name;
+  core::TextEnds mask;
 
   bool matches(std::string_view text) const {
-    const Ends ends = ends_of(text);
+    const core::TextEnds ends = core::ends_of(text);
     return (((ends.head & mask.head) ^ name.head) | ((ends.tail & mask.tail) ^ name.tail)) == 0;
   }
 };
@@ -238,12 +214,12 @@ const std::array<Spelling, kCommands.size()> kSpellings = [] {
     const std::string_view name = kCommands[i].name;
     std::string mask(name);
     for (char& c : mask) c = c >= 'A' && c <= 'Z' ? '\xdf' : '\xff';
-    spellings[i] = {ends_of(name), ends_of(mask)};
+    spellings[i] = {core::ends_of(name), core::ends_of(mask)};
   }
   return spellings;
 }();
 static_assert(std::all_of(kCommands.begin(), kCommands.end(),
-                          [](const Command& each) { return each.name.size() <= kLongest; }));
+                          [](const Command& each) { return each.name.size() <= core::kLongestShortText; }));
 
 }  // namespace
 
