@@ -130,6 +130,7 @@ void Asker::put_back(std::unique_ptr<Question> question) {
   if (is_small && free_.size() < kMostWithMore) {
     question->more->ruling.reset();
     question->more->limits.reset();
+    question->more->asked.reset();
   } else {
     question->drop_more();
   }

@@ -228,6 +228,7 @@ bool Asking::renew(store::Request& request) {
                         question.explains ? &more.explained_of().trace : nullptr, asker.steered())) {
     question.checks = more.matched.all();
   } else {
+    question.checks = {};  // they are gone, or lie elsewhere
     question.fault = Fault::unsuitable;
     question.why = more.matched.error;
   }
@@ -279,12 +280,13 @@ void Asking::keep_while_waiting(Question& question) {
   question.context = this;
   if (question.verb != Verb::acquire) return;
   question.more->binds = question.reservation->bound;
-  if (question.reservation->max_wait.count() > 0) question.put_reservation_away();
+  const bool may_wait = question.reservation->max_wait.count() > 0;
+  if (may_wait) question.put_reservation_away();
   if (!question.by_file) {
     question.keep_keys();
     question.keep_limits();
     question.more->room_for_matched.reset();
-  } else if (!question.more->asked) {
+  } else if (may_wait && !question.more->asked) {
     question.more->asked = std::make_unique<const limits::KeptDescription>(asker_.acquired());
   }
 }

@@ -460,6 +460,34 @@ TEST(AcquiringStore, of_a_crowd_over_a_slow_store_one_has_a_plan) {
   }
 }
 
+// It was put off, as it asks for more than the one before it, and is asked about when its time is over.
+TEST(AcquiringStore, one_whose_time_ends_while_it_is_asked_about_is_asked_about_once) {
+  SlowWorld world;
+  world.limit.rule = core::Rule::parse("in_flight=1").value();
+  const auto ask = [&world](nanoseconds max_wait, Cost cost) {
+    auto asker = std::make_unique<Asker>(world.limit, "k", max_wait, world.told);
+    asker->which.hold = 60s;
+    asker->check.cost = cost;
+    Request* const one = asker.get();
+    world.store.submit({&one, 1}, {world.now, world.now});
+    return asker;
+  };
+  const auto taken = ask(0s, Cost{1});
+  world.slow.answer(world.now);
+  const auto first = ask(60s, Cost{1}), late = ask(9s, Cost{2});
+  EXPECT_EQ(world.slow.asked.size(), 1U);
+  world.slow.answer(world.now);
+  std::vector<Request*>& asked = world.slow.asked;
+  ASSERT_EQ(asked.size(), 1U);
+  Request* const look = asked[0];
+  world.now += 9s;
+  world.store.advance(world.now);
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), look), 1);
+  world.slow.answer(world.now);
+  EXPECT_EQ(world.told, (std::vector{taken.get(), late.get()}));
+  EXPECT_FALSE(late->allowed());
+}
+
 // Its time is over when it's told that it doesn't fit: nothing more is asked.
 TEST(AcquiringStore, one_of_a_crowd_whose_time_is_over_is_denied_by_what_it_was_told) {
   SlowWorld world;

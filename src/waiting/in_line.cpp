@@ -196,6 +196,7 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 }
 
 void AcquiringStore::on_due(Waiting& waiting) {
+  if (waiting.is_asked()) return;  // its timer is of before; what it is told sets another
   if (waiting.queue != nullptr) return on_turn(waiting);
   if (waiting.refused && (waiting.is_postponed || waiting.has_gone)) return tell_refused(waiting);
   if (waiting.is_postponed) return begin_late(waiting, clock_());
