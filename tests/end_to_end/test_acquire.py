@@ -218,6 +218,8 @@ class Paused(unittest.TestCase):
             for each, minutes in zip(clients, (60, 11.5, 5, 12.5)):
                 each.send(*ask, round(minutes * 60_000), "k", rule)
                 until(lambda: ready([each], 0) or int(server.info()["blocked_clients"]) > clients.index(each), "it waits")
+            # Through Redis, one of another loop may have its first answer after the pause's, and is then told when its time ends.
+            until(lambda: probe.ask("WEIR.THROTTLE", "k", rule)[3] > 270_000, "all stand in line")
             probe.ask("WEIR.CHARGE", "PAUSE", "600000", "k", rule)
             # The second acts a minute after the end, the fourth two, and the third would have had to act before it. How
             # long it would yet have had to wait counts those before it of whom it is known, the first of them surely.

@@ -239,7 +239,7 @@ class TestCelery(Vendors, Fleet):
         told = threading.Event()
         vendor = self.refusing_vendor(told)
         self.forty_workers(vendor)
-        [paused] = until(lambda: self.written("paused"), "the pause is told", 3 * PATIENCE)
+        paused = until(lambda: self.written("paused"), "the pause is told", 3 * PATIENCE)[0]
         told.set()
         until(lambda: len(self.made()) == self.CALLS, "all calls", 3 * PATIENCE)
         self.assertEqual(self.made(), list(range(self.CALLS)))
