@@ -286,7 +286,9 @@ void Asking::keep_while_waiting(Question& question) {
     question.keep_keys();
     question.keep_limits();
     question.more->room_for_matched.reset();
-  } else if (may_wait && !question.more->asked) {
+  } else if (!may_wait) {
+    question.more->asked.reset();
+  } else if (!question.more->asked) {
     question.more->asked = std::make_unique<const limits::KeptDescription>(asker_.acquired());
   }
 }

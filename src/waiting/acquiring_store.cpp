@@ -241,45 +241,46 @@ void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
 
 // Uncharged, by what its slots and its rates were found to be. A slot that is free is for those in line.
 void AcquiringStore::deny_by_longest(Waiting& waiting) {
-  std::vector<store::Check>& checks = waiting.asked().copies;
+  Waiting::InnerRequest& asked = waiting.asked();
+  std::vector<store::Check>& checks = asked.copies;
   Decision& slot = checks[waiting.by].decision;
   if (slot.allowed()) slot.retry_after = nanoseconds{1};
   if (slot.allowed()) slot.verdict = Verdict::busy;
   const store::Busy longest = store::longest_of(
       checks.size(), waiting.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
       [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; });
-  waiting.asked().by = longest.by;
+  asked.by = longest.by;
   if (longest.wait.count() > 0) return deny(waiting, longest.wait);
-  waiting.asked().charged = false;
-  waiting.asked().terms.id.clear();
-  waiting.asked().terms.wait = nanoseconds{-1};
+  asked.charged = false;
+  asked.terms.id.clear();
+  asked.terms.wait = nanoseconds{-1};
   finish(waiting);
 }
 
 void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
-  Request* const one = &waiting.asked();
-  waiting.asked().fault = Fault::none;
-  waiting.asked().terms.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
+  Waiting::InnerRequest& asked = waiting.asked();
+  Request* const one = &asked;
+  asked.fault = Fault::none;
+  asked.terms.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
   other_.submit({&one, 1}, when);
   if (!waiting.is_asked()) return on_answered(waiting, when.now);
   waiting.told_at_once = false;
-  waiting.asked().keep();
+  asked.keep();
 }
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
-  Request& asked = waiting.asked();
+  Waiting::InnerRequest& asked = waiting.asked();
   if (std::exchange(waiting.begins, false)) --beginning_;
   come_back(waiting);
   end_plan_before(waiting);
-  if (waiting.asked().may_refuse != nullptr && was_refused(waiting)) return;
+  if (asked.may_refuse != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
-  if (granted && !waiting.is_given_up() && waiting.asked().terms.wait.count() > 0)
-    return plan(waiting, since);
+  if (granted && !waiting.is_given_up() && asked.terms.wait.count() > 0) return plan(waiting, since);
   const bool fits_not_now = std::exchange(waiting.follows, false) && !granted && asked.fault == Fault::none;
   if (fits_not_now && !waiting.is_given_up()) {
-    const nanoseconds wait = waiting.asked().terms.wait;
+    const nanoseconds wait = asked.terms.wait;
     if (clock_() < waiting.deadline) return begin_again(waiting);
     if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - waiting.max_wait));
   }
@@ -289,8 +290,8 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
     return let_go(waiting);
   }
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
-  if (const auto denied = waiting.asked().denied; denied && asked.fault == Fault::none) {
-    if (store::takes_slot(waiting.asked().copies[waiting.by])) return deny_by_longest(waiting);
+  if (const auto denied = asked.denied; denied && asked.fault == Fault::none) {
+    if (store::takes_slot(asked.copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);
     return deny(waiting, *denied);
   }
@@ -312,12 +313,12 @@ void AcquiringStore::refuse_waiting(Refuse refuse) {
 
 // Of one that is answered. What it has been charged is given up.
 bool AcquiringStore::was_refused(Waiting& waiting) {
-  const Refuse refuse = std::exchange(waiting.asked().may_refuse, nullptr);
+  Waiting::InnerRequest& asked = waiting.asked();
+  const Refuse refuse = std::exchange(asked.may_refuse, nullptr);
   if (waiting.asker == nullptr || !refuse(*waiting.asker)) return false;
-  if (waiting.asked().verb == Verb::moment) {
+  if (asked.verb == Verb::moment) {
     give_up_moment(waiting);
-  } else if (waiting.asked().verb == Verb::reserve && waiting.asked().fault == Fault::none &&
-             waiting.asked().allowed()) {
+  } else if (asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed()) {
     take_back(waiting);
   }
   if (waiting.queue != nullptr) house_.queues.leave(waiting, false);
@@ -327,10 +328,11 @@ bool AcquiringStore::was_refused(Waiting& waiting) {
 
 void AcquiringStore::tell_refused(Waiting& waiting) {
   waiting.take_checks();
-  waiting.asked().fault = Fault::none;
-  waiting.asked().by = 0;
-  waiting.asked().charged = false;
-  waiting.asked().terms.id.clear();
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.fault = Fault::none;
+  asked.by = 0;
+  asked.charged = false;
+  asked.terms.id.clear();
   finish(waiting);
 }
 
@@ -345,11 +347,12 @@ void AcquiringStore::deny_in_line(Waiting& waiting, nanoseconds wait) {
 }
 
 void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
-  waiting.asked().terms.id.clear();
-  waiting.asked().terms.wait = wait;
-  waiting.asked().charged = false;
-  Decision& decision = waiting.asked().copies[waiting.asked().by].decision;
-  const bool is_slot = store::takes_slot(waiting.asked().copies[waiting.asked().by]);
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.terms.id.clear();
+  asked.terms.wait = wait;
+  asked.charged = false;
+  Decision& decision = asked.copies[asked.by].decision;
+  const bool is_slot = store::takes_slot(asked.copies[asked.by]);
   decision.verdict = is_slot ? Verdict::busy : Verdict::denied;
   decision.retry_after = wait;
   finish(waiting);
@@ -357,10 +360,10 @@ void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
 
 void AcquiringStore::finish(Waiting& waiting) {
   Request& asker = *waiting.asker;
-  const Request& asked = waiting.asked();
-  for (std::size_t i = 0; i < waiting.asked().copies.size(); ++i) {
-    asker.checks[i].decision = waiting.asked().copies[i].decision;
-    asker.checks[i].hash = waiting.asked().copies[i].hash;
+  const Waiting::InnerRequest& asked = waiting.asked();
+  for (std::size_t i = 0; i < asked.copies.size(); ++i) {
+    asker.checks[i].decision = asked.copies[i].decision;
+    asker.checks[i].hash = asked.copies[i].hash;
   }
   asker.charged = asked.charged;
   asker.by = asked.by;
@@ -369,8 +372,8 @@ void AcquiringStore::finish(Waiting& waiting) {
   asker.why = asked.why;
   asker.charged_at = asked.charged_at;
   if (asker.reservation == nullptr) waiting.ways.room(asker) = waiting.terms.all();
-  asker.reservation->id = waiting.asked().terms.id;
-  asker.reservation->wait = waiting.asked().terms.wait;
+  asker.reservation->id = asked.terms.id;
+  asker.reservation->wait = asked.terms.wait;
   asker.ticket = nullptr;
   asker.state = Request::State::answered;
   const bool is_cut_short = waiting.stood && waiting.own_deadline() > last_moment_ && !asker.checks.empty() &&
@@ -434,10 +437,11 @@ void AcquiringStore::end_all_after(nanoseconds moment, Tell tell) {
 
 // Of one whose asker has gone before it was granted.
 void AcquiringStore::take_back(Waiting& waiting) {
-  store::ReservationTerms& reservation = waiting.asked().terms;
-  if (reservation.id.empty()) return other_.give_back(waiting.asked(), clock_());
+  Waiting::InnerRequest& asked = waiting.asked();
+  store::ReservationTerms& reservation = asked.terms;
+  if (reservation.id.empty()) return other_.give_back(asked, clock_());
   if (reservation.wait.count() > 0) return give_up({.id = std::move(reservation.id)}, Verb::cancel);
-  give_up(waiting.asked().at_no_cost(std::move(reservation.id)), Verb::settle);
+  give_up(asked.at_no_cost(std::move(reservation.id)), Verb::settle);
 }
 
 void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {

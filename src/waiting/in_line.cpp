@@ -38,45 +38,45 @@ bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
 // In line for a slot, uncharged: it stays if its rates alone, as of now, can be in time. Its turn may have
 // come while it was asked about.
 void AcquiringStore::on_judged(Waiting& waiting, nanoseconds now) {
-  waiting.asked().verb = Verb::reserve;
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.verb = Verb::reserve;
   waiting.deadline = std::min(waiting.deadline, last_moment_);
-  const bool is_late = now >= waiting.deadline || rates_deny(waiting.asked().copies, waiting.deadline - now);
-  if (!waiting.is_given_up() && waiting.asked().fault == Fault::none && !is_late) {
+  const bool is_late = now >= waiting.deadline || rates_deny(asked.copies, waiting.deadline - now);
+  if (!waiting.is_given_up() && asked.fault == Fault::none && !is_late) {
     waiting.told_at_once = false;
-    house_.queues.needs(waiting, waiting.asked().planned_at());
+    house_.queues.needs(waiting, asked.planned_at());
     settle_in(waiting);
     if (house_.queues.is_first(waiting)) wait_until(waiting, nanoseconds{0});
     return;
   }
   if (waiting.is_given_up()) return let_go(waiting);
   house_.queues.leave(waiting, false);
-  if (waiting.asked().fault != Fault::none) return finish(waiting);
+  if (asked.fault != Fault::none) return finish(waiting);
   deny_by_longest(waiting);
 }
 
 // Denied, and told no moment: whether it waits in line for what has denied it.
 bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
-  const Request& asked = waiting.asked();
-  nanoseconds& wait = waiting.asked().terms.wait;
+  Waiting::InnerRequest& asked = waiting.asked();
+  nanoseconds& wait = asked.terms.wait;
   if (asked.verb != Verb::reserve || asked.fault != Fault::none || waiting.max_wait.count() == 0 ||
       wait.count() <= 0)
     return false;
-  if (waiting.asked().copies[asked.by].decision.verdict == Verdict::busy)
-    return waits_for_slot(waiting, since);
-  if (!Queues::was_not_ahead(waiting.asked().copies)) return false;
-  const store::Check& check = waiting.asked().copies[asked.by];
+  if (asked.copies[asked.by].decision.verdict == Verdict::busy) return waits_for_slot(waiting, since);
+  if (!Queues::was_not_ahead(asked.copies)) return false;
+  const store::Check& check = asked.copies[asked.by];
   if (core::counts_at_grant(check.limit->rule.algorithm)) return false;  // nobody waits for a window
   nanoseconds room = wait;
   if (check.inside != store::Check::kNoGuarantee) {
     // Its guarantee may have room earlier than what it borrows from.
-    const auto& guaranteed = waiting.asked().copies[check.inside].decision.retry_after;
+    const auto& guaranteed = asked.copies[check.inside].decision.retry_after;
     if (guaranteed) room = std::min(room, *guaranteed);
   }
   waiting.deadline = std::min(waiting.deadline, last_moment_);
   if (room > waiting.deadline - since) {
     // The same request would wait for as long as it may.
     wait = std::max(nanoseconds{1}, wait - waiting.max_wait);
-    waiting.asked().copies[asked.by].decision.retry_after = wait;
+    asked.copies[asked.by].decision.retry_after = wait;
     return false;
   }
   waiting.told_at_once = false;
@@ -88,13 +88,14 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
 
 // Whatever the holds' times say: one may be settled any moment.
 bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
+  Waiting::InnerRequest& asked = waiting.asked();
   waiting.deadline = std::min(waiting.deadline, last_moment_);
-  if (since >= waiting.deadline || rates_deny(waiting.asked().copies, waiting.deadline - since)) return false;
+  if (since >= waiting.deadline || rates_deny(asked.copies, waiting.deadline - since)) return false;
   waiting.told_at_once = false;
   const nanoseconds ask = tells_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
-  waiting.moment = since + std::min(waiting.asked().terms.wait, ask);
-  house_.queues.wait_for(waiting, waiting.asked().by, waiting.moment);
-  house_.queues.needs(waiting, waiting.asked().planned_at());
+  waiting.moment = since + std::min(asked.terms.wait, ask);
+  house_.queues.wait_for(waiting, asked.by, waiting.moment);
+  house_.queues.needs(waiting, asked.planned_at());
   settle_in(waiting);
   return true;
 }
@@ -220,13 +221,14 @@ void AcquiringStore::let_go(Waiting& waiting) {
 // Of one whose plan's moment has come. Where the store does not say, it asks again, and the fallback may
 // decide.
 void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
-  store::ReservationTerms& reservation = waiting.asked().terms;
-  const bool is_told = waiting.asked().fault == Fault::none;
+  Waiting::InnerRequest& asked = waiting.asked();
+  store::ReservationTerms& reservation = asked.terms;
+  const bool is_told = asked.fault == Fault::none;
   const nanoseconds left = is_told ? reservation.wait : waiting.moment - now;
-  waiting.asked().verb = Verb::reserve;
-  waiting.asked().fault = Fault::none;
-  waiting.asked().charged = true;
-  std::tie(waiting.asked().by, waiting.asked().source, waiting.asked().charged_at) = waiting.asked().granted;
+  asked.verb = Verb::reserve;
+  asked.fault = Fault::none;
+  asked.charged = true;
+  std::tie(asked.by, asked.source, asked.charged_at) = asked.granted;
   if (waiting.is_given_up()) {
     take_back_moment(waiting, left, is_told);
     return let_go(waiting);
@@ -235,12 +237,12 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
   if (!is_told || left < nanoseconds{0}) return plan_again(waiting, now);
   if (left <= nanoseconds{0}) {
     waiting.moment = std::min(waiting.moment, now);
-    reservation.wait = waiting.moment - waiting.asked().since;
+    reservation.wait = waiting.moment - asked.since;
     return act(waiting);
   }
   // The store's clock has not come that far.
   waiting.moment = now + left;
-  reservation.wait = waiting.moment - waiting.asked().since;
+  reservation.wait = waiting.moment - asked.since;
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
 }
@@ -248,13 +250,13 @@ void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
 // Of one that nobody waits for. What acts in the other store without a hold cannot be settled: as much as has
 // not drained since goes back.
 void AcquiringStore::take_back_moment(Waiting& waiting, nanoseconds left, bool is_told) {
-  std::string id = std::exchange(waiting.asked().terms.id, {});
+  Waiting::InnerRequest& asked = waiting.asked();
+  std::string id = std::exchange(asked.terms.id, {});
   if (left > nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
-  if (waiting.asked().terms.hold.count() > 0)
-    return give_up(waiting.asked().at_no_cost(std::move(id)), Verb::settle);
+  if (asked.terms.hold.count() > 0) return give_up(asked.at_no_cost(std::move(id)), Verb::settle);
   if (!is_told || left < nanoseconds{0}) return give_up({.id = std::move(id)}, Verb::cancel);
-  waiting.asked().charged_at += waiting.moment - waiting.asked().since;
-  other_.give_back(waiting.asked(), clock_());
+  asked.charged_at += waiting.moment - asked.since;
+  other_.give_back(asked, clock_());
 }
 
 void AcquiringStore::act(Waiting& waiting) {
@@ -333,17 +335,18 @@ void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
   house_.queues.leave(waiting, false);
   waiting.take_checks();
   waiting.looks_again = false;
-  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
-  if (waiting.asker->fault == Fault::none && !waiting.asked().copies.empty()) {
-    waiting.asked().keep();
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  if (waiting.asker->fault == Fault::none && !asked.copies.empty()) {
+    asked.keep();
     return ask(waiting, {now, now});
   }
-  waiting.asked().fault = waiting.asker->fault;
-  waiting.asked().why = waiting.asker->why;
-  waiting.asked().by = 0;
-  waiting.asked().charged = false;
-  waiting.asked().terms.id.clear();
-  waiting.asked().terms.wait = nanoseconds{0};
+  asked.fault = waiting.asker->fault;
+  asked.why = waiting.asker->why;
+  asked.by = 0;
+  asked.charged = false;
+  asked.terms.id.clear();
+  asked.terms.wait = nanoseconds{0};
   finish(waiting);
 }
 
