@@ -8,6 +8,8 @@ if(PROJECT_IS_TOP_LEVEL)
   # GCC 12 takes std::string's operator+ for overlapping copies when it inlines enough (its bug 105651).
   # And it takes a string in a moved aggregate for uninitialised where it inlines; clang, its analyzer and sanitizers watch that.
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  # GCC collects garbage from 128 MiB on, over and over in a unity file; from 400 on it takes a twentieth less time.
+  target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=400000>)
   # What a lock guards is touched only under it (include/weir/lock.hpp).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 endif()
