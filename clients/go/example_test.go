@@ -115,8 +115,8 @@ func ExampleClient_SlotFor() {
 		return err
 	})
 	d, _ := client.Look(ctx, weir.Question{Key: "openai:tokens", Rule: "100000/h"})
-	fmt.Println(err, d.Remaining)
-	// Output: <nil> 99850
+	fmt.Println(err, d.Remaining/1000) // in thousands: it was 98, until only 150 of the 2000 turned out to be used
+	// Output: <nil> 99
 }
 
 // The vendor says 429: everybody stays away for as long as it says.

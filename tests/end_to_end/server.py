@@ -55,14 +55,15 @@ def sanitized():
 
 
 def until(condition, what, patience=PATIENCE, pause=0.01):
-    """Polls until condition() is true and returns its value; an AssertionError names what did not happen."""
+    """Polls until condition() is true and returns its value; an AssertionError says what did not happen: a text, or a
+    function that makes it then."""
     deadline = time.monotonic() + patience
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {patience} s: {what}")
+            raise AssertionError(f"not within {patience} s: {what() if callable(what) else what}")
         time.sleep(pause)
 
 

@@ -183,7 +183,7 @@ class Faults:
 
     def check_back(self, causes, some=None, patience=8.0):
         """After a fault has gone: the store is used again, exactly, and what failed was for one of `causes`, and
-        for `some` of them it did."""
+        for each of `some` it did: where one is several, for any of these."""
         self.await_back(patience)
         self.check_exact()
         self.check_causes(causes, some)
@@ -211,8 +211,8 @@ class Faults:
         if "timeout" in may:
             may.add("overload")  # what was slow is asked less, until it has shown that it is not
         self.assertLessEqual(set(new), may, f"{self.kind}: {new}")
-        for name in some or ():
-            self.assertGreater(new.get(name, 0), 0, f"{self.kind}: {new}")
+        for names in some or ():
+            self.assertTrue(set(new) & ({names} if isinstance(names, str) else names), f"{self.kind}: {new}")
         return new
 
     def check_quiet(self, seconds=0.15):
@@ -487,7 +487,8 @@ class TestSingle(Faults, unittest.TestCase):
             self.fault("freeze")
             time.sleep(self.rng.uniform(0.1, 0.8))
             self.proxy.frozen = False
-            self.check_back({"timeout", "connection"}, {"timeout", "connection"})
+            # A busy machine may find the connection silent before it finds a call late.
+            self.check_back({"timeout", "connection"}, [{"timeout", "connection"}])
 
     def test_refuse(self):
         for _ in range(many(4)):

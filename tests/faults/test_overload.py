@@ -109,7 +109,8 @@ class TestOverload(unittest.TestCase):
             with self.subTest(connections=connections, pipeline=pipeline):
                 for attempt in range(3):  # others use the machine too
                     patient, _, _ = self.decided("10s", connections, pipeline)
-                    deadline = f"{50 + 2000 * self.held_up():.0f}ms"
+                    # A request and its answer pass through four processes, each of which may be held up, twice.
+                    deadline = f"{50 + 8000 * self.held_up():.0f}ms"
                     hurried, over, rises = self.decided(deadline, connections, pipeline)
                     print(f"{connections} connections x {pipeline}: {patient:,.0f}/s decided by the store at leisure, "
                           f"{hurried / patient:.2f} of that within {deadline}; {rises['store_fallbacks']:,} fallbacks, "

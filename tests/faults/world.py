@@ -114,7 +114,7 @@ class Redis:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             cwd=self.folder.path, env=self.env, preexec_fn=_die_with_parent)
         if wait:
-            until(self.answers, f"{PROGRAM} on port {self.port}: {self.log()[-500:]}")
+            until(self.answers, lambda: f"{PROGRAM} on port {self.port}: {self.log()[-500:]}")
         return self
 
     def log(self):
@@ -124,7 +124,8 @@ class Redis:
     def answers(self):
         """Whether it answers, and not with an error: from when on it has recovered."""
         with contextlib.suppress(OSError, Closed, AssertionError):
-            return self.connect(timeout=0.5).ask("PING") == "PONG"
+            with self.connect(timeout=0.5) as client:
+                return client.ask("PING") == "PONG"
         return False
 
     def connect(self, timeout=10.0, host=None):

@@ -192,7 +192,8 @@ class Programs(unittest.TestCase):
             self.check(log + ".json", requests, {b"/caf\xe9": r"/caf\xe9"}, "jsonl")
             self.check_forwarded(log + ".timed", requests, "-")
             self.check_forwarded(log + ".json", requests, "")
-            self.assertEqual(set(counted(log + ".timed", "urt")) - {f"0.00{n}" for n in range(10)}, set())
+            for each in counted(log + ".timed", "urt"):
+                self.assertRegex(each, r"^\d+\.\d{3}$")
 
     def test_caddy(self):
         for seed in chance.seeds(1):
