@@ -36,6 +36,7 @@
 --           or what ledger.lua tells of that; and when it is kept, for each that was charged the same after it
 --             now      charged, or denied, as a check
 --             later    ns: until its moment; denied: how long it is too late
+--             sooner   granted, and by how much what is held may make it sooner in the place of BY
 --             window   denied: a window is full; ns: how long the rates alone are too late, -1: never
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --             busy     denied: slots are
@@ -84,9 +85,7 @@ if verb == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' and ma
   local T, full, need = ARGV[8], ARGV[9] + 0.0, ARGV[10] + 0.0
   local text = redis.pcall('GET', KEYS[2])
   local ts, tn, of = s, n, T
-  if text then
-    ts, tn, of = match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
-  end
+  if text then ts, tn, of = match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$') end
   if of == T and need > 0 then
     local ahead = math.max((ts - s) * 1e9 + (tn - n), 0)
     if ahead <= full - need then
@@ -196,14 +195,10 @@ local function keep_plan(i, plan)
   if its.open == 0 then its.due = its.last end
 end
 local function place_of_plan(its, seq)
-  for i, plan in ipairs(its.plans) do
-    if plan.seq == seq then return i end
-  end
+  for i, plan in ipairs(its.plans) do if plan.seq == seq then return i end end
 end
 local function save_changed(fulls)
-  for i = 1, count do
-    if ledgers[i] and ledgers[i].changed then save(ledgers[i], fulls(i)) end
-  end
+  for i = 1, count do if ledgers[i] and ledgers[i].changed then save(ledgers[i], fulls(i)) end end
 end
 -- Of a limit's state now, as check.lua or ledger.lua tells it.
 local function tell(i, T, full, mine, need)
@@ -306,9 +301,7 @@ local function read_record(key)
     its.parts[i], at = part, stop + 1
   end
   its.names = at
-  for _, part in ipairs(its.parts) do
-    part.name, at = sub(record, at, at + part.size - 1), at + part.size
-  end
+  for _, part in ipairs(its.parts) do part.name, at = sub(record, at, at + part.size - 1), at + part.size end
   return its
 end
 
@@ -341,17 +334,13 @@ local function read_own_record()
         part.moment = (ts - its.E) * 1e9 + tn
         part.may_act = part.moment <= its.from or part.moment >= its.till
       end
-      if its and its.id == part.epoch then
-        ledgers[i], live[#live + 1], part.full = its, part, part.T * part.burst
-      end
+      if its and its.id == part.epoch then ledgers[i], live[#live + 1], part.full = its, part, part.T * part.burst end
     end
   end
   is_there = live[1] or has_slots[1] or has_windows or not has_charged and record
 end
 local function full_of_part(i)
-  for _, part in ipairs(parts) do
-    if part.i == i then return full_for_pause(ledgers[i], part.T, part.full) end
-  end
+  for _, part in ipairs(parts) do if part.i == i then return full_for_pause(ledgers[i], part.T, part.full) end end
 end
 local function free_slots()
   for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
@@ -401,9 +390,7 @@ local function stands()
     if part.kind == 's' then slots = slots + 1 end
   end
   if rates ~= #live or slots ~= #has_slots then return false end
-  for _, part in ipairs(live) do
-    if not place_of_plan(ledgers[part.i], part.seq) then return false end
-  end
+  for _, part in ipairs(live) do if not place_of_plan(ledgers[part.i], part.seq) then return false end end
   return true
 end
 local function act_on_plan()
@@ -604,7 +591,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
       its.guarantee and limits[its.guarantee].is_rate and first_inside(i, at) == at
   end
 
-  local moment = 0
+  local moment, sooner = 0, 0
   local alone = verb == 'reserve' and count == 1 and most == 0 and hold == 0 and not in_line  -- as a check
   if not all_now or closed then
     moment = first_of_all(0)
@@ -616,7 +603,17 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     -- Nobody waits for a window.
     if closed then return answer(0, 'window', max(moment - most, 0)) end
     if moment > most and alone then return answer(0, 'now', 0) end
-    if moment > most then return answer(0, 'later', moment - most) end
+    -- What is held may make one in line sooner, but no pause.
+    local is_paused = not stood or most == 0
+    for i = 1, count do
+      local its, ledger = limits[i], ledgers[i]
+      if its.is_rate and its.need > 0 and not its.shadow then
+        is_paused = is_paused or ledger.pause > now_in(ledger) + most
+        if ledger.held > 0 then sooner = max(sooner, ledger.held * its.T + max(0, last_of(ledger) - now_in(ledger))) end
+      end
+    end
+    if is_paused then sooner = 0 end
+    if moment - sooner > most then return answer(0, 'later', moment - most) end
     for i = 1, count do limits[i].allows = not limits[i].is_rate or first_of(i, moment) == moment end
   end
 
@@ -695,7 +692,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     local its = limits[i]
     afters[i] = its.is_rate and its.allows and its.need > 0 and tell(i, its.T, its.full, room_of(i), 0)
   end
-  return answer(1, 'later', moment, 0, afters)
+  return answer(1, sooner > 0 and 'sooner' or 'later', moment, sooner, afters)
 end
 
 -- include pauses.lua
@@ -704,9 +701,7 @@ if verb == 'refund' then
   local answer = {1, time[1], time[2]}
   local function T_of(i) return ARGV[4 * i - 1] + 0.0 end
   local function full_of(i) return T_of(i) * ARGV[4 * i] end
-  for i = 1, count do
-    if not read_state(i, '-', T_of(i)) then return no_state(i) end
-  end
+  for i = 1, count do if not read_state(i, '-', T_of(i)) then return no_state(i) end end
   for i = 1, count do
     local its, T, full, need = ledgers[i], T_of(i), full_of(i), ARGV[4 * i + 1] + 0.0
     end_holds(i)

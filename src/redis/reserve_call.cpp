@@ -32,11 +32,12 @@ class ReserveCall final : public StoreCall {
 
   // The next check of the request; or why there can be no such reservation.
   std::optional<std::string> add(const Check& check);
-  // A denial of the last one added that is remembered. A denial tells nothing of one that may wait; and
-  // beyond a guarantee nobody here knows the rule.
+  // A denial of the last one added that is remembered. A denial tells nothing of one that may wait, or has a
+  // plan; and beyond a guarantee nobody here knows the rule.
   std::optional<Decision> recall(nanoseconds now) const {
     const KeptCheck& last = checks_.back();
-    if (max_wait_.count() > 0 || hold_.count() > 0 || last.inside != Check::kNoGuarantee) return std::nullopt;
+    if (max_wait_.count() > 0 || hold_.count() > 0 || !instead_of_.empty()) return std::nullopt;
+    if (last.inside != Check::kNoGuarantee) return std::nullopt;
     return in_.known.recall(last.limit.rule, last.hash, last.cost, now);
   }
   void send(std::unique_ptr<Call> self, nanoseconds now);
@@ -75,6 +76,7 @@ void reserve(StoreParts& in, Request& request, nanoseconds now) {
   if (!looks) {
     request.reservation->id.clear();
     request.reservation->wait = nanoseconds{0};
+    request.reservation->sooner_by = nanoseconds{0};
   }
   auto call = std::make_unique<ReserveCall>(in, request, now + in.patience_of(request));
   const std::span<Check> checks = request.checks;
@@ -170,6 +172,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   request->reservation->wait = told.wait;
   request->reservation->full_for = told.full_for;
   request->reservation->full_by = told.full_by;
+  request->reservation->sooner_by = told.sooner_by;
   if (told.has_id) request->reservation->id = id_;
   std::vector<const KeptCheck*> checks;
   for (const KeptCheck& each : checks_) checks.push_back(&each);

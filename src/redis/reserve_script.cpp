@@ -467,9 +467,10 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   const std::string_view how = reply.items[3].text;
   const std::optional<nanoseconds> wait = time_in(reply.items[4]);
   const auto by = static_cast<std::size_t>(reply.items[5].integer);
+  const bool may_be_sooner = how == "sooner";
   Verdicts each(asks, *now);
   const std::span<const Value> rest = std::span(reply.items).subspan(kFirstStateOfReserve);
-  if (!wait || by >= asks.size() || !each.read(rest)) return not_ours(reply);
+  if (!wait || (by >= asks.size() && !may_be_sooner) || !each.read(rest)) return not_ours(reply);
   if (words.looks) {
     each.look();
     each.tell_slots();
@@ -478,6 +479,7 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   each.decide();
   const bool by_rule = how != "held" && how != "busy";
   ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *wait, .by = each.by()};
+  if (may_be_sooner) told.sooner_by = nanoseconds{static_cast<std::int64_t>(by)};
   told.at_once = each.decisions;
   if (!by_rule) {
     each.look();

@@ -102,8 +102,9 @@ struct ReserveAnswer {
   std::uint8_t by = 0;
   std::chrono::nanoseconds full_for{0};  // as store::ReservationTerms
   std::uint8_t full_by = 0;
-  std::vector<Decision> decisions{};  // as store::Request's
-  std::vector<Decision> at_once{};    // what a check would have been told
+  std::chrono::nanoseconds sooner_by{0};  // as store::ReservationTerms
+  std::vector<Decision> decisions{};      // as store::Request's
+  std::vector<Decision> at_once{};        // what a check would have been told
 };
 tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
                                                       std::span<const ReserveAsk> asks,

@@ -293,7 +293,8 @@ JointMoment AllOrNoneCheck::find_moment() const {
     demands[i].ledger =
         key.ledger != nullptr ? key.ledger : &alone[i].emplace(ledger_of(key, found_[i], rule));
   }
-  return joint_moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
+  return joint_moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait,
+                      reserving_->sooner_by);
 }
 
 // It is charged at that moment.

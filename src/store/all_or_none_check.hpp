@@ -50,6 +50,7 @@ using Ledgers = std::array<KeyLedger*, kMostChecks>;
 // What a reservation asks of its checks, and gets.
 struct JointReservation {
   std::chrono::nanoseconds max_wait{0};
+  std::chrono::nanoseconds sooner_by{0};  // as ReservationTerms::sooner_by
   std::chrono::nanoseconds hold{0};
   std::chrono::nanoseconds planned{0};  // that it stays open without a hold, where it is told a moment
   std::span<const Line> lines{};        // as ReservationTerms::lines

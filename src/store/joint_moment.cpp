@@ -78,16 +78,17 @@ class Search {
 
 }  // namespace
 
-JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds max_wait) {
+JointMoment joint_moment(std::span<const LedgerDemand> demands, nanoseconds now, nanoseconds max_wait,
+                         nanoseconds sooner_by) {
   const Search search(demands, now);
   const nanoseconds at = search.first_of_all(now);
   if (at == nanoseconds::max()) return {.wait = nanoseconds{-1}};
   JointMoment found{.granted = true, .wait = at - now};
   for (std::size_t i = 0; i < demands.size(); ++i) {
     if (search.fits(i, at)) found.fits |= 1U << i;
-    if (at != now && !demands[i].shadow && !search.may_be_told(i, at)) max_wait = nanoseconds{0};
+    if (at != now && !demands[i].shadow && !search.may_be_told(i, at)) max_wait = sooner_by = nanoseconds{0};
   }
-  if (found.wait <= max_wait) return found;
+  if (found.wait - sooner_by <= max_wait) return found;
   return {.granted = false, .wait = found.wait - max_wait, .fits = found.fits};
 }
 

@@ -36,8 +36,8 @@ struct JointMoment {
   std::uint32_t fits = 0;  // a bit for each that fits then
 };
 
-// Of 1 to 16.
+// Of 1 to 16. A moment is granted that may yet come earlier by `sooner_by`, and then be soon enough.
 JointMoment joint_moment(std::span<const LedgerDemand> demands, std::chrono::nanoseconds now,
-                         std::chrono::nanoseconds max_wait);
+                         std::chrono::nanoseconds max_wait, std::chrono::nanoseconds sooner_by = {});
 
 }  // namespace weir::store

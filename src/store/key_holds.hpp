@@ -38,6 +38,10 @@ class KeyHolds {
     for (auto at = holds_.begin(); !holds_.is_end(at) && most > 0; at = holds_.next(at), --most)
       into.emplace_back(holds_[at].id, holds_[at].units);
   }
+  std::uint64_t units(nanoseconds now) {
+    drop_ended(now);
+    return units_;
+  }
   // 0 where another one of `units` keeps all at `at_most` units; below 0 where it never does. Where more than
   // kLooked would have to end first: until that many have.
   nanoseconds until_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {

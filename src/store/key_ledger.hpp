@@ -84,6 +84,8 @@ class KeyLedger {
   // Until then it is not idle, if nothing is given back.
   std::uint64_t until(const core::Rule& rule) const;
   bool is_paused(nanoseconds now) const { return ledger_.pause_end() > now.count(); }
+  // From then on nobody acts whose moment is known.
+  nanoseconds last() const { return nanoseconds{ledger_.last()}; }
   // It owes at least until that, in the rule's T.
   void raise(const core::Rule& rule, std::uint64_t tat, nanoseconds now);
 

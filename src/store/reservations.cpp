@@ -285,6 +285,7 @@ void Reservations::reserve_rates(Request& request, Arrival when) {
   asked.wait = nanoseconds{0};
   asked.full_for = nanoseconds{0};  // it may be what was answered before
   asked.full_by = 0;
+  asked.sooner_by = nanoseconds{0};
   const bool may_act_now = asked.lines.empty() || looks(request.checks);
   if (asked.instead_of.empty() && may_act_now && (asked.hold.count() == 0 || looks(request.checks)) &&
       reserve_now(request, when))
@@ -416,7 +417,9 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
   for (std::size_t i = 0; asked.share && i < checks.size(); ++i)
     if (ledgers[i] == nullptr && core::can_reserve(checks[i].limit->rule.algorithm))
       ledgers[i] = &asked.ledgers[i].emplace(core::TwoWords{0, 1});
+  reservation.sooner_by = may_be_sooner_by(request, when.now);
   JointReservation reserving{.max_wait = reservation.max_wait,
+                             .sooner_by = reservation.sooner_by,
                              .hold = reservation.hold,
                              .planned = reservation.stands_in_line ? kPlanned : nanoseconds{0},
                              .lines = reservation.lines,

@@ -283,6 +283,7 @@ class Reservations final : public LedgerKeys {
   void refuse_full(Request& request, ReservationMemory::Full full, ReservationMemory::Kind kind);
   void decide(Request& request, Arrival when, Draft& asked);
   bool holds_fit(Request& request, nanoseconds now);
+  nanoseconds may_be_sooner_by(const Request& request, nanoseconds now);
   Part part_of_window(const Check& check, core::TwoWords state);
   std::optional<core::TwoWords> give_back(const Part& window, std::uint64_t units, nanoseconds now);
   template <class Change>

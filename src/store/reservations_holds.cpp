@@ -45,4 +45,23 @@ void Reservations::find_holds(const Check& check, nanoseconds now, HoldsFound& i
   }
 }
 
+// 0 where nothing is held, or a pause lets nobody act in time. What was told before may make it later still.
+nanoseconds Reservations::may_be_sooner_by(const Request& request, nanoseconds now) {
+  const ReservationTerms& asked = *request.reservation;
+  nanoseconds longest{0};
+  if (!asked.stands_in_line || asked.max_wait.count() == 0) return longest;
+  for (const Check& each : request.checks) {
+    if (each.shadow || each.cost.units == 0 || !core::can_reserve(each.limit->rule.algorithm)) continue;
+    KeptLedger* const kept = find_ledger(each.hash, now);
+    if (kept == nullptr) continue;
+    if (kept->ledger.is_paused(now + std::min(asked.max_wait, nanoseconds::max() - now)))
+      return nanoseconds{0};
+    const auto units = static_cast<std::int64_t>(kept->holds.units(now));
+    if (units == 0) continue;
+    longest = std::max(longest, units * each.limit->rule.quota.emission_interval() +
+                                    std::max(nanoseconds{0}, kept->ledger.last() - now));
+  }
+  return longest;
+}
+
 }  // namespace weir::store

@@ -198,6 +198,9 @@ struct ReservationTerms {
   // By reserve, denied: how long its limits' open holds alone deny it, the longest, and by which check; below
   // 0 if no time helps.
   std::chrono::nanoseconds full_for{0};
+  // By reserve, of one that stands in line and is told a moment: by how much, at most, that comes earlier if
+  // what is held at its keys is settled for nothing. It may lie that much further than max_wait.
+  std::chrono::nanoseconds sooner_by{0};
   std::uint8_t full_by = 0;
   // By cancel: units; 0 when there is no such reservation, or its moment has come.
   std::uint64_t given_back = 0;

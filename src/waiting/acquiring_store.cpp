@@ -224,9 +224,9 @@ void AcquiringStore::begin_postponed() {
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
   // What holds give back nobody knows.
-  const bool is_known = !waiting.is_for_slot() && waiting.terms.hold.count() == 0;
-  const bool may_be_late = is_known && waiting.moment > waiting.deadline;
-  if (may_be_late || waiting.max_wait.count() == 0) {
+  const bool is_known = !waiting.is_for_slot() && !waiting.has_hold;
+  const bool is_late = is_known && house_.queues.last_moment_at_best(waiting) > waiting.deadline;
+  if (is_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
     return deny_in_line(waiting, waiting.moment - waiting.max_wait - now);
   }

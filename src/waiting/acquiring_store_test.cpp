@@ -69,6 +69,13 @@ struct World {
     store.submit({&one, 1}, {now, now});
     return asker;
   }
+  // At nothing.
+  void settle(const std::string& id) {
+    store::ReservationTerms which{.id = id, .actuals = {{"", {limit.id}}}};
+    Request request{.verb = Verb::settle, .reservation = &which};
+    Request* const one = &request;
+    store.submit({&one, 1}, {now, now});
+  }
   void advance(nanoseconds by) {
     now += by;
     store.advance(now);
@@ -402,8 +409,9 @@ struct SlowWorld {
 
   SlowWorld() { house.queues.hear(embedded.reservations()); }
   std::unique_ptr<Asker> ask(nanoseconds max_wait) { return ask(max_wait, store); }
-  std::unique_ptr<Asker> ask(nanoseconds max_wait, AcquiringStore& of) {
+  std::unique_ptr<Asker> ask(nanoseconds max_wait, AcquiringStore& of, nanoseconds hold = 0s) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
+    asker->which.hold = hold;
     Request* const one = asker.get();
     of.submit({&one, 1}, {now, now});
     return asker;
@@ -436,6 +444,48 @@ TEST(AcquiringStore, two_that_came_at_once_on_two_loops_make_the_next_wait_for_t
     }
     EXPECT_EQ(world.told, (std::vector{taken.get(), third.get(), first.get(), second.get()})) << in_order;
     EXPECT_EQ(world.house.waiting(), 0U);
+  }
+}
+
+// The next in line has no plan yet, and what has just acted may cost nothing.
+TEST(AcquiringStore, one_that_comes_when_a_hold_has_begun_is_not_too_late_for_it) {
+  SlowWorld world;
+  const auto taken = world.ask(0s);
+  world.slow.answer(world.now);
+  const auto first = world.ask(60s, world.store, 60s);
+  world.slow.answer(world.now);
+  const auto second = world.ask(60s);
+  world.now += 1s;
+  world.store.advance(world.now);
+  world.slow.answer(world.now);
+  world.store.advance(world.now);
+  ASSERT_EQ(world.told, (std::vector{taken.get(), first.get()}));
+  const auto third = world.ask(1'500ms), late = world.ask(1'500ms);  // after two that hold nothing
+  for (int round = 0; round < 3; ++round) world.slow.answer(world.now);
+  EXPECT_EQ(third->state, Request::State::submitted);
+  EXPECT_EQ(late->state, Request::State::answered);
+}
+
+// Of two loops one hears of the pause while the other waits for what was said before it; so may a reset come.
+TEST(AcquiringStore, one_that_was_asked_about_before_a_pause_is_too_late_as_those_in_line) {
+  for (const bool is_reset : {false, true}) {
+    SlowWorld world;
+    const auto taken = world.ask(0s);
+    world.slow.answer(world.now);
+    const auto first = world.ask(60s, world.other), late = world.ask(9s);
+    Request* const under_way = world.slow.asked.back();
+    world.slow.asked.pop_back();
+    world.slow.answer(world.now);
+    const std::uint64_t key = store::Reservations::place_of(taken->check.hash);
+    world.house.queues.paused(key, world.now + 10s, false);
+    if (is_reset) world.house.queues.given_back(key);
+    world.slow.asked.push_back(under_way);
+    for (int round = 0; round < 4; ++round) {
+      world.slow.answer(world.now);
+      world.store.advance(world.now);
+    }
+    EXPECT_EQ(world.told.size(), is_reset ? 1U : 2U);
+    EXPECT_EQ(late->state == Request::State::submitted, is_reset);
   }
 }
 
@@ -710,6 +760,73 @@ TEST(AcquiringStore, one_that_a_pause_makes_too_late_is_denied_at_once) {
   EXPECT_EQ(world.told, (Told{first.get(), third.get(), second.get(), fourth.get()}));
   EXPECT_TRUE(second->allowed());
   EXPECT_TRUE(fourth->allowed());
+}
+
+// Each of them may be settled at nothing as soon as it has acted.
+TEST(AcquiringStore, one_after_holds_is_not_too_late_for_what_they_may_give_back) {
+  for (const bool is_paused : {true, false}) {
+    World world;
+    const auto taken = world.ask(0s), first = world.ask(60s, 60s), second = world.ask(60s, 60s);
+    std::unique_ptr<Asker> third;
+    if (is_paused) third = world.ask(10'500ms);
+    if (is_paused) world.charge(world.limit, "k", Pause{10s});
+    world.advance(0s);
+    if (!is_paused) third = world.ask(1'500ms);
+    EXPECT_EQ(third->state, Request::State::submitted) << is_paused;
+    world.advance(is_paused ? 10s : 1s);
+    for (const auto& each : {first.get(), second.get()}) {
+      ASSERT_FALSE(each->which.id.empty()) << is_paused;
+      world.settle(each->which.id);
+      world.advance(0s);
+    }
+    EXPECT_EQ(world.told.back(), third.get());
+    EXPECT_TRUE(third->allowed()) << is_paused;
+  }
+}
+
+// It would be too late beside what is held, and in time if that is settled; so is the next where it, too,
+// holds.
+TEST(AcquiringStore, what_a_hold_may_give_back_in_time_is_waited_for) {
+  for (const bool is_settled : {true, false}) {
+    World world;
+    const auto holder = world.ask(0s, 60s);
+    ASSERT_TRUE(holder->allowed());
+    const auto first = world.ask(500ms, is_settled ? 60s : 0s), second = world.ask(600ms);
+    world.advance(200ms);
+    EXPECT_TRUE(world.told.empty()) << is_settled;
+    EXPECT_EQ(second->state == Request::State::answered, !is_settled);
+    if (is_settled) {
+      world.settle(holder->which.id);
+      world.advance(0s);
+      ASSERT_EQ(world.told, (Told{first.get()}));
+      ASSERT_TRUE(first->allowed());
+      world.advance(300ms);
+      world.settle(first->which.id);
+      world.advance(0s);
+      EXPECT_EQ(world.told, (Told{first.get(), second.get()}));
+      EXPECT_TRUE(second->allowed());
+    } else {
+      world.advance(300ms);
+      ASSERT_EQ(world.told, (Told{first.get()}));
+      EXPECT_FALSE(first->allowed());
+      EXPECT_LE(first->which.wait, 500ms);
+      EXPECT_EQ(world.embedded.reservations().counts().open, 1U);
+      world.advance(first->which.wait);
+      EXPECT_TRUE(world.ask(0s)->allowed());
+    }
+  }
+}
+
+// Nothing is held, so nothing that is denied would have acted in time.
+TEST(AcquiringStore, what_no_hold_gives_back_is_not_waited_for) {
+  World world;
+  const auto holder = world.ask(0s, 60s);
+  world.settle(holder->which.id);
+  const auto taken = world.ask(0s);
+  EXPECT_TRUE(taken->allowed());
+  const auto late = world.ask(500ms);
+  EXPECT_EQ(late->state, Request::State::answered);
+  EXPECT_EQ(late->which.wait, 500ms);
 }
 
 // All of the burst acts at the end, so nobody is too late for its pace.

@@ -103,14 +103,16 @@ bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
 // Of the first of its line, or who becomes it, what it has reserved is its plan. Two loops may have asked at
 // once: then it has none.
 void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
-  waiting.told_at_once = false;
-  waiting.asked().keep();
-  waiting.asked().since = since;
-  waiting.moment = since + waiting.asked().terms.wait;
-  if (!house_.queues.plan(waiting, waiting.asked().by, waiting.moment, waiting.asked().planned_at())) {
-    give_up({.stands_in_line = true, .id = std::exchange(waiting.asked().terms.id, {})}, Verb::cancel);
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.keep();
+  asked.since = since;
+  waiting.moment = since + asked.terms.wait;
+  waiting.is_late = asked.terms.wait > asked.terms.max_wait;
+  if (!house_.queues.plan(waiting, asked.by, {waiting.moment, asked.terms.sooner_by, asked.planned_at()})) {
+    give_up({.stands_in_line = true, .id = std::exchange(asked.terms.id, {})}, Verb::cancel);
     return line_up(waiting, since);
   }
+  waiting.told_at_once = false;
   if (waiting.moment > last_moment_) return end(waiting);
   settle_in(waiting);
 }
@@ -148,6 +150,8 @@ void AcquiringStore::settle_in(Waiting& waiting) {
   if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
   if (queues.too_late(waiting).count() > 0) turn = nanoseconds{0};
   const nanoseconds soon = clock_() + kLookAgain;
+  // Nobody tells that a hold has ended, or has cost all that it was charged.
+  if (waiting.has_plan() && waiting.is_late) turn = std::min({turn, waiting.deadline, soon});
   if (!tells_ && waiting.has_plan()) turn = std::min<nanoseconds>(turn, clock_() + kAskForMoment);
   waiting.looks_again = (is_first || waiting.has_plan()) && waiting.ways.renew != nullptr && soon < turn;
   wait_until(waiting, waiting.looks_again ? soon : turn);

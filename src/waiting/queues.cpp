@@ -16,6 +16,9 @@ using std::chrono::nanoseconds;
 
 namespace {
 
+// How many pauses are kept for those who were asked about before: more of them than cross one answer.
+constexpr std::size_t kPauses = 64;
+
 // Beyond that nobody waits: a quarter of the time that a clock has.
 constexpr nanoseconds kFar = nanoseconds::max() / 4;
 
@@ -61,6 +64,8 @@ struct Queues::Queue {
   };
   std::set<Place*, ByNumber> waiting{};
   unsigned __int128 units = 0;  // of all of them
+  unsigned __int128 sure = 0;   // of those without a hold
+  nanoseconds sooner_by{0};     // at most, by what is held
   std::uint64_t key = 0;        // Reservations::place_of()
   std::uint64_t limit = 0;      // of slots, Limit::id
   bool is_slots = false;
@@ -117,12 +122,13 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
   stand(place, by, opens);
 }
 
-bool Queues::plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys) {
+bool Queues::plan(Place& place, std::size_t by, Plan plan) {
   const detail::Held lock(mutex_);
   forget_plan(place);
-  if (!stand(place, by, opens)) return false;
-  for (const std::uint64_t each : keys) planned_.emplace(each, &place);
-  place.planned = std::move(keys);
+  if (!stand(place, by, plan.opens)) return false;
+  place.queue->sooner_by = plan.sooner_by;
+  for (const std::uint64_t each : plan.keys) planned_.emplace(each, &place);
+  place.planned = std::move(plan.keys);
   return true;
 }
 
@@ -204,12 +210,13 @@ void Queues::forget_plan(Place& place) {
 void Queues::given_back(std::uint64_t key) {
   if (empty()) return;
   const detail::Held lock(mutex_);
+  std::erase_if(pauses_, [key](const Paused& each) { return each.key == key; });  // by a reset perhaps
   const auto [first, last] = planned_.equal_range(key);
   for (auto each = first; each != last; ++each) each->second->owner->on_first(each->second->number);
 }
 
-// What is given back makes nobody earlier than that. Of a key that is afresh then all of a burst may act at
-// once.
+// What is given back of before makes nobody earlier than the end. Of a key that is afresh then all of a burst
+// may act at once.
 void Queues::paused(std::uint64_t key, nanoseconds end, bool afresh) {
   if (empty()) return;
   given_back(key);
@@ -220,14 +227,16 @@ void Queues::paused(std::uint64_t key, nanoseconds end, bool afresh) {
     for (Place* const place : each->second->waiting) {
       const std::uint64_t its = std::max<std::uint64_t>(1, place->units);
       const nanoseconds earliest = afresh ? end : after(end, units + its - 1, each->second->interval);
-      if (earliest <= place->latest)
-        units += its;
-      else
+      if (earliest > place->latest)
         tell_late(*place, earliest);
+      else if (!place->has_hold)
+        units += its;
     }
   }
   for (auto each = needing_.lower_bound({key, nullptr}); each != needing_.end() && each->first == key; ++each)
     if (each->second->latest < end) tell_late(*each->second, end);
+  if (pauses_.size() == kPauses) pauses_.pop_front();
+  pauses_.push_back({key, end, last_number_.load(std::memory_order_relaxed)});
 }
 
 void Queues::tell_late(Place& place, nanoseconds earliest) {
@@ -298,6 +307,11 @@ void Queues::add(Place& place, Queue& queue, std::size_t by) {
   place.units = place.checks[by].cost.units;
   queue.waiting.insert(&place);
   queue.units += place.units;
+  if (!place.has_hold) queue.sure += place.units;
+  // It was asked about before a pause, and is answered only now.
+  for (const Paused& pause : pauses_)
+    if (pause.key == queue.key && pause.last >= place.number && pause.end > place.latest)
+      tell_late(place, pause.end);
 }
 
 void Queues::remove(Place& place, bool charged) {
@@ -307,14 +321,18 @@ void Queues::remove(Place& place, bool charged) {
   for (const std::uint64_t key : place.rates) needing_.erase({key, &place});
   place.rates.clear();
   queue.units -= place.units;
-  if (charged) queue.base = after(queue.base, place.units, queue.interval);
+  if (!place.has_hold) queue.sure -= place.units;
+  if (charged) {
+    queue.base = after(queue.base, place.units, queue.interval);
+    if (place.has_hold) queue.sooner_by = after(queue.sooner_by, place.units, queue.interval);
+  }
   if (queue.waiting.empty()) {
     auto [each, last] = by_key_.equal_range(queue.key);
     while (each != last && each->second != &queue) ++each;
     if (each != last) by_key_.erase(each);
     if (queue.is_slots) lines_of_slots_.fetch_sub(1, std::memory_order_relaxed);
     queues_.erase(std::string(queue.name));
-    lines_.fetch_sub(1, std::memory_order_relaxed);
+    if (lines_.fetch_sub(1, std::memory_order_relaxed) == 1) pauses_.clear();
   } else if (was_first) {
     queue.first().owner->on_first(queue.first().number);
   }
@@ -335,6 +353,12 @@ nanoseconds Queues::last_moment(const Place& place) const {
   const detail::Held lock(mutex_);
   const Queue& queue = queue_of(place);
   return after(queue.base, queue.units, queue.interval);
+}
+
+nanoseconds Queues::last_moment_at_best(const Place& place) const {
+  const detail::Held lock(mutex_);
+  const Queue& queue = queue_of(place);
+  return after(queue.base, queue.sure, queue.interval) - queue.sooner_by;
 }
 
 std::unordered_map<std::uint64_t, std::uint64_t> Queues::slot_waiters() const {

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -62,6 +63,7 @@ class Queues {
     std::vector<std::uint64_t> planned{};    // the keys at which it has a plan, as place_of() has them
     std::vector<std::uint64_t> rates{};      // those that it needs beside the slot for which it waits
     nanoseconds too_late{0};                 // above 0: a pause lets it act no earlier
+    bool has_hold = false;                   // it may be settled for less, at once
   };
 
   Queues();
@@ -91,10 +93,15 @@ class Queues {
   void hear(store::Reservations& reservations);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
   void slot_freed(std::uint64_t slots);
-  // The same of one that has a plan for that moment, at these keys: it is told, as one that is now first,
-  // when something of any of them was given back, as it may act earlier. False: it is not the first there,
-  // and stands in line without.
-  bool plan(Place& place, std::size_t by, nanoseconds opens, std::vector<std::uint64_t> keys);
+  struct Plan {
+    nanoseconds opens;
+    nanoseconds sooner_by;  // as store::ReservationTerms has it
+    std::vector<std::uint64_t> keys;
+  };
+  // The same of one that has a plan, at these keys: it is told, as one that is now first, when something of
+  // any of them was given back, as it may act earlier. False: it is not the first there, and stands in line
+  // without.
+  bool plan(Place& place, std::size_t by, Plan plan);
   void unplan(Place& place);
   void given_back(std::uint64_t key);
   // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
@@ -115,6 +122,8 @@ class Queues {
   // When there would be room for one in its line if nobody else came: for the first, and for the last.
   nanoseconds first_moment(const Place& place) const;
   nanoseconds last_moment(const Place& place) const;
+  // For the last, if all that is held and will be costs nothing in the end: no earlier if nobody leaves.
+  nanoseconds last_moment_at_best(const Place& place) const;
 
   bool empty() const { return lines_.load(std::memory_order_relaxed) == 0; }
   bool has_lines_of_slots() const { return lines_of_slots_.load(std::memory_order_relaxed) > 0; }
@@ -139,6 +148,12 @@ class Queues {
   std::uint64_t units_up_to(const Place& place) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
   void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
+  // Of a key that nobody acts at before that.
+  struct Paused {
+    std::uint64_t key;
+    nanoseconds end;
+    std::uint64_t last;  // the number of who had come last when it was paused
+  };
   void tell_late(Place& place, nanoseconds earliest) WEIR_REQUIRES(mutex_);
   nanoseconds told_too_late(const Place& place) const WEIR_REQUIRES(mutex_) { return place.too_late; }
 
@@ -148,6 +163,7 @@ class Queues {
   std::unordered_multimap<std::uint64_t, Queue*> by_key_ WEIR_GUARDED_BY(mutex_);  // by place_of()
   std::set<std::pair<std::uint64_t, Place*>> needing_ WEIR_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Place*> planned_ WEIR_GUARDED_BY(mutex_);
+  std::deque<Paused> pauses_ WEIR_GUARDED_BY(mutex_);  // the latest, while anybody stands in line
   std::atomic<std::size_t> lines_{0};
   std::atomic<std::size_t> lines_of_slots_{0};
 };

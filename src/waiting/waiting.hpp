@@ -125,6 +125,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
         terms(*of.reservation) {
     checks = of.checks;
     owner = &its;
+    has_hold = terms.hold.count() > 0;
     number = its.house_.queues.next_number();
   }
 
@@ -183,6 +184,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool has_gone = false;      // its asker, and it is not cancelled yet; it stands in no line
   bool begins = false;        // it is asked about for the first time
   bool follows = false;       // then only whether it fits now
+  bool is_late = false;       // its plan, unless what is held makes it earlier
   bool is_postponed = false;  // until it is
   bool stood = false;         // in line
   bool told_at_once = true;   // inside submit(): then on_answer is not called

@@ -54,6 +54,29 @@ void those_who_wait_act_earlier_when_a_call_cost_less(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 1, "left a second later");
 }
 
+// Beside what is held they would be too late; whether they are nobody knows before it is settled.
+void who_would_be_in_time_if_a_call_cost_less_waits(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Booked call = reserve(trial, limit, "k", 10, 0s, kHold);
+  Follower first(trial, {{limit, "k", 2}}, 1500ms), second(trial, {{limit, "k", 1}}, 1500ms);
+  trial.world.advance(500ms);
+  trial.expect(first.waits() && second.waits(), "they would act at 2 s and at 3 s");
+  settle(trial, call.id, 5);
+  trial.world.advance(kAsked);
+  trial.expect(first.acts() && second.acts(), "what the call did not cost is theirs");
+
+  const Booked costly = reserve(trial, limit, "other", 10, 0s, kHold);
+  Follower late(trial, {{limit, "other", 2}}, 1500ms);
+  trial.world.advance(1400ms);
+  trial.expect(late.waits(), "it may yet cost less");
+  trial.world.advance(kAsked);
+  trial.expect(!late.waits() && !late.allowed() && late.booking.wait > 0ns, "until its time is over");
+  trial.world.advance(500ms);
+  trial.equal(trial.left(limit, "other"), 2, "left, as if it had not come");
+  trial.expect(settle(trial, costly.id, 10) >= 0ns, "what was held is settled");
+}
+
 // What has drained has drained, and was others' already.
 void those_who_wait_move_by_what_has_not_drained(Trial& trial) {
   if (nobody_waits_here(trial)) return;
@@ -258,6 +281,7 @@ void the_promise_holds_when_those_who_wait_move_up(Trial& trial) {
 std::vector<Property> moves_up_properties() {
   return {
       {"those_who_wait_act_earlier_when_a_call_cost_less", those_who_wait_act_earlier_when_a_call_cost_less},
+      {"who_would_be_in_time_if_a_call_cost_less_waits", who_would_be_in_time_if_a_call_cost_less_waits},
       {"those_who_wait_move_by_what_has_not_drained", those_who_wait_move_by_what_has_not_drained},
       {"a_moment_that_somebody_was_told_stays", a_moment_that_somebody_was_told_stays},
       {"those_after_one_that_left_move_up", those_after_one_that_left_move_up},

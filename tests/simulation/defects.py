@@ -56,8 +56,8 @@ plant("who_has_gone_keeps_its_plan", WAITING,
 plant("nobody_is_told_of_a_turn", IN_LINE, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;")
 plant("the_first_in_line_has_no_plan", IN_LINE,
-      "  if (!house_.queues.plan(waiting, waiting.asked().by, waiting.moment, waiting.asked().planned_at())) {\n",
-      "  house_.queues.wait_for(waiting, waiting.asked().by, waiting.moment);\n  {\n")
+      "  if (!house_.queues.plan(waiting, asked.by, {waiting.moment, asked.terms.sooner_by, asked.planned_at()})) {\n",
+      "  house_.queues.wait_for(waiting, asked.by, waiting.moment);\n  {\n")
 plant("nobody_minds_those_in_line", WAITING, "if (house_.queues.empty() || !house_.queues.join(waiting)) return false;",
       "if (tells_ || !house_.queues.join(waiting)) return false;")
 plant("an_acquire_acts_before_its_moment", IN_LINE, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
