@@ -232,5 +232,14 @@ TEST(LatePlan, gives_back_all_that_it_had_before_it_asks_again) {
   EXPECT_EQ(world.owed(), 3s);
 }
 
+// Of a fast limit some milliseconds are more than one unit, so it asks again.
+TEST(LatePlan, is_given_up_when_it_is_later_than_one_unit_takes) {
+  World world("10000/s burst 100");
+  const auto first = world.ask(0s, 0s, 100), second = world.ask(60s, 0s, 100);
+  world.advance(15ms);
+  EXPECT_EQ(world.told, (std::vector{second.get()}));
+  EXPECT_EQ(world.owed(), 10ms);
+}
+
 }  // namespace
 }  // namespace weir::waiting::gone_test

@@ -146,13 +146,12 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     checks = inner ? inner->checks : asker->checks;
   }
 
-  static constexpr std::chrono::milliseconds kHiccup{10};
-  // So late adds less than a unit to any span, or less than what a busy machine does.
+  // So late adds at most a unit to any span.
   bool is_on_time(nanoseconds now) const {
     nanoseconds shortest = nanoseconds::max();
     for (const store::Check& each : checks)
       shortest = std::min(shortest, each.limit->rule.quota.emission_interval());
-    return now - moment <= std::max<nanoseconds>(shortest, kHiccup);
+    return now - moment <= shortest;
   }
 
   // In line, and its moment is known: nobody who came later makes it later.
