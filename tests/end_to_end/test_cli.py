@@ -483,6 +483,16 @@ class TestSnapshotFiles(WithFolder):
                 with open(path + ".damaged", "rb") as same:
                     self.assertEqual(same.read(), content, "and what was found is kept")
 
+    def test_one_of_a_former_build_is_refused_with_what_it_is(self):
+        path = self.snapshot()
+        with open(path, "r+b") as file:
+            file.seek(8)
+            file.write(bytes([7]))
+        code, out, errors = weir("serve", "--resp", "127.0.0.1:0", "--snapshot", path)
+        self.assertEqual((code, out), (2, ""))
+        self.assertEqual(errors, f"weir: snapshot '{path}': is of version 7; this program reads 8; "
+                                 "--ignore-bad-snapshot puts it aside and starts empty\n")
+
     def test_one_that_was_put_aside_is_not_overwritten_by_the_next(self):
         path = self.folder.file("snap")
         kept = {"snap.damaged": b"first", "snap.damaged.2": b"second", "snap.damaged.3": b"third"}

@@ -171,6 +171,37 @@ class GoesOn(WithChain):
         client.ask("WEIR.SETTLE", held[5], "1")
         self.assertEqual(client.ask("WEIR.THROTTLE", "COST", "0", "h", "10/d burst 10")[2], 9)
 
+    def test_a_pause_lasts_and_ends_what_lies_under_it_and_so_it_does_from_a_snapshot(self):
+        rule = "1/min burst 1"
+        with Folder() as folder:
+            path = folder.file("snapshot")
+            chain = self.chain("--snapshot", path)
+            client, waits = self.client(chain), self.client(chain)
+            told = {}
+            for key in ("a", "b", "free"):
+                client.ask("WEIR.THROTTLE", key, rule)
+                told[key] = client.ask("WEIR.RESERVE", "MAXWAIT", "3600000", key, rule)[5]
+            for key in ("a", "b"):
+                client.ask("WEIR.CHARGE", "PAUSE", "3600000", key, rule)
+            waits.send("WEIR.ACQUIRE", "MAXWAIT", "3600000", "free", rule)
+            until(lambda: chain.now.info()["blocked_clients"] == "1", "it stands in line")
+
+            def is_paused(client, ended):
+                for key in ("a", "b"):
+                    self.assertTrue(3_500_000 < client.ask("WEIR.THROTTLE", key, rule)[3] <= 3_600_000)
+                verbs = ("WEIR.MOMENT", "WEIR.CANCEL")
+                self.assertEqual([client.ask(verb, told[ended]) for verb in verbs], [-1, 0])
+                self.assertGreater(client.ask("WEIR.MOMENT", told["free"]), 0)
+            for _ in range(2):
+                chain.take_over()
+            self.assertEqual(waits.reply(), Error("ERR the server is shutting down"))
+            is_paused(client, "a")
+            chain.now.stop()
+            with Server("--snapshot", path) as alone, alone.client() as again:
+                is_paused(again, "b")
+                # What waited in line has left nothing: the next after the told one is two minutes away.
+                self.assertLessEqual(again.ask("WEIR.RESERVE", "MAXWAIT", "3600000", "free", rule)[3], 120_000)
+
     def test_a_slot_stays_taken_until_its_connection_ends(self):
         folder = Folder()
         self.addCleanup(folder.__exit__)

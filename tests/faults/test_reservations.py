@@ -198,6 +198,7 @@ limits:
                         self.redis.must("SET", "weir:" + key, f"weir1g {stop}000000000 60000000000 @a_B-9 7 {stop}000000000")
                         self.assertTrue(70_000 < ask(client, key, SLOW) <= 100_000, ask)
                         until(lambda: line in server.stderr(), "it is logged")
+            self.assertEqual(server.stderr().count(line), 1, "once for all of them")
 
     def test_checks_that_share_a_call_are_decided_beside_a_hold_under_any_numbers(self):
         hold, slow = "1/690s burst 8", "1/1380s burst 8"
