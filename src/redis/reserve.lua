@@ -604,15 +604,15 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     if closed then return answer(0, 'window', max(moment - most, 0)) end
     if moment > most and alone then return answer(0, 'now', 0) end
     -- What is held may make one in line sooner, but no pause.
-    local is_paused = not stood or most == 0
-    for i = 1, count do
+    local may_be = stood and most > 0
+    for i = 1, may_be and count or 0 do
       local its, ledger = limits[i], ledgers[i]
       if its.is_rate and its.need > 0 and not its.shadow then
-        is_paused = is_paused or ledger.pause > now_in(ledger) + most
+        may_be = may_be and ledger.pause <= now_in(ledger) + most
         if ledger.held > 0 then sooner = max(sooner, ledger.held * its.T + max(0, last_of(ledger) - now_in(ledger))) end
       end
     end
-    if is_paused then sooner = 0 end
+    if not may_be then sooner = 0 end
     if moment - sooner > most then return answer(0, 'later', moment - most) end
     for i = 1, count do limits[i].allows = not limits[i].is_rate or first_of(i, moment) == moment end
   end

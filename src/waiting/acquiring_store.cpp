@@ -180,7 +180,7 @@ void AcquiringStore::come_back(Waiting& waiting) {
 // Of one that does not fit now.
 void AcquiringStore::begin_again(Waiting& waiting) {
   const nanoseconds now = clock_();
-  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  waiting.asked().terms.max_wait = waiting.left(now);
   if (joins_line(waiting, now)) return;
   Queues::Lines lines = Queues::lines_of(waiting.checks);
   if (!may_lead(waiting.number, lines)) return postpone(waiting);
@@ -212,7 +212,7 @@ void AcquiringStore::begin_postponed() {
     postponed_.erase(postponed_.begin());
     waiting.is_postponed = false;
     const nanoseconds now = clock_();
-    waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+    waiting.asked().terms.max_wait = waiting.left(now);
     const std::uint64_t number = waiting.number;
     begin(waiting, {now, now});
     if (postponed_.contains(number)) break;  // it waits for another's answer

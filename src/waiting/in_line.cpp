@@ -126,7 +126,7 @@ void AcquiringStore::plan_again(Waiting& waiting, nanoseconds now) {
     give_up(waiting.asked().at_no_cost(std::exchange(reservation.id, {})), Verb::settle);
   }
   reservation.id.clear();
-  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  reservation.max_wait = waiting.left(now);
   ask(waiting, {now, now});
 }
 
@@ -301,7 +301,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
   // One that came earlier may have joined the line since, or another line of its.
   if (!is_first || queues.join(waiting)) return settle_in(waiting);
-  waiting.asked().terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  waiting.asked().terms.max_wait = waiting.left(now);
   ask(waiting, {now, now});
 }
 
@@ -340,7 +340,7 @@ void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
   waiting.take_checks();
   waiting.looks_again = false;
   Waiting::InnerRequest& asked = waiting.asked();
-  asked.terms.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  asked.terms.max_wait = waiting.left(now);
   if (waiting.asker->fault == Fault::none && !asked.copies.empty()) {
     asked.keep();
     return ask(waiting, {now, now});

@@ -168,6 +168,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   static nanoseconds after(nanoseconds now, nanoseconds wait) {
     return now + std::min(wait, nanoseconds::max() - now);
   }
+  // Until its time is over.
+  nanoseconds left(nanoseconds now) const { return std::max(nanoseconds{0}, deadline - now); }
   // However soon the server ends.
   nanoseconds own_deadline() const { return after(arrived, terms.max_wait); }
 
