@@ -109,6 +109,7 @@ class Server:
     def __init__(self, *args, env=None, resp=("127.0.0.1:0",), expect_exit=(0,), program=None, **options):
         self.folder = Folder()
         self.expect_exit = expect_exit
+        self.ends = False
         command = [*(program or (WEIR, "serve"))]
         for endpoint in resp:
             command += ["--resp", endpoint]
@@ -203,6 +204,7 @@ class Server:
         return False
 
     def signal(self, number):
+        self.ends = self.ends or number == signal.SIGTERM
         os.kill(self.pid, number)
 
     def wait(self, patience=PATIENCE):
@@ -212,7 +214,8 @@ class Server:
         return self.process.returncode
 
     def stop(self):
-        self.signal(signal.SIGTERM)
+        if not self.ends:  # a second one ends it at once
+            self.signal(signal.SIGTERM)
         return self.wait()
 
     def kill(self):

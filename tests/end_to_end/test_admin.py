@@ -18,7 +18,7 @@ LIMITS = """version: 1
 classes: [default, bulk]
 lists: { bad: [mallory] }
 limits:
-  user: { by: [user], rate: [10/s burst 3, 1000/day], deny: { user: "@bad" } }
+  user: { by: [user], rate: [3/min, 1000/day], deny: { user: "@bad" } }
   trial: { by: [user], rate: 1/h burst 1, shadow: until 2260-01-01 }
   plan: { by: [plan], rate: 10/min }
 """
@@ -104,8 +104,8 @@ class Admin(unittest.TestCase):
         self.assertEqual(seen['weir_cost_total{limit="user",verdict="never"}'], 9)
         self.assertEqual(seen['weir_skipped_total{limit="plan"}'], 8, "a look is not a decision")
         self.assertEqual(seen['weir_fallback_total{limit="user",cause="connection"}'], 7)
-        self.assertEqual(seen['weir_limit_rate{limit="user",window="1s"}'], 10)
-        self.assertEqual(seen['weir_limit_burst{limit="user",window="1s"}'], 3)
+        self.assertEqual(seen['weir_limit_rate{limit="user",window="1min"}'], 3 / 60)
+        self.assertEqual(seen['weir_limit_burst{limit="user",window="1min"}'], 3)
         self.assertEqual(seen['weir_limit_burst{limit="plan",window="1min"}'], 10, "as fields call it")
         self.assertEqual(seen["weir_store_up"], 0)
         self.assertGreaterEqual(seen['weir_decision_seconds_count{protocol="resp"}'], 9)
@@ -244,7 +244,7 @@ class Status(unittest.TestCase):
         user, trial, _ = told["limits"]
         self.assertEqual(list(user), ["name", "by", "windows", "shadow", "series"])
         self.assertEqual((user["by"], user["shadow"], trial["shadow"]), (["user"], None, "2260-01-01T00:00:00.000Z"))
-        self.assertEqual(user["windows"], [{"window": "1s", "rate": "10/s burst 3", "burst": 3}, {"window": "1d", "rate": "1000/d", "burst": 1000}])
+        self.assertEqual(user["windows"], [{"window": "1min", "rate": "3/min", "burst": 3}, {"window": "1d", "rate": "1000/d", "burst": 1000}])
         self.assertEqual([len(user["series"][each]) for each in ("allowed", "denied", "would_deny")], [300] * 3)
         self.assertEqual([sum(user["series"][each]) for each in ("allowed", "denied", "would_deny")], [3, 2, 0])
         self.assertEqual((sum(trial["series"]["would_deny"]), user["series"]["step"]), (4, 1))
