@@ -3,19 +3,18 @@
 --
 --   KEYS    the reservation's record; then for each limit its state, and its line: the open ones by when they are over
 --   ARGV    reserve TIME id max_wait hold longest   and for each limit six words:
---             marks T full need burst more      the first four as in check.lua; '' marks nothing. Of slots the marks end
---                                               with 'slots ', T is 1 and full what may be open. Of a window they end
---                                               with 'window ' or 'clock ', T is its length, full and burst what it
---                                               admits, and need the units; it counts at the grant. One of the calendar
---                                               ends with 'calendar ', T as windows.lua has it. burst is the
---                                               limit's. more: 'at_most key_size id own from end': the units that
---                                               may be held, '' for one that is never settled, 'any' without a bound;
---                                               two numbers for the client, which the record keeps; whether a
---                                               settlement that names no limit says what it cost here; and those
---                                               in line before it, as store::Line has them, from now on, or 0
---                                               The hold may be extended by `longest` from then on
---           plan ... stood                      as reserve, for one that has stood in line for that long: one of that id
---                                               is cancelled first, and what is to act later is a plan
+--             marks T full need burst more      the first four as in check.lua; '' marks nothing. Slots' end with
+--                                               'slots ', T is 1 and full what may be open. A window's end with
+--                                               'window ' or 'clock ', T is its length, full and burst what it admits,
+--                                               and need the units; it counts at the grant. One of the calendar has
+--                                               'calendar ', and T as windows.lua has it. burst is the limit's. more:
+--                                               'at_most key_size id own from end': the units that may be held, '' if
+--                                               it is never settled, 'any' without a bound; two numbers that the record
+--                                               keeps; whether a settlement that names no limit says what it cost here;
+--                                               and those in line before it, as store::Line, from now on, or 0.
+--             A hold may be extended by `longest` from then on
+--           plan ... stood follows              as reserve, for one that has stood in line for that long: one of that id
+--                                               is cancelled first; what acts later is a plan, alone if 'follows'
 --           look ...                            as reserve, and nothing is charged
 --           cancel TIME
 --           extend TIME hold                  ns, from now or from its moment
@@ -415,7 +414,7 @@ end
 if verb == 'reserve' or verb == 'plan' or verb == 'look' then
   local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0.0, ARGV[5] + 0.0, ARGV[6]
   local looks, busy, closed, in_line = true, false, false, false
-  local stood, younger = ARGV[7 + 6 * count], {}  -- plans of those that came later, which are put back where they fit
+  local stood, follows, younger = ARGV[7 + 6 * count], ARGV[8 + 6 * count] == 'follows', {}  -- plans of those that came later, which are put back where they fit
   if verb == 'plan' then
     read_own_record()
     if record and (record.is_plan or until_moment > 0) then cancel() end
@@ -598,7 +597,8 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     if moment == EVER then return answer(0, closed and 'window' or 'now', closed and -1 or 0) end
     for i = 1, count do
       local its = limits[i]
-      if moment > 0 and not its.shadow and not may_be_told(i, moment) then most = 0 end
+      local is_after = follows and its.is_rate and its.need > 0 and ledgers[i].plans[1]
+      if not its.shadow and (is_after or moment > 0 and not may_be_told(i, moment)) then most = 0 end
     end
     -- Nobody waits for a window.
     if closed then return answer(0, 'window', max(moment - most, 0)) end

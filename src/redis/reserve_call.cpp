@@ -27,6 +27,7 @@ class ReserveCall final : public StoreCall {
     lines_ = request.reservation->lines;
     instead_of_ = request.reservation->instead_of;
     if (request.reservation->stands_in_line) stood_ = request.reservation->stood;
+    follows_ = request.reservation->follows;
     in_.known.may_wait(max_wait_);
   }
 
@@ -43,7 +44,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, stood_}; }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_, stood_, follows_}; }
   std::vector<ReserveAsk> asks(nanoseconds now) const;
   bool has_calendar() const override {
     return std::any_of(checks_.begin(), checks_.end(),
@@ -62,6 +63,7 @@ class ReserveCall final : public StoreCall {
   std::vector<store::Line> lines_{};
   std::string instead_of_{};
   std::optional<nanoseconds> stood_{};
+  bool follows_ = false;
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name

@@ -116,7 +116,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
   const bool plans = words.stood && !words.looks;
-  to.array(9 + keys + 6 * asks.size() + (plans ? 1 : 0));
+  to.array(9 + keys + 6 * asks.size() + (plans ? 1 : 0) + (plans && words.follows ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -155,8 +155,9 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     const std::string bound = holding.at_most == ~std::uint64_t{0} ? "any" : std::to_string(most);
     to.bulk((holding.settles ? bound : "") + numbers_of(each));
   }
-  if (plans)
-    to.number(static_cast<std::uint64_t>(std::clamp(*words.stood, nanoseconds{0}, kLongestWait).count()));
+  if (!plans) return;
+  to.number(static_cast<std::uint64_t>(std::clamp(*words.stood, nanoseconds{0}, kLongestWait).count()));
+  if (words.follows) to.bulk("follows");
 }
 
 std::optional<ReservationRecord> read_record(std::string_view text) {

@@ -52,6 +52,7 @@ struct ReserveWords {
   bool looks = false;  // nothing is charged
   // One that stands in line, for that long: one of that id is cancelled first.
   std::optional<std::chrono::nanoseconds> stood{};
+  bool follows = false;  // then, another of its line
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};

@@ -167,6 +167,10 @@ TEST(Script, a_reservation_of_one_in_line_says_how_long_it_has_stood) {
   EXPECT_EQ(words(bytes, reserve_sha()), "3|r|w:a|" + line_in_redis("w:", "w:a") +
                                              "|plan|1732147200 0|i|5|0|86400000000000|"
                                              "|100000000|1000000000|100000000|10|any 1 0 1 0 0|7");
+  const std::string before = std::exchange(bytes, {});
+  append_reserve(bytes, "w:", asks,
+                 {.record = "r", .id = "i", .max_wait = 5ns, .stood = 7ns, .follows = true}, 1'732'147'200s);
+  EXPECT_EQ(words(bytes, reserve_sha()), words(before, reserve_sha()) + "|follows");
 }
 
 TEST(Script, a_reset_names_its_keys) {

@@ -166,6 +166,9 @@ struct ReservationTerms {
   bool stands_in_line = false;
   std::chrono::nanoseconds stood{
       0};  // then, for how long: one that stands longer goes first in a shared store
+  // Asked by reserve, for an acquire that is not the first of its line: a shared store denies it where one
+  // that has stood longer has a plan.
+  bool follows = false;
   // Asked by reserve, by check; none: nobody stands in a line.
   std::vector<Line> lines{};
   // Asked by reserve: a reservation of the same keys whose moment has not come, which is cancelled as this is

@@ -14,11 +14,6 @@ using std::chrono::nanoseconds;
 using store::Request;
 using store::Verb;
 
-// About how many the store is asked for the first time at once. Each of the next then finds the line that
-// those before it have made, and a store that is asked for more than it can answer within its deadline would
-// answer none.
-constexpr std::size_t kBeginAtOnce = 64;
-
 // A reservation that is being given up.
 struct AcquiringStore::Leaving final : Request {
   Leaving(AcquiringStore& its, store::ReservationTerms its_which, Verb how)
@@ -177,14 +172,25 @@ void AcquiringStore::come_back(Waiting& waiting) {
   }
 }
 
-// Of one that does not fit now.
-void AcquiringStore::begin_again(Waiting& waiting) {
+// Of one that does not fit now, but after that wait. Where all before it have been answered it is the first
+// of a line, so that those after it need not ask.
+void AcquiringStore::begin_again(Waiting& waiting, nanoseconds wait) {
   const nanoseconds now = clock_();
-  waiting.asked().terms.max_wait = waiting.left(now);
+  Waiting::InnerRequest& asked = waiting.asked();
+  asked.terms.max_wait = waiting.left(now);
   if (joins_line(waiting, now)) return;
   Queues::Lines lines = Queues::lines_of(waiting.checks);
   if (!may_lead(waiting.number, lines)) return postpone(waiting);
-  set_out(waiting, std::move(lines), {now, now});
+  const core::Rule& rule = asked.copies[asked.by].limit->rule;
+  const bool has_moment =
+      core::can_reserve(rule.algorithm) && core::may_wait(rule) && asked.terms.full_for <= nanoseconds{0};
+  if (wait <= nanoseconds{0} || !has_moment) return set_out(waiting, std::move(lines), {now, now});
+  waiting.told_at_once = false;
+  waiting.moment = now + wait;
+  house_.queues.wait_for(waiting, asked.by, waiting.moment,
+                         nanoseconds::max() / 4);  // what is held is not known
+  waiting.stood = true;
+  house_.queues.is_first(waiting) ? ask_first(waiting, {now, now}) : settle_in(waiting);
 }
 
 void AcquiringStore::ask_first(Waiting& waiting, store::Arrival when) {
@@ -261,6 +267,7 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
   Waiting::InnerRequest& asked = waiting.asked();
   Request* const one = &asked;
   asked.fault = Fault::none;
+  asked.terms.follows = waiting.follows && waiting.queue != nullptr;
   asked.terms.stood = std::max(nanoseconds{0}, when.now - waiting.arrived);
   other_.submit({&one, 1}, when);
   if (!waiting.is_asked()) return on_answered(waiting, when.now);
@@ -270,6 +277,8 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Waiting::InnerRequest& asked = waiting.asked();
+  const bool by_store = asked.fault == Fault::none && asked.source == Source::store;
+  if (by_store) trip_ = since - waiting.arrived - asked.terms.stood;
   if (std::exchange(waiting.begins, false)) --beginning_;
   come_back(waiting);
   end_plan_before(waiting);
@@ -277,11 +286,13 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
+  const bool follows = std::exchange(waiting.follows, false);
   if (granted && !waiting.is_given_up() && asked.terms.wait.count() > 0) return plan(waiting, since);
-  const bool fits_not_now = std::exchange(waiting.follows, false) && !granted && asked.fault == Fault::none;
+  const bool fits_not_now = follows && !granted && asked.fault == Fault::none;
   if (fits_not_now && !waiting.is_given_up()) {
     const nanoseconds wait = asked.terms.wait;
-    if (clock_() < waiting.deadline) return begin_again(waiting);
+    if (waiting.queue != nullptr) return stay(waiting);
+    if (clock_() < waiting.deadline) return begin_again(waiting, wait);
     if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - waiting.max_wait));
   }
   if (!granted && !waiting.is_given_up() && waits_for_room(waiting, since)) return;
@@ -289,7 +300,8 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
     if (granted) take_back(waiting);
     return let_go(waiting);
   }
-  if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
+  if (waiting.queue != nullptr)
+    house_.queues.leave(waiting, granted, granted ? room_beside(waiting, since) : 0);
   if (const auto denied = asked.denied; denied && asked.fault == Fault::none) {
     if (store::takes_slot(asked.copies[waiting.by])) return deny_by_longest(waiting);
     asked.by = static_cast<std::uint8_t>(waiting.by);

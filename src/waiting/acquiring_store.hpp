@@ -135,7 +135,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   bool may_follow(const Queues::Lines& lines) const;
   void set_out(Waiting& waiting, Queues::Lines lines, store::Arrival when);
   void come_back(Waiting& waiting);
-  void begin_again(Waiting& waiting);
+  void begin_again(Waiting& waiting, nanoseconds wait);
   void postpone(Waiting& waiting);
   void begin_late(Waiting& waiting, nanoseconds now);
   void line_up(Waiting& waiting, nanoseconds now);
@@ -150,6 +150,8 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void on_due(Waiting& waiting);
   void on_moment(Waiting& waiting, nanoseconds now);
   void act(Waiting& waiting);
+  std::uint64_t room_beside(const Waiting& waiting, nanoseconds since) const;
+  void stay(Waiting& waiting);
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
   void plan(Waiting& waiting, nanoseconds since);
@@ -183,8 +185,13 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers
   detail::Mutex mutex_;
-  std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
+  std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that may ask now
   std::list<std::unique_ptr<Leaving>> leaving_;
+  nanoseconds trip_{0};  // that the store took to answer last
+  // About how many the store is asked for the first time, or beside the first of a line, at once. Each of the
+  // next then finds the line that those before it have made, and a store that is asked for more than it can
+  // answer within its deadline would answer none.
+  static constexpr std::size_t kBeginAtOnce = 64;
   std::size_t beginning_ = 0;          // asked about for the first time
   std::set<std::uint64_t> postponed_;  // their numbers: they begin when fewer do
   bool begins_postponed_ = false;

@@ -110,7 +110,7 @@ void AcquiringStore::plan(Waiting& waiting, nanoseconds since) {
   waiting.is_late = asked.terms.wait > asked.terms.max_wait;
   if (!house_.queues.plan(waiting, asked.by, {waiting.moment, asked.terms.sooner_by, asked.planned_at()})) {
     give_up({.stands_in_line = true, .id = std::exchange(asked.terms.id, {})}, Verb::cancel);
-    return line_up(waiting, since);
+    return waiting.stood ? stay(waiting) : line_up(waiting, since);
   }
   waiting.told_at_once = false;
   if (waiting.moment > last_moment_) return end(waiting);
@@ -178,7 +178,9 @@ bool AcquiringStore::take_turns() {
     Waiting& waiting = *found->second;
     if (waiting.queue == nullptr || waiting.is_asked() || waiting.ended || waiting.refused) continue;
     waiting.looks_again = false;
-    waiters_.add(waiting, nanoseconds{0});
+    // Once told, it keeps its place among those that ask now.
+    const bool is_told = waiting.waiting() && waiting.Waiter::deadline() <= nanoseconds{0};
+    if (!is_told) waiters_.add(waiting, nanoseconds{0});
   }
   return !turns.empty();
 }
@@ -265,13 +267,36 @@ void AcquiringStore::take_back_moment(Waiting& waiting, nanoseconds left, bool i
 
 void AcquiringStore::act(Waiting& waiting) {
   store::ReservationTerms& reservation = waiting.asked().terms;
+  const std::uint64_t room = room_beside(waiting, waiting.asked().since);
   for (store::Check& each : waiting.asked().copies)
     each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
   reservation.wait = nanoseconds{0};
   // There is nothing to cancel any more.
   if (reservation.hold.count() == 0) reservation.id.clear();
-  if (waiting.queue != nullptr) house_.queues.leave(waiting, true);
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, true, room);
   finish(waiting);
+}
+
+// How many units of the key for which it stands in line will fit beside it when the store hears of the next:
+// what was left by what it was told at `since`, and what has drained by then. A store that answers at once is
+// asked for one after the other.
+std::uint64_t AcquiringStore::room_beside(const Waiting& waiting, nanoseconds since) const {
+  if (tells_) return 0;
+  const nanoseconds drains = clock_() - since + trip_;
+  std::int64_t times = Queues::kTogether;
+  for (const store::Check& each : waiting.inner->copies) {
+    if (each.shadow || each.cost.units == 0) continue;
+    const core::Rule& rule = each.limit->rule;
+    if (store::takes_slot(each) || !core::may_wait(rule)) return 0;
+    std::int64_t room = each.decision.remaining;
+    if (core::can_reserve(rule.algorithm)) {
+      const nanoseconds interval = rule.quota.emission_interval();
+      const nanoseconds owed = std::max(nanoseconds{0}, each.decision.reset_after - drains);
+      room = std::max<std::int64_t>(0, rule.quota.burst() - (owed + interval - nanoseconds{1}) / interval);
+    }
+    times = std::min(times, room / static_cast<std::int64_t>(each.cost.units));
+  }
+  return static_cast<std::uint64_t>(times) * waiting.units;
 }
 
 // Of one in line.
@@ -297,12 +322,23 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (waiting.has_plan()) return on_plan(waiting, now);
   if (now >= waiting.deadline && !is_first)
     return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
-  if (is_first && renewed(waiting, now)) return;
+  const bool follows = !is_first && queues.takes_turn(waiting);
+  if (follows && beginning_ >= kBeginAtOnce) return stay(waiting);
+  if ((is_first || follows) && renewed(waiting, now)) return;
   if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
   // One that came earlier may have joined the line since, or another line of its.
-  if (!is_first || queues.join(waiting)) return settle_in(waiting);
+  if ((!is_first && !follows) || queues.join(waiting)) return settle_in(waiting);
   waiting.asked().terms.max_wait = waiting.left(now);
-  ask(waiting, {now, now});
+  if (!follows) return ask(waiting, {now, now});
+  waiting.follows = true;
+  ask_first(waiting, {now, now});
+}
+
+// In line, uncharged: it did not fit beside the first, which it may be by now.
+void AcquiringStore::stay(Waiting& waiting) {
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  settle_in(waiting);
+  if (house_.queues.stays(waiting)) wait_until(waiting, nanoseconds{0});
 }
 
 // Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
@@ -318,7 +354,12 @@ void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
     return settle_in(waiting);
   }
   if (std::exchange(waiting.looks_again, false) && now < waiting.moment) return settle_in(waiting);
-  if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);
+  if (now < waiting.moment) return plan_again(waiting, now);
+  // A question for its moment may take the store two round trips: who asks beside it would pass it.
+  if (!waiting.is_on_time(now)) {
+    house_.queues.follow(waiting, room_beside(waiting, waiting.asked().since));
+    return plan_again(waiting, now);
+  }
   waiting.asked().granted = {waiting.asked().by, waiting.asked().source, waiting.asked().charged_at};
   waiting.asked().verb = Verb::moment;
   ask(waiting, {now, now});

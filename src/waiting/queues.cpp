@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -73,6 +74,7 @@ struct Queues::Queue {
   nanoseconds opens{0};     // of the last who was its first and had a plan
   nanoseconds interval{0};  // for one unit; 0: nobody knows, of slots
   nanoseconds kept{0};      // by its class, as core::Rule has it
+  int together = 2;  // may ask at once: one more with each that acts, one less with each that does not fit
 };
 
 Queues::Queues() = default;
@@ -117,15 +119,22 @@ bool Queues::has_line_for(const Place& place) const {
   return find_earlier(place, Of::all).queue != nullptr;
 }
 
-void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
+void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens, nanoseconds sooner_by) {
   const detail::Held lock(mutex_);
-  stand(place, by, opens);
+  if (stand(place, by, opens)) place.queue->sooner_by = sooner_by;
 }
 
 bool Queues::plan(Place& place, std::size_t by, Plan plan) {
   const detail::Held lock(mutex_);
   forget_plan(place);
   if (!stand(place, by, plan.opens)) return false;
+  // Those that were told before that there is room are told again when it acts.
+  int together = 0;
+  place.follows = false;
+  for (Place* const each : place.queue->waiting) {
+    each->may_follow = false;
+    if (++together > kTogether) break;
+  }
   place.queue->sooner_by = plan.sooner_by;
   for (const std::uint64_t each : plan.keys) planned_.emplace(each, &place);
   place.planned = std::move(plan.keys);
@@ -295,16 +304,32 @@ Queues::Ahead Queues::ahead_of(std::span<const store::Check> checks, std::size_t
   return ahead;
 }
 
-void Queues::leave(Place& place, bool charged) {
+void Queues::leave(Place& place, bool charged, std::uint64_t room) {
   unplan(place);
   const detail::Held lock(mutex_);
-  remove(place, charged);
+  remove(place, charged, room);
+}
+
+bool Queues::stays(Place& place) {
+  const detail::Held lock(mutex_);
+  place.follows = false;
+  place.queue->together = std::max(1, place.queue->together - 1);
+  return &queue_of(place).first() == &place;
+}
+
+bool Queues::takes_turn(Place& place) {
+  const detail::Held lock(mutex_);
+  return place.follows = std::exchange(place.may_follow, false);
 }
 
 void Queues::add(Place& place, Queue& queue, std::size_t by) {
   place.queue = &queue;
   place.by = by;
   place.units = place.checks[by].cost.units;
+  place.asks_for = 0;
+  for (const auto& [line, units] : lines_of(place.checks))
+    place.asks_for = (place.asks_for * 31 + std::hash<std::string>{}(line)) * 31 + units;
+  place.may_follow = place.follows = false;
   queue.waiting.insert(&place);
   queue.units += place.units;
   if (!place.has_hold) queue.sure += place.units;
@@ -314,7 +339,7 @@ void Queues::add(Place& place, Queue& queue, std::size_t by) {
       tell_late(place, pause.end);
 }
 
-void Queues::remove(Place& place, bool charged) {
+void Queues::remove(Place& place, bool charged, std::uint64_t room) {
   Queue& queue = *std::exchange(place.queue, nullptr);
   const bool was_first = &queue.first() == &place;
   queue.waiting.erase(&place);
@@ -323,6 +348,7 @@ void Queues::remove(Place& place, bool charged) {
   queue.units -= place.units;
   if (!place.has_hold) queue.sure -= place.units;
   if (charged) {
+    queue.together = std::min(kTogether, queue.together + 1);
     queue.base = after(queue.base, place.units, queue.interval);
     if (place.has_hold) queue.sooner_by = after(queue.sooner_by, place.units, queue.interval);
   }
@@ -334,7 +360,29 @@ void Queues::remove(Place& place, bool charged) {
     queues_.erase(std::string(queue.name));
     if (lines_.fetch_sub(1, std::memory_order_relaxed) == 1) pauses_.clear();
   } else if (was_first) {
-    queue.first().owner->on_first(queue.first().number);
+    const Place& first = queue.first();
+    first.owner->on_first(first.number);
+    tell_beside(queue, room);
+  }
+}
+
+void Queues::follow(const Place& place, std::uint64_t room) {
+  const detail::Held lock(mutex_);
+  if (&queue_of(place).first() == &place) tell_beside(queue_of(place), place.units + room);
+}
+
+// What asks for something else may fit where the first does not, and would pass it; so may one that asks
+// after another that has no answer yet.
+void Queues::tell_beside(const Queue& queue, std::uint64_t room) {
+  const Place& first = queue.first();
+  unsigned __int128 units = 0;
+  int together = 0;
+  for (Place* const each : queue.waiting) {
+    units += each->units;
+    const bool fits = room > 0 && units <= room && each->asks_for == first.asks_for;
+    if (!fits || each->follows || ++together > queue.together) return;
+    if (each == &first || std::exchange(each->may_follow, true)) continue;
+    each->owner->on_first(each->number);
   }
 }
 

@@ -1,6 +1,7 @@
 // Those that wait until a key has room for their class, which their requests may not take ahead, or a slot:
-// in line for the key that has denied them last, first come first served. One asks again at a time for each
-// key, so that a thousand that wait for one limit ask as often as one.
+// in line for the key that has denied them last, first come first served. For each key one asks
+// again at a time, or as many as there is room for, so that a thousand that wait for one limit ask as often
+// as they act.
 //
 // A request does not pass any that came earlier and waits for a key of its own in the same class. A key that
 // has room holds up nobody, whatever else those that need it wait for.
@@ -40,7 +41,8 @@ class Queues {
   // Whom a loop belongs to whose requests wait.
   class Owner {
    public:
-    // One of its places is the first of its line now, and may ask, or a pause makes it too late. Any thread;
+    // One of its places is the first of its line now, or there is room beside that, and may ask, or a pause
+    // makes it too late. Any thread;
     // it may call nothing here.
     virtual void on_first(std::uint64_t number) = 0;
 
@@ -64,7 +66,12 @@ class Queues {
     std::vector<std::uint64_t> rates{};      // those that it needs beside the slot for which it waits
     nanoseconds too_late{0};                 // above 0: a pause lets it act no earlier
     bool has_hold = false;                   // it may be settled for less, at once
+    std::uint64_t asks_for = 0;              // the same of all that ask for the same units of the same keys
+    bool may_follow = false;                 // told that it may ask beside the first
+    bool follows = false;                    // asks so
   };
+
+  static constexpr int kTogether = 64;
 
   Queues();
   ~Queues();
@@ -87,8 +94,8 @@ class Queues {
   bool join(Place& place, Of lines = Of::all);
   bool has_line_for(const Place& place) const;  // which it would join
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
-  // there is room for it at `opens`.
-  void wait_for(Place& place, std::size_t by, nanoseconds opens);
+  // there is room for it at `opens`, at best by `sooner_by` sooner.
+  void wait_for(Place& place, std::size_t by, nanoseconds opens, nanoseconds sooner_by = nanoseconds{0});
   // Has these tell it what follows, each of its keys. Before anybody asks.
   void hear(store::Reservations& reservations);
   // A slot of that key is free (store::Reservations::place_of()): the first of its lines may ask.
@@ -115,8 +122,15 @@ class Queues {
   nanoseconds after_all(std::span<const store::Check> checks, std::size_t which) const;
   // By check, those; none: nobody waits there, or all will have acted by now.
   std::vector<store::Line> lines_ahead(std::span<const store::Check> checks, nanoseconds now) const;
-  // Takes it out of its line, with what it was charged or without.
-  void leave(Place& place, bool charged);
+  // Takes it out of its line, with what it was charged or without. `room`: how many units fit at that key
+  // now; those that need no more, all together, may ask beside the first (takes_turn()), kTogether at most.
+  void leave(Place& place, bool charged, std::uint64_t room = 0);
+  // The first asks, and so may those that need no more than `room` beside it.
+  void follow(const Place& first, std::uint64_t room);
+  // Of one that is not the first, once: whether it may ask.
+  bool takes_turn(Place& place);
+  // It did not fit. Whether it is the first by now.
+  bool stays(Place& place);
 
   bool is_first(const Place& place) const;
   // When there would be room for one in its line if nobody else came: for the first, and for the last.
@@ -147,7 +161,8 @@ class Queues {
   void forget_plan(Place& place) WEIR_REQUIRES(mutex_);
   std::uint64_t units_up_to(const Place& place) const WEIR_REQUIRES(mutex_);
   void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
-  void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
+  void remove(Place& place, bool charged, std::uint64_t room = 0) WEIR_REQUIRES(mutex_);
+  void tell_beside(const Queue& queue, std::uint64_t room) WEIR_REQUIRES(mutex_);
   // Of a key that nobody acts at before that.
   struct Paused {
     std::uint64_t key;

@@ -183,8 +183,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   nanoseconds deadline{0};
   nanoseconds moment{0};      // to act; in line: when there would be room if nobody else came
   bool has_gone = false;      // its asker, and it is not cancelled yet; it stands in no line
-  bool begins = false;        // it is asked about for the first time
-  bool follows = false;       // then only whether it fits now
+  bool begins = false;        // it is asked about for the first time, or follows
+  bool follows = false;       // then, or when it is not the first of its line, whether it fits now
   bool is_late = false;       // its plan, unless what is held makes it earlier
   bool is_postponed = false;  // until it is
   bool stood = false;         // in line

@@ -3,6 +3,7 @@ numbers that change under a line, a hundred thousand told moments, a pause over 
 import os
 import select
 import signal
+import threading
 import time
 import unittest
 
@@ -173,6 +174,58 @@ class TestFrozen(BadDay):
         self.assertEqual(probe.ask("WEIR.CONFIG", "RELOAD"), "OK")
         self.all_act(waiting)
         self.await_line(server, 0)
+
+
+@unittest.skipUnless(available(), "needs redis-server")
+class TestFar(BadDay):
+    """Redis answers a tenth of a second later."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.redis()
+        self.way = Proxy(self.store.port)
+        self.addCleanup(self.way.close)
+        self.server = self.serve(redis=self.way)
+        self.way.delay = 0.05
+
+    def test_those_in_line_for_whom_there_is_room_act_within_a_few_round_trips(self):
+        rule, number = "1000/s burst 1000", 200
+        control = self.client(self.server)
+        control.ask("WEIR.CHARGE", "PAUSE", HOUR // 2, self.key, rule)
+        clients = self.come(self.server, self.key, rule, count=number)
+        self.await_line(self.server, number)
+        trips, stop = [], threading.Event()
+
+        def make_trips():
+            with self.server.client() as probe:
+                while not stop.is_set():
+                    trips.append(probe.ask("WEIR.THROTTLE", f"{self.key} {len(trips)}", "1/s"))
+        probing = threading.Thread(target=make_trips)
+        probing.start()
+        try:
+            control.ask("WEIR.RESET", self.key)
+            self.all_act(clients)
+        finally:
+            stop.set()
+            probing.join()
+        self.assertLess(len(trips), number // 4)
+
+    def test_nobody_asks_redis_for_what_is_not_there(self):
+        rule, number = "50/s burst 50", 40
+        clients = self.come(self.server, self.key, rule, count=number)
+        acts = 0
+
+        def act(most):
+            nonlocal acts
+            for each in told(clients, 0.1):
+                self.assertEqual(each.reply()[0], 0)
+                each.send("WEIR.ACQUIRE", "MAXWAIT", HOUR, self.key, rule)
+                acts += 1
+            return acts >= most
+        until(lambda: act(60), "the burst is over")
+        scripts, before = self.store.calls("evalsha")[0], acts
+        until(lambda: act(160), "a hundred act at the pace")
+        self.assertLess(self.store.calls("evalsha")[0] - scripts, 2 * (acts - before))
 
 
 @unittest.skipUnless(available(), f"needs {PROGRAM}")

@@ -394,7 +394,7 @@ class TestWays(unittest.TestCase):
 
     def degrades(self, url, why, *flags, cause, secret=None):
         """Serves by its fallback, says why once, and counts the cause."""
-        server = self.serve(url, *flags, "--on-store-error", "allow", wait=False)
+        server = self.serve(url, *patient(flags), "--on-store-error", "allow", wait=False)
         with server.client() as client:
             until(lambda: re.search(why, server.stderr()), f"{why} in {server.stderr()!r}")
             for _ in range(3):

@@ -48,19 +48,17 @@ plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"
 IN_LINE = "src/waiting/in_line.cpp"
-plant("a_plan_that_is_overdue_acts", IN_LINE, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
-      "if (now < waiting.moment) return plan_again(waiting, now);")
+plant("a_plan_that_is_overdue_acts", IN_LINE, "  if (!waiting.is_on_time(now)) {", "  if (now < waiting.moment) {")
 plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
 plant("who_has_gone_keeps_its_plan", WAITING,
       "  if (waiting.is_asked()) return;\n  give_up_plan(waiting);\n", "  if (waiting.is_asked()) return;\n")
-plant("nobody_is_told_of_a_turn", IN_LINE, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
-      "    waiting.looks_again = false;")
+plant("nobody_is_told_of_a_turn", IN_LINE, "    if (!is_told) waiters_.add", "    if (is_told) waiters_.add")
 plant("the_first_in_line_has_no_plan", IN_LINE,
       "  if (!house_.queues.plan(waiting, asked.by, {waiting.moment, asked.terms.sooner_by, asked.planned_at()})) {\n",
       "  house_.queues.wait_for(waiting, asked.by, waiting.moment);\n  {\n")
 plant("nobody_minds_those_in_line", WAITING, "if (house_.queues.empty() || !house_.queues.join(waiting)) return false;",
       "if (tells_ || !house_.queues.join(waiting)) return false;")
-plant("an_acquire_acts_before_its_moment", IN_LINE, "if (now < waiting.moment || !waiting.is_on_time(now)) return plan_again(waiting, now);",
+plant("an_acquire_acts_before_its_moment", IN_LINE, "if (now < waiting.moment) return plan_again(waiting, now);",
       "if (now < waiting.moment) return act(waiting);")
 plant("more_wait_than_may", "src/waiting/acquiring_store.hpp",
       "if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;",
