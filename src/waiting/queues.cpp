@@ -130,7 +130,7 @@ bool Queues::plan(Place& place, std::size_t by, Plan plan) {
   if (!stand(place, by, plan.opens)) return false;
   // Those that were told before that there is room are told again when it acts.
   int together = 0;
-  place.follows = false;
+  place.asks_beside = false;
   for (Place* const each : place.queue->waiting) {
     each->may_follow = false;
     if (++together > kTogether) break;
@@ -312,14 +312,15 @@ void Queues::leave(Place& place, bool charged, std::uint64_t room) {
 
 bool Queues::stays(Place& place) {
   const detail::Held lock(mutex_);
-  place.follows = false;
+  place.asks_beside = false;
   place.queue->together = std::max(1, place.queue->together - 1);
   return &queue_of(place).first() == &place;
 }
 
 bool Queues::takes_turn(Place& place) {
   const detail::Held lock(mutex_);
-  return place.follows = std::exchange(place.may_follow, false);
+  const bool is_told = std::exchange(place.may_follow, false);
+  return place.asks_beside = is_told && &queue_of(place).first() != &place;
 }
 
 void Queues::add(Place& place, Queue& queue, std::size_t by) {
@@ -329,7 +330,7 @@ void Queues::add(Place& place, Queue& queue, std::size_t by) {
   place.asks_for = 0;
   for (const auto& [line, units] : lines_of(place.checks))
     place.asks_for = (place.asks_for * 31 + std::hash<std::string>{}(line)) * 31 + units;
-  place.may_follow = place.follows = false;
+  place.may_follow = place.asks_beside = false;
   queue.waiting.insert(&place);
   queue.units += place.units;
   if (!place.has_hold) queue.sure += place.units;
@@ -380,7 +381,7 @@ void Queues::tell_beside(const Queue& queue, std::uint64_t room) {
   for (Place* const each : queue.waiting) {
     units += each->units;
     const bool fits = room > 0 && units <= room && each->asks_for == first.asks_for;
-    if (!fits || each->follows || ++together > queue.together) return;
+    if (!fits || each->asks_beside || ++together > queue.together) return;
     if (each == &first || std::exchange(each->may_follow, true)) continue;
     each->owner->on_first(each->number);
   }

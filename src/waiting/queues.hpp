@@ -68,7 +68,7 @@ class Queues {
     bool has_hold = false;                   // it may be settled for less, at once
     std::uint64_t asks_for = 0;              // the same of all that ask for the same units of the same keys
     bool may_follow = false;                 // told that it may ask beside the first
-    bool follows = false;                    // asks so
+    bool asks_beside = false;                // does so
   };
 
   static constexpr int kTogether = 64;
