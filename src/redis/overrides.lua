@@ -21,7 +21,7 @@
 --             some of them
 --   answer  a number; the time, s and us; then
 --             number: nothing more. set: the number is 1; 0 too late; -1, -2 too many, or to be sought; the version
---             end: how many. undo: 1 or 0
+--             end: how many; the version. undo: 1 or 0
 --             since: the version that the changes lead to, and for each its digest and what is there, or '';
 --                    -1 when that is not known any longer, and the version that there is
 --             page: 1; the next cursor, then digests and what is there
@@ -84,7 +84,7 @@ if verb == 'end' then
       ended = ended + 1
     end
   end
-  return {ended, time[1], time[2]}
+  return {ended, time[1], time[2], get('version')}
 end
 
 if verb == 'undo' then

@@ -39,11 +39,11 @@ class OverridesModel {
   }
   std::vector<std::string> end(const std::string& digest, const std::string& number) {
     const auto found = all_.find(digest);
-    if (found == all_.end() || !found->second.text.starts_with(number + " ")) return {"0"};
+    if (found == all_.end() || !found->second.text.starts_with(number + " "))
+      return {"0", std::to_string(changes_.size())};
     sought_ -= found->second.sought ? 1 : 0;
     all_.erase(found);
-    change(digest);
-    return {"1"};
+    return {"1", std::to_string(change(digest))};
   }
   std::vector<std::string> since(std::int64_t version) const {
     const auto last = static_cast<std::int64_t>(changes_.size());

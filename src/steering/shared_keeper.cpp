@@ -69,6 +69,7 @@ std::optional<std::string> SharedKeeper::keep(const OverrideBook& book, const Op
   for (const OverrideBook::Ptr& each : ended) add_end(*each, words);
   const auto answer = ask(words);
   if (!answer) return answer.error();
+  has_reached(*answer);
   return std::nullopt;
 }
 
@@ -91,7 +92,14 @@ std::optional<std::string> SharedKeeper::set(const OverrideBook& book, const Ope
     return (answer->rest.empty() ? "too many" : answer->rest[0]) + some + " are in force: lift some first";
   }
   known_[digest] = made.number;
+  has_reached(*answer);
   return std::nullopt;
+}
+
+// No store that has all that was changed here is at an earlier version.
+void SharedKeeper::has_reached(const Answered& answer) {
+  if (!answer.rest.empty())
+    reached_ = std::max(reached_, core::number_in<std::int64_t>(answer.rest[0]).value_or(-1));
 }
 
 void SharedKeeper::forget(const std::vector<OverrideBook::Ptr>& ended) {
@@ -127,7 +135,7 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::changes() {
     version_ = answer->number;
     more = answer->rest.size() == 2 * kAtOnce;
   }
-  return changes;
+  return version_ < reached_ ? whole() : changes;
 }
 
 // What changes meanwhile is found by the next look, which begins at the version before.
@@ -136,7 +144,7 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
   if (!before) return tl::unexpected(std::move(before.error()));
   const auto version = !before->rest.empty() ? core::number_in<std::int64_t>(before->rest[0]) : std::nullopt;
   if (!version) return tl::unexpected(std::string(kNoAnswer));
-  Changes changes{.whole = true, .older = version_ > *version || version_ == kOlder};
+  Changes changes{.whole = true, .older = std::max(version_, reached_) > *version || version_ == kOlder};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
   std::string cursor = "0";
   do {
@@ -150,7 +158,7 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
     for (std::size_t i = 1; i + 1 < page->rest.size(); i += 2)
       take(page->rest[i], page->rest[i + 1], changes);
   } while (cursor != "0");
-  version_ = *version;
+  version_ = reached_ = *version;
   return changes;
 }
 

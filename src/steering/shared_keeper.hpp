@@ -55,6 +55,7 @@ class SharedKeeper final : public Keeper {
   tl::expected<Answered, std::string> ask(const std::vector<std::string>& words);
   std::optional<std::string> set(const OverrideBook& book, const OperatorOverride& made);
   std::optional<std::string> make_up();
+  void has_reached(const Answered& answer);
   tl::expected<Changes, std::string> whole();
   void take(const std::string& digest, const std::string& text, Changes& into);
 
@@ -63,6 +64,7 @@ class SharedKeeper final : public Keeper {
   const core::Random random_;
   std::atomic<std::int64_t> ahead_{0};
   std::int64_t version_ = -1;                             // that is known; below 0: none
+  std::int64_t reached_ = -1;                             // by what was set and ended here
   std::unordered_map<std::string, std::uint64_t> known_;  // the numbers, by digest
   std::vector<std::vector<std::string>> to_undo_;         // words of the script
   std::vector<std::string> to_forget_;                    // words of `end`

@@ -69,7 +69,7 @@ class FakeStore {
         log.push_back(words[i]);
         ++ended;
       }
-      return told(ended);
+      return told(ended, {std::to_string(log.size())});
     }
     if (verb == "undo") {
       if (!overrides.contains(words[1]) || number_of(overrides[words[1]]) != words[2]) return told(0);
@@ -259,6 +259,26 @@ TEST(SharedKeeper, knows_a_store_that_came_back_with_an_older_copy) {
   EXPECT_EQ(one.book.all().rbegin()->first, 1'000'004U) << "none that another may have had";
   const auto after = one.keeper.changes();
   EXPECT_TRUE(after && !after->whole && !after->older);
+}
+
+// Before the server has looked again.
+TEST(SharedKeeper, knows_an_older_copy_by_what_it_has_changed_itself) {
+  for (const bool ends : {false, true}) {
+    FakeStore store;
+    SeenServer one(store);
+    EXPECT_EQ(one.set("a"), "");
+    EXPECT_TRUE(one.look());
+    const FakeStore copy = store;
+    EXPECT_EQ(ends ? one.end(one.book.all().begin()->first) : one.set("b"), "");
+    store.overrides = copy.overrides;
+    store.log = copy.log;
+    const auto found = one.keeper.changes();
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->whole && found->older) << ends;
+    EXPECT_EQ(found->set.size(), 1U) << ends;
+    const auto after = one.keeper.changes();
+    EXPECT_TRUE(after && !after->whole && !after->older) << ends;
+  }
 }
 
 TEST(SharedKeeper, says_why_the_store_refuses) {
