@@ -188,7 +188,7 @@ void AcquiringStore::begin_again(Waiting& waiting, nanoseconds wait) {
   waiting.told_at_once = false;
   waiting.moment = now + wait;
   house_.queues.wait_for(waiting, asked.by, waiting.moment,
-                         nanoseconds::max() / 4);  // what is held is not known
+                         Queues::kFar);  // what is held is not known
   waiting.stood = true;
   house_.queues.is_first(waiting) ? ask_first(waiting, {now, now}) : settle_in(waiting);
 }

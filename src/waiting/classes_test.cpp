@@ -11,6 +11,7 @@
 #include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
+#include "waiting/slow_store_test.hpp"
 
 namespace weir::inline v0_1::waiting::classes_test {
 namespace {
@@ -405,33 +406,8 @@ TEST(Classes, one_may_be_destroyed_by_what_another_in_line_is_told) {
 
 // What a slow store answers when the asker has gone.
 TEST(Classes, one_that_goes_while_it_is_asked_is_not_charged) {
-  class Late final : public store::Store {
-   public:
-    explicit Late(store::Store& other) : other_(other) {}
-    void submit(std::span<Request* const> batch, store::Arrival) override {
-      for (Request* each : batch) {
-        each->state = Request::State::submitted;
-        waiting.push_back(each);
-      }
-    }
-    void cancel(Request& pending) override {
-      std::erase(waiting, &pending);
-      pending.state = Request::State::idle;
-    }
-    void give_back(const Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
-    void answer(nanoseconds now) {
-      for (Request* each : std::exchange(waiting, {})) {
-        other_.submit({&each, 1}, {now, now});
-        each->on_answer(*each);
-      }
-    }
-    std::vector<Request*> waiting;
-
-   private:
-    store::Store& other_;
-  };
   World world;
-  Late late(world.embedded);
+  SlowStore late(world.embedded);
   AcquiringStore store(late, world.house, [&] { return world.now; }, [] {}, [] {});
   for (const nanoseconds hold : {0s, 5s}) {
     for (const store::Limit* limit : {&world.bulk, &world.critical}) {
@@ -441,7 +417,7 @@ TEST(Classes, one_that_goes_while_it_is_asked_is_not_charged) {
       store.submit({&one, 1}, {world.now, world.now});
       store.cancel(*gone);
       gone.reset();
-      while (!late.waiting.empty()) late.answer(world.now);
+      while (!late.asked.empty()) late.answer(world.now);
       EXPECT_EQ(world.room("s"), 10);
       EXPECT_EQ(world.embedded.reservations().counts().open, 0U);
     }
@@ -456,12 +432,12 @@ TEST(Classes, one_that_goes_while_it_is_asked_is_not_charged) {
   }
   world.now += 100ms;
   store.advance(world.now);
-  ASSERT_EQ(late.waiting.size(), 1U);
+  ASSERT_EQ(late.asked.size(), 1U);
   store.cancel(*all[1]);
   late.answer(world.now);
   EXPECT_EQ(world.room("s"), 6);  // 5 have gone, 1 has drained
   store.advance(world.now);
-  while (!late.waiting.empty()) late.answer(world.now);
+  while (!late.asked.empty()) late.answer(world.now);
   EXPECT_TRUE(all[2]->allowed());
   EXPECT_EQ(world.house.waiting(), 0U);
 }

@@ -1,7 +1,6 @@
 // Those in line whose askers go before anybody has told cancel() so.
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
+#include "waiting/slow_store_test.hpp"
 
 namespace weir::inline v0_1::waiting::gone_test {
 namespace {
@@ -47,36 +47,6 @@ struct Asker : Request {
   mutable int looks = 0;  // at it
 };
 
-// A store that answers when it is told to, if it is slow.
-class Other final : public store::Store {
- public:
-  explicit Other(store::Store& inner) : inner_(inner) {}
-  void submit(std::span<Request* const> batch, store::Arrival when) override {
-    if (!is_slow) return inner_.submit(batch, when);
-    for (Request* each : batch) {
-      each->state = Request::State::submitted;
-      asked_.push_back(each);
-    }
-  }
-  void cancel(Request& pending) override {
-    std::erase(asked_, &pending);
-    pending.state = Request::State::idle;
-  }
-  void give_back(const Request& charged, nanoseconds now) override { inner_.give_back(charged, now); }
-  void answer(nanoseconds now) {
-    for (Request* each : std::exchange(asked_, {})) {
-      inner_.submit({&each, 1}, {now, now});
-      each->on_answer(*each);
-    }
-  }
-
-  bool is_slow = false;
-
- private:
-  store::Store& inner_;
-  std::vector<Request*> asked_;
-};
-
 struct World {
   explicit World(const char* rule = "1/s") : limit{.rule = core::Rule::parse(rule).value()} {
     house.queues.hear(embedded.reservations());
@@ -110,7 +80,7 @@ struct World {
 
   store::Limit limit;
   store::EmbeddedStore embedded{std::size_t{8} << 20};
-  Other other{embedded};
+  SlowStore other{embedded, false};
   House house{1'000};
   nanoseconds now = 100s;
   std::vector<Asker*> told;

@@ -20,14 +20,11 @@ namespace {
 // How many pauses are kept for those who were asked about before: more of them than cross one answer.
 constexpr std::size_t kPauses = 64;
 
-// Beyond that nobody waits: a quarter of the time that a clock has.
-constexpr nanoseconds kFar = nanoseconds::max() / 4;
-
 nanoseconds after(nanoseconds base, unsigned __int128 units, nanoseconds interval) {
-  const auto far = static_cast<unsigned __int128>(kFar.count());
+  const auto far = static_cast<unsigned __int128>(Queues::kFar.count());
   const unsigned __int128 time =
       std::min(far, std::min(far, units) * static_cast<unsigned __int128>(interval.count()));
-  return std::min(base, kFar) + nanoseconds{static_cast<std::int64_t>(time)};
+  return std::min(base, Queues::kFar) + nanoseconds{static_cast<std::int64_t>(time)};
 }
 
 void append_number(std::string& name, std::uint64_t number) {

@@ -1,7 +1,7 @@
 // Those that wait until a key has room for their class, which their requests may not take ahead, or a slot:
-// in line for the key that has denied them last, first come first served. For each key one asks
-// again at a time, or as many as there is room for, so that a thousand that wait for one limit ask as often
-// as they act.
+// in line for the key that has denied them last, first come first served. For each key one asks again
+// at a time, or as many as there is room for, so that a thousand that wait for one limit ask as often as
+// they act.
 //
 // A request does not pass any that came earlier and waits for a key of its own in the same class. A key that
 // has room holds up nobody, whatever else those that need it wait for.
@@ -42,8 +42,7 @@ class Queues {
   class Owner {
    public:
     // One of its places is the first of its line now, or there is room beside that, and may ask, or a pause
-    // makes it too late. Any thread;
-    // it may call nothing here.
+    // makes it too late. Any thread; it may call nothing here.
     virtual void on_first(std::uint64_t number) = 0;
 
    protected:
@@ -72,6 +71,8 @@ class Queues {
   };
 
   static constexpr int kTogether = 64;
+  // Beyond that nobody waits: a quarter of the time that a clock has.
+  static constexpr nanoseconds kFar = nanoseconds::max() / 4;
 
   Queues();
   ~Queues();

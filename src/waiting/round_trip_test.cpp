@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
+#include "waiting/slow_store_test.hpp"
 
 namespace weir::inline v0_1::waiting::round_trip_test {
 namespace {
@@ -39,36 +39,6 @@ struct Asker : Request {
   Told& told;
   std::vector<store::Check> its;
   store::ReservationTerms which;
-};
-
-// Answers what was asked of it at once, in that order, when it is told to, and tells of nothing that is given
-// back.
-class Slow final : public store::Store {
- public:
-  explicit Slow(store::Store& inner) : inner_(inner) {}
-  void submit(std::span<Request* const> batch, store::Arrival) override {
-    for (Request* const each : batch) {
-      each->state = Request::State::submitted;
-      asked.push_back(each);
-      ++calls;
-    }
-  }
-  void cancel(Request& pending) override {
-    std::erase(asked, &pending);
-    pending.state = Request::State::idle;
-  }
-  void give_back(const Request& charged, nanoseconds now) override { inner_.give_back(charged, now); }
-  void answer(nanoseconds now) {
-    for (Request* each : std::exchange(asked, {})) {
-      inner_.submit({&each, 1}, {now, now});
-      each->on_answer(*each);
-    }
-  }
-  std::vector<Request*> asked;
-  std::size_t calls = 0;
-
- private:
-  store::Store& inner_;
 };
 
 struct World {
@@ -112,7 +82,7 @@ struct World {
 
   store::Limit limit;
   store::EmbeddedStore embedded{std::size_t{8} << 20};
-  Slow slow{embedded};
+  SlowStore slow{embedded};
   House house{1'000};
   nanoseconds now = 100s;
   Asker::Told told;
