@@ -24,7 +24,7 @@
 --             end: how many; the version. undo: 1 or 0
 --             since: the version that the changes lead to, and for each its digest and what is there, or '';
 --                    -1 when that is not known any longer, and the version that there is
---             page: 1; the next cursor, then digests and what is there
+--             page: the last change; the next cursor, then digests and what is there
 
 local call, key, verb = redis.call, KEYS[1], ARGV[1]
 local time = call('TIME')
@@ -114,7 +114,7 @@ if verb == 'since' then
 end
 
 local page = call('HSCAN', key, ARGV[2], 'MATCH', 'o*', 'COUNT', 200)
-local answer = {1, time[1], time[2], page[1]}
+local answer = {get('version'), time[1], time[2], page[1]}
 for i = 1, #page[2], 2 do
   answer[#answer + 1] = string.sub(page[2][i], 2)
   answer[#answer + 1] = page[2][i + 1]

@@ -58,7 +58,7 @@ class OverridesModel {
     return told;
   }
   std::vector<std::string> page() const {
-    std::vector<std::string> told = {"1", "0"};
+    std::vector<std::string> told = {std::to_string(changes_.size()), "0"};
     for (const auto& [digest, each] : all_) {
       told.push_back(digest);
       told.push_back(each.text);
@@ -157,7 +157,7 @@ TEST_F(OverridesScript, gives_no_number_twice_where_it_is_an_older_copy) {
 TEST_F(OverridesScript, sets_nothing_too_late) {
   const Strings late = {"set", "d", "1", "bytes", "0", "9", "9", "1799999999999999"};
   EXPECT_EQ(ask(late), (std::vector<std::string>{"0", "0"}));
-  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"1", "0"}));
+  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"0", "0"}));
 }
 
 TEST_F(OverridesScript, takes_a_set_back_whose_outcome_nobody_knows) {
@@ -165,9 +165,9 @@ TEST_F(OverridesScript, takes_a_set_back_whose_outcome_nobody_knows) {
   ask({"set", "d", "2", "second", "0", "9", "9", "1800000000000000"});
   EXPECT_EQ(ask({"undo", "d", "1", "", "0"}), (std::vector<std::string>{"0"}));
   EXPECT_EQ(ask({"undo", "d", "2", "1 first", "0"}), (std::vector<std::string>{"1"}));
-  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"1", "0", "d", "1 first"}));
+  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"3", "0", "d", "1 first"}));
   EXPECT_EQ(ask({"undo", "d", "1", "", "0"}), (std::vector<std::string>{"1"}));
-  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"1", "0"}));
+  EXPECT_EQ(ask({"page", "0"}), (std::vector<std::string>{"4", "0"}));
   EXPECT_EQ(ask({"since", "3"}), (std::vector<std::string>{"4", "d", ""}));
 }
 

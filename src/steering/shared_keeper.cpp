@@ -146,6 +146,7 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
   if (!version) return tl::unexpected(std::string(kNoAnswer));
   Changes changes{.whole = true, .older = std::max(version_, reached_) > *version || version_ == kOlder};
   std::unordered_map<std::string, std::uint64_t> old = std::exchange(known_, {});
+  std::int64_t seen = *version;
   std::string cursor = "0";
   do {
     auto page = ask({"page", cursor});
@@ -154,11 +155,13 @@ tl::expected<Keeper::Changes, std::string> SharedKeeper::whole() {
       version_ = changes.older ? kOlder : -1;
       return tl::unexpected(page ? std::string(kNoAnswer) : std::move(page.error()));
     }
+    seen = std::max(seen, page->number);
     cursor = page->rest[0];
     for (std::size_t i = 1; i + 1 < page->rest.size(); i += 2)
       take(page->rest[i], page->rest[i + 1], changes);
   } while (cursor != "0");
-  version_ = reached_ = *version;
+  version_ = *version;
+  reached_ = seen;
   return changes;
 }
 

@@ -64,7 +64,7 @@ class SharedKeeper final : public Keeper {
   const core::Random random_;
   std::atomic<std::int64_t> ahead_{0};
   std::int64_t version_ = -1;                             // that is known; below 0: none
-  std::int64_t reached_ = -1;                             // by what was set and ended here
+  std::int64_t reached_ = -1;                             // by what was set, ended and found here
   std::unordered_map<std::string, std::uint64_t> known_;  // the numbers, by digest
   std::vector<std::vector<std::string>> to_undo_;         // words of the script
   std::vector<std::string> to_forget_;                    // words of `end`

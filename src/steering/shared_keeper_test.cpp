@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class FakeStore {
   std::size_t forgotten = 0;  // of the log
   std::uint64_t numbers = 0;
   bool begins_by_chance = false;  // as the script does
+  std::function<void()> before_page;
 
  private:
   static std::string number_of(const std::string& text) { return text.substr(0, text.find(' ')); }
@@ -95,13 +97,14 @@ class FakeStore {
       return told(to, rest);
     }
     // One a page, by its place.
+    if (before_page) before_page();
     const auto place = std::stoul(words[1]);
     std::vector<std::string> rest = {place + 1 < overrides.size() ? std::to_string(place + 1) : "0"};
     if (place < overrides.size()) {
       const auto each = std::next(overrides.begin(), static_cast<std::ptrdiff_t>(place));
       rest.insert(rest.end(), {each->first, each->second});
     }
-    return told(1, rest);
+    return told(static_cast<std::int64_t>(log.size()), rest);
   }
 
  public:
@@ -279,6 +282,26 @@ TEST(SharedKeeper, knows_an_older_copy_by_what_it_has_changed_itself) {
     const auto after = one.keeper.changes();
     EXPECT_TRUE(after && !after->whole && !after->older) << ends;
   }
+}
+
+// What another sets while all is read is found by that, though the version is the one of before.
+TEST(SharedKeeper, knows_an_older_copy_by_all_that_it_has_found) {
+  FakeStore store;
+  SeenServer one(store);
+  SeenServer two(store);
+  store.before_page = [&] {
+    if (!store.log.empty()) return;
+    EXPECT_EQ(one.set("a"), "");
+  };
+  EXPECT_TRUE(two.look());
+  EXPECT_EQ(two.seen(), "1a ");
+  store.before_page = {};
+  store.overrides.clear();
+  store.log.clear();
+  const auto found = two.keeper.changes();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->whole && found->older);
+  EXPECT_TRUE(found->set.empty());
 }
 
 TEST(SharedKeeper, says_why_the_store_refuses) {
