@@ -175,7 +175,6 @@ void judge_rls(const ServeFlags& flags, Settings& settings) {
 void judge_store(const ServeFlags& flags, Settings& settings) {
   settings.store_options.local_share = parse_share("local-share", flags.local_share);
   settings.store_options.remember_denials = !flags.no_remember_denials;
-  settings.store_options.longest_wait = settings.max_wait;
   if (flags.store.empty()) return;
   auto endpoint = redis::Endpoint::parse(flags.store);
   if (!endpoint) throw std::runtime_error(endpoint.error());

@@ -16,7 +16,7 @@
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
 --           nothing goes back to a ledger (ledger.lua), because those who wait or hold count on what was owed before
---           them; one whose time lies ahead is cut by what it owes, and what was reserved is forgotten
+--           them; of one what is over is cut, as a clock that steps back changes nothing else of it
 --           or 'reset' n: the keys are limits to forget, all of this one call; the last n of them are the lines of limits
 --           (reserve.lua), and when their breaches are forgotten, which go too and are not counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
@@ -192,18 +192,13 @@ function decide.give_back(text, at)
   return true, with_tat(ts, tn, of)
 end
 
--- What was charged while this clock was ahead; what was reserved then can no longer be given back.
+-- What was charged while this clock was ahead, by those who reserve nothing.
 function decide.cap(text, at)
   if not text then return true end
   if type(text) == 'table' then
-    local now, full = now_in(text), ARGV[at + 2] + 0.0
-    if text.latest <= now then return true end
-    local T = ARGV[at + 1] + 0.0
-    local owed = owed_at(text, EVER, full_for_pause(text, T, full))
-    text.full, text.front, text.T = full, min(owed, now + full), T
-    for _, name in ipairs({'pause', 'latest', 'asked', 'from', 'till', 'last'}) do text[name] = NONE end
-    clear_tree(text)
-    text.open, text.held, text.forgets = 0, 0, false
+    local T, full, now = ARGV[at + 1] + 0.0, ARGV[at + 2] + 0.0, time_in(text)
+    if text.T ~= T or text.front <= now + full then return true end
+    text.full, text.front = full_for_pause(text, T, full), now + full
     return true, text
   end
   local most_s, most_n = pair(ARGV[at + 2])

@@ -291,9 +291,9 @@ nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
 }
 
 void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::string_view key,
-                   const Decision& answer, nanoseconds now, nanoseconds most) {
+                   const Decision& answer, nanoseconds now) {
   if (limit.on_store_error != OnStoreError::local || core::counts_slots(limit.rule.algorithm)) return;
-  auto debt = static_cast<std::uint64_t>(std::min(debt_of(rule, answer), most).count());
+  auto debt = static_cast<std::uint64_t>(debt_of(rule, answer).count());
   if (debt == 0) return;
   const Quota& share = scaled(rule.quota, share_of(limit));
   debt = debt_as_part(debt, rule.quota, share);

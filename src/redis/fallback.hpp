@@ -66,10 +66,9 @@ class Fallback {
 
   // The shared store has just answered this by this rule, and the answer has come: the key owes here at least
   // as much. A share of the limit owes the same share of its debt, so that all processes together have left
-  // what the store had. `most` is what anybody can owe; nothing less may be said without a reason, because
-  // what is cut off is handed out again. A key that finds no room in the embedded store is left out.
+  // what the store had. A key that finds no room in the embedded store is left out.
   void owe(const store::Limit& limit, const core::Rule& rule, std::string_view key, const Decision& answer,
-           nanoseconds now, nanoseconds most = nanoseconds::max());
+           nanoseconds now);
   // What is here of a key: what was counted, reserved and owed, and its slots.
   struct Hashes {
     std::uint64_t rate;

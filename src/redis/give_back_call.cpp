@@ -47,7 +47,7 @@ void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, nanosecon
 
 bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, const resp::Value& state,
           std::span<Decision> told, nanoseconds now) {
-  const auto most = tells_pause(state) ? std::nullopt : in.known.cut(check, rule, cost, told, now);
+  const auto most = tells_pause(state) ? std::nullopt : in.known.cut(check, rule, cost, state, told, now);
   if (!most) return false;
   std::string command;
   append_cap(command, check.ask(), line_in_redis(in.endpoint.prefix, check.name), *most);

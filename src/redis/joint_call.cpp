@@ -6,6 +6,7 @@
 #include "redis/joint_check.hpp"
 #include "redis/script.hpp"
 #include "redis/store_calls.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -76,7 +77,8 @@ void check_jointly(StoreParts& in, Request& request, nanoseconds now) {
   const auto joint = std::make_shared<JointCheck>(
       JointCheck{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
   joint->look = request.verb == store::Verb::look;
-  const bool recalls = !joint->look && !may_be_never(checks);
+  // No remembered denial is the answer to one that is never: that would say when to come again.
+  const bool recalls = !joint->look && !store::may_be_never(checks);
   Denied denied, enforced;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     KeptCheck kept = in.keep(checks[i]);

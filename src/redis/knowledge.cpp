@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
+#include "redis/ledger_view.hpp"
 #include "redis/script.hpp"
 
 namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
-
-bool may_be_never(std::span<const store::Check> checks) {
-  return std::any_of(checks.begin(), checks.end(), [](const store::Check& check) {
-    return !check.shadow && check.cost.units > core::most_units(check.limit->rule);
-  });
-}
 
 void Knowledge::forget(std::uint64_t hash) {
   memory_.resets.of(hash).fetch_add(1);
@@ -33,13 +28,6 @@ std::optional<Decision> Knowledge::recall(const core::Rule& rule, std::uint64_t 
 
 void Knowledge::hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now) {
   if (const auto theirs = decided_at(answer)) memory_.store_clock.heard(*theirs, asked, now);
-}
-
-// What anybody can owe of such a limit, as far as it matters: anything, unless the store's clock has stepped.
-nanoseconds Knowledge::most_owed(const core::Rule& rule, nanoseconds now) const {
-  if (!memory_.store_clock.is_suspect(now)) return nanoseconds::max();
-  const nanoseconds full = rule.quota.emission_interval() * rule.quota.burst();
-  return full + std::min(options_.longest_wait, nanoseconds::max() - full);
 }
 
 namespace {
@@ -74,15 +62,21 @@ std::optional<nanoseconds> Knowledge::cut_window(const KeptCheck& check, const c
 }
 
 std::optional<nanoseconds> Knowledge::cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
-                                          std::span<Decision> told, nanoseconds now) {
+                                          const resp::Value& state, std::span<Decision> told,
+                                          nanoseconds now) {
   if (!core::has_burst(rule.algorithm)) return cut_window(check, rule, told, now);
-  const nanoseconds most = most_owed(rule, now);
+  const nanoseconds most = rule.quota.emission_interval() * rule.quota.burst();
   if (told.empty() || told.back().reset_after <= most) return std::nullopt;
+  // What lies further ahead than the step explains was charged so.
+  if (told.back().reset_after - most > memory_.store_clock.suspect_for(now)) return std::nullopt;
+  // A ledger goes on from where its time was, but what was owed before it was made lies ahead.
+  const auto ledger = LedgerView::read(state.text);
+  if (ledger && ledger->owed() <= static_cast<std::uint64_t>(most.count())) return std::nullopt;
   const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
   const auto ahead = static_cast<std::uint64_t>(most.count());
   for (Decision& each : told) each = core::decide(rule, {ahead, interval}, nanoseconds{0}, cost).decision();
   owe(check, rule, told.back(), now);
-  return rule.quota.emission_interval() * rule.quota.burst();
+  return most;
 }
 
 // ----------------------------------------------------------------------------------- what is asked there
@@ -104,7 +98,7 @@ void Knowledge::leaves(KeptCheck& check, Cost cost) {
 // The fallback continues from it; but what was asked before a reset tells of what is forgotten.
 void Knowledge::owe(const KeptCheck& check, const core::Rule& rule, const Decision& told, nanoseconds now) {
   if (check.resets != resets_of(check.hash)) return;
-  fallback_.owe(check.limit, rule, check.key(), told, now, most_owed(rule, now));
+  fallback_.owe(check.limit, rule, check.key(), told, now);
 }
 
 // It tells newer numbers than a remembered denial has.

@@ -25,10 +25,6 @@
 
 namespace weir::inline v0_1::redis {
 
-// Whether a check costs more than its limit ever admits. Then no remembered denial is the answer, since that
-// would say when to come again.
-bool may_be_never(std::span<const store::Check> checks);
-
 class Knowledge {
  public:
   using nanoseconds = std::chrono::nanoseconds;
@@ -36,7 +32,6 @@ class Knowledge {
   struct Options {
     bool remember_denials = true;
     std::uint64_t lease_parts = 1;  // stores among which what a limit leases is divided
-    nanoseconds longest_wait{0};    // the furthest moment that anybody reserves
   };
 
   // Both must outlive this.
@@ -76,13 +71,11 @@ class Knowledge {
   void hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now);
   // What time it is there, about, once it has said so.
   std::optional<nanoseconds> store_time(nanoseconds now) const { return memory_.store_clock.at(now); }
-  // Somebody may owe what drains until then.
-  void may_wait(nanoseconds time) { options_.longest_wait = std::max(options_.longest_wait, time); }
   // What was charged while the store's clock was ahead denies the key until that time has come. Decisions
-  // that tell of it are told here as they will be once it is cut; then how far ahead its times may lie, and
-  // that is to be done.
+  // that tell of it, by this state, are told here as they will be once it is cut; then how far ahead its
+  // times may lie, and that is to be done.
   std::optional<nanoseconds> cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
-                                 std::span<Decision> told, nanoseconds now);
+                                 const resp::Value& state, std::span<Decision> told, nanoseconds now);
 
   // Leases: whether such a check takes one, of how many units, and whether it has one to spend.
   bool wants_lease(const store::Limit& limit, Cost cost) const;
@@ -108,7 +101,6 @@ class Knowledge {
 
  private:
   bool remembers(const core::Rule& rule) const;
-  nanoseconds most_owed(const core::Rule& rule, nanoseconds now) const;
   std::optional<nanoseconds> cut_window(const KeptCheck& check, const core::Rule& rule,
                                         std::span<Decision> told, nanoseconds now);
   void owe(const KeptCheck& check, const core::Rule& rule, const Decision& told, nanoseconds now);

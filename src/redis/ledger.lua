@@ -4,8 +4,10 @@
 -- While anything of a key is open or paused, a hash lies in place of its state:
 --
 --   h        'weir1h EPOCH ID T front pause latest asked from till last due gone seqs open held nodes root height', or
---            'weir2h' and the same where the pause is afresh, which one that does not know that must not count: the
---            second that its times count from, whose it is, and as numbers what src/store has of it, '-' for no time;
+--            'weir2h' and the same where the pause is afresh, which one that does not know that must not count; 'weir3h'
+--            and 'weir4h' where EPOCH is 'EPOCH+N': the second that its times count from, and how many seconds the clock
+--            has stepped back, by which lines and records name moments still; whose it is, and as numbers what src/store
+--            has of it, '-' for no time;
 --            `due` and `last`: before that none that is open is over, and then all; `gone`: then nothing of it matters;
 --            `held`: the units that may be settled; which node is the root, and how many levels there are; then six
 --            numbers for each plan (reserve.lua): its moment and its number in the ledger, until when it stands, since
@@ -28,14 +30,21 @@ local TIMES = 9
 local unpack = table.unpack or unpack
 
 local function new_ledger(key, id, T, front)
-  return {key = key, id = id, E = s, T = T, front = front, pause = NONE, forgets = false, seqs = 0, latest = NONE,
+  return {key = key, id = id, E = s, named = s, T = T, front = front, pause = NONE, forgets = false, seqs = 0, latest = NONE,
           asked = NONE, from = NONE, till = NONE, last = NONE, due = NONE, gone = NONE, open = 0, held = 0, ids = 0, root = 0, height = 0,
           nodes = {}, dirty = {}, renews = true, plans = {}}
 end
 local function now_in(its) return (s - its.E) * 1e9 + n end
-local function digits_in(its, ns)
+local function digits_from(E, ns)
   local tn = ns % 1e9
-  return format('%d%09d', its.E + (ns - tn) / 1e9, tn)
+  return format('%d%09d', E + (ns - tn) / 1e9, tn)
+end
+local function digits_in(its, ns) return digits_from(its.E, ns) end
+-- A moment as lines and records name it.
+local function name_of(its, moment) return digits_from(its.named, moment) end
+local function moment_of(its, name)
+  local ts, tn = pair(name)
+  return (ts - its.named) * 1e9 + tn
 end
 
 local function node_of(its, id)
@@ -353,7 +362,7 @@ end
 local function recounted(its, at, T, full)
   local function counted(ns) return ns > 0 and (floor((ns - 1) / its.T) + 1) * T or 0 end
   local other = new_ledger(its.key, its.id, T, at + counted(owed_by_grants(its, at) - at))
-  for _, name in ipairs({'E', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'open', 'held', 'plans'}) do
+  for _, name in ipairs({'E', 'named', 'seqs', 'latest', 'asked', 'from', 'till', 'last', 'due', 'gone', 'open', 'held', 'plans'}) do
     other[name] = its[name]
   end
   if its.pause > at then
@@ -458,7 +467,7 @@ local function follow_time(its)
   for _, plan in ipairs(its.plans) do
     plan.moment, plan.stop, plan.since = plan.moment - by, plan.stop - by, plan.since - by
   end
-  its.E = its.E + days * 86400
+  its.E, its.named = its.E + days * 86400, its.named + days * 86400
 end
 
 local function become_plain(its, text)
@@ -475,22 +484,36 @@ local function take_plan(its, i)
   return plan
 end
 
+local function begin_of(its)
+  local kind = (its.forgets and 2 or 1) + (its.named > its.E and 2 or 0)
+  return format(kind > 2 and 'weir%dh %d+%d' or 'weir%dh %d', kind, its.E, its.named - its.E)
+end
+-- Once the clock has stepped back nothing else knows that a told moment has come, for a minute.
+local function known_until(its) return its.named > its.E and its.last + 60e9 or NONE end
 -- Nothing: something else lies there, or one that is gone, which it then says.
 local function open_ledger(key)
   local head = redis.pcall('HGET', key, 'h')
-  if type(head) ~= 'string' or not match(head, '^weir[12]h ') then return nil end
+  if type(head) ~= 'string' or not match(head, '^weir[1-4]h ') then return nil end
   local words = {}
   for word in string.gmatch(sub(head, 8), '%S+') do words[#words + 1] = word end
   local its = new_ledger(key, words[2], words[3] + 0.0, 0)
-  its.E, its.renews, its.is_stored, its.forgets = words[1] + 0.0, false, true, sub(head, 5, 5) == '2'
+  local E, ahead = match(words[1], '^(%d+)%+?(%d*)$')
+  its.E, its.named = E + 0.0, E + (tonumber(ahead) or 0)
+  its.renews, its.is_stored, its.forgets = false, true, sub(head, 5, 5) % 2 == 0
   for i, name in ipairs(NUMBERS) do its[name] = words[3 + i] == '-' and NONE or words[3 + i] + 0.0 end
   for i = 3 + #NUMBERS, #words - 1, #OF_PLAN do
     local plan = {}
     for j, name in ipairs(OF_PLAN) do plan[name] = words[i + j] + 0.0 end
     its.plans[#its.plans + 1] = plan
   end
+  -- A clock that has stepped back goes on from where it was.
+  local back = floor((its.latest - now_in(its)) / 1e9)
+  if back > 0 then
+    its.E = its.E - back
+    call('HSET', key, 'h', begin_of(its) .. sub(head, 8 + #words[1]))
+  end
   follow_time(its)
-  if its.gone <= now_in(its) then return nil, true end
+  if max(its.gone, known_until(its)) <= now_in(its) then return nil, true end
   -- Those whose server asks no longer.
   for i = #its.plans, 1, -1 do
     if its.plans[i].stop <= now_in(its) then take_plan(its, i) end
@@ -525,7 +548,7 @@ end
 
 -- Nothing of it matters but what it owes.
 local function is_idle(its, at)
-  return is_empty(its) and its.open == 0 and its.asked <= at and its.latest <= now_in(its)
+  return is_empty(its) and its.open == 0 and max(its.asked, known_until(its)) <= at and its.latest <= now_in(its)
 end
 -- It takes the place of the key's state, or a plain state its place. One in which only something is over is gone when it
 -- was: nobody counted it.
@@ -536,9 +559,9 @@ local function save(its, full)
     if its.front <= now then return call('DEL', its.key) end
     return call('SET', its.key, plain_of(its), 'PXAT', expiry(pair(digits_in(its, its.front))))
   end
-  if its.changed ~= 'over' then its.gone = max(owed_at(its, EVER, full), its.last, its.asked, its.pause, now + 1) end
+  if its.changed ~= 'over' then its.gone = max(owed_at(its, EVER, full), its.last, known_until(its), its.asked, its.pause, now + 1) end
   local function word(number) return number == NONE and '-' or format('%d', number) end
-  local head = {its.forgets and 'weir2h' or 'weir1h', word(its.E), its.id, word(its.T)}
+  local head = {begin_of(its), its.id, word(its.T)}
   for _, name in ipairs(NUMBERS) do head[#head + 1] = word(its[name]) end
   for _, plan in ipairs(its.plans) do
     for _, name in ipairs(OF_PLAN) do head[#head + 1] = word(plan[name]) end

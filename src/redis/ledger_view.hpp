@@ -30,6 +30,8 @@ class LedgerView {
   Charged told(const core::Rule& rule, std::uint64_t units) const;
   // What the charge that was asked for has charged.
   std::uint64_t charged() const { return charged_; }
+  // By all that act up to then, ns.
+  std::uint64_t owed() const { return owed_; }
 
  private:
   // ns, from then on.

@@ -51,13 +51,13 @@
 --           of rest: the same of its limit, and ns: how long the pause is; 0 instead of 1 when nothing has been done
 --           of holds: 1; s; us; for each its id, units, ns until its moment and until its end
 --
--- A record is 'weir2r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
--- states, one after the other. HELD is 2 of a hold that acts when it is granted: a clock that steps back does not put
--- its moment ahead. Of a plan LONGEST is followed by ' plan'. The words: limit's id, lengths of key and of name, T,
--- burst, units, whether it settles (2: not by an actual without a name), what it is, r, s, w or d: a rate's, a slot, a
--- window's, one of the calendar's; its moment there and its number in the ledger, or the end of the window and its id;
--- whether it is listed, and a shadow's; whose the ledger or the window is. One without a hold stays for a minute after
--- its moment.
+-- A record is 'weir2r MOMENT UNTIL COUNT HELD LONGEST', of the clock that wrote it, then a line of words for each
+-- limit, then the names of the states, one after the other. HELD is 2 of a hold that acts when it is granted: a clock
+-- that steps back does not put its moment ahead. Of a plan LONGEST is followed by ' plan'. The words: limit's id,
+-- lengths of key and of name, T, burst, units, whether it settles (2: not by an actual without a name), what it is,
+-- r, s, w or d: a rate's, a slot, a window's, one of the calendar's; its moment there and its number in the ledger,
+-- or the end of the window and its id; whether it is listed, and a shadow's; whose the ledger or the window is. One
+-- without a hold stays for a minute after its moment.
 --
 -- A plan is what the first in line of a server has: in the ledgers as if it had been told, in no line, and charged
 -- nothing. It stands for PLANNED after its server has asked for it, and acts when that asks for its moment, and all of it
@@ -122,6 +122,7 @@ local function digits_of(ns)
   return format('%d%09d', s + (ns - tn) / 1e9, tn)
 end
 local function us_of(ns) return now_us + ceil(ns / 1e3) end
+local function stepped_us(its) return (its.named - its.E) * 1e6 end
 
 local count = (#KEYS - 1) / 2
 local states, ledgers, limits = {}, {}, {}
@@ -160,10 +161,10 @@ local function end_holds(i, T, full)
   its.due = its.last
   for _, from in ipairs({0, LISTED}) do
     repeat
-      local ended = call('ZRANGEBYSCORE', line, int(from), int(from + now_us), 'LIMIT', 0, 64)
+      local ended = call('ZRANGEBYSCORE', line, int(from), int(from + now_us + stepped_us(its)), 'LIMIT', 0, 64)
       for _, member in ipairs(ended) do
-        local units, seq, ts, tn = match(member, '^%S+ (%d+) (%d+) (%d+)(%d%d%d%d%d%d%d%d%d) ')
-        close(its, (ts - its.E) * 1e9 + tn, seq + 0.0)
+        local units, seq, moment = match(member, '^%S+ (%d+) (%d+) (%d+) ')
+        close(its, moment_of(its, moment), seq + 0.0)
         its.open = its.open - 1
         if from == LISTED then its.held = its.held - units end
       end
@@ -173,15 +174,15 @@ local function end_holds(i, T, full)
       end
     until not ended[64]
     local first = call('ZRANGEBYSCORE', line, int(from), int(from + LISTED - 1), 'LIMIT', 0, 1)[1]
-    if first then its.due = min(its.due, now + from_now(match(first, '(%d+)$'))) end
+    if first then its.due = min(its.due, moment_of(its, match(first, '(%d+)$'))) end
   end
   end_all(its, time_in(its), T, full)
 end
 local function keep_line(i, id, units, seq, moment, stop, listed)
   local its, line = ledgers[i], KEYS[2 * i + 1]
   if not its.is_stored then call('DEL', line) end
-  call('ZADD', line, int((listed and LISTED or 0) + us_of(stop)),
-       format('%s %d %d %s %s', id, units, seq, moment, digits_of(stop)))
+  call('ZADD', line, int((listed and LISTED or 0) + us_of(stop) + stepped_us(its)),
+       format('%s %d %d %s %s', id, units, seq, moment, name_of(its, now_in(its) + stop)))
   its.due = its.open > 0 and min(its.due, now_in(its) + stop) or now_in(its) + stop
   its.open, its.last = its.open + 1, max(its.last, now_in(its) + stop)
   call('PEXPIREAT', line, expiry(pair(digits_in(its, its.last))))
@@ -287,9 +288,9 @@ local function read_record(key)
   local record = call('GET', key)
   local moment, last, parts, held, longest, plan = match(record or '', '^weir2r (%d+) (%d+) (%d+) (%d) (%d+)( ?%l*)\n')
   if not moment then return nil end
-  local its = {text = record, moment = moment, last = last, held = held ~= '0', acts = held == '2', is_plan = plan ~= '',
-               longest = longest + 0.0, parts = {}}
   local at = string.find(record, '\n', 1, true) + 1
+  local its = {rest = sub(record, at - 1), moment = moment, last = last, held = held ~= '0', acts = held == '2',
+               is_plan = plan ~= '', longest = longest + 0.0, parts = {}}
   for i = 1, parts + 0.0 do
     local stop = string.find(record, '\n', at, true)
     local part = {}
@@ -306,16 +307,13 @@ end
 
 -- The record that is asked for, and what of it is still there; the rest has died.
 local record, parts, id, until_moment, until_end, is_there
-local live, open_windows, has_slots, has_windows = {}, {}, {}, false
+local live, open_windows, has_slots, has_windows, stepped = {}, {}, {}, false, 0
 local function read_own_record()
   record = read_record(KEYS[1])
   parts = record and record.parts or {}
   id = match(KEYS[1], '[%w_-]+$')
-  until_moment = record and not record.acts and from_now(record.moment) or 0
-  until_end = record and from_now(record.last) or 0
-  local place = {}
+  local place, has_charged = {}, false
   for i = 1, count do place[KEYS[2 * i]] = i end
-  local has_charged = false
   for _, part in ipairs(parts) do
     local i = place[part.name]
     part.i, has_charged = i, has_charged or part.units > 0
@@ -329,21 +327,24 @@ local function read_own_record()
     elseif i and part.units > 0 then
       local its = open_ledger(part.name)
       if its then
-        local ts, tn = pair(part.at)
-        part.moment = (ts - its.E) * 1e9 + tn
+        part.moment = moment_of(its, part.at)
         part.may_act = part.moment <= its.from or part.moment >= its.till
+        if its.id == part.epoch then
+          ledgers[i], live[#live + 1], part.full = its, part, part.T * part.burst
+          part.stepped = max(ceil((from_now(record.moment) + now_in(its) - part.moment) / 1e9), 0) * 1e9
+          stepped = max(stepped, part.stepped)
+        end
       end
-      if its and its.id == part.epoch then ledgers[i], live[#live + 1], part.full = its, part, part.T * part.burst end
     end
   end
+  until_moment = record and not record.acts and from_now(record.moment) - stepped or 0
+  until_end = record and from_now(record.last) - stepped or 0
   is_there = live[1] or has_slots[1] or has_windows or not has_charged and record
 end
 local function full_of_part(i)
   for _, part in ipairs(parts) do if part.i == i then return full_for_pause(ledgers[i], part.T, part.full) end end
 end
-local function free_slots()
-  for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
-end
+local function free_slots() for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end end
 -- It is open no more; false: its time was over.
 local function take_from_line(part)
   local its = ledgers[part.i]
@@ -351,14 +352,14 @@ local function take_from_line(part)
     local place = place_of_plan(its, part.seq)
     return place ~= nil and take_plan(its, place) ~= nil
   end
-  local stop = max(until_end, part.moment - now_in(its))
-  local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, digits_of(stop))
+  local stop = max(from_now(record.last) + now_in(its) - part.stepped, part.moment)
+  local member = format('%s %d %d %s %s', id, part.units, part.seq, part.at, name_of(its, stop))
   if call('ZREM', KEYS[2 * part.i + 1], member) == 0 then return false end
   its.open, its.changed, its.last = its.open - 1, true, NONE
   if part.listed then its.held = its.held - part.units end
   for _, from in ipairs({0, LISTED}) do
     local last = call('ZREVRANGEBYSCORE', KEYS[2 * part.i + 1], int(from + LISTED - 1), int(from), 'LIMIT', 0, 1)[1]
-    if last then its.last = max(its.last, now_in(its) + from_now(match(last, '(%d+)$'))) end
+    if last then its.last = max(its.last, moment_of(its, match(last, '(%d+)$'))) end
   end
   for _, plan in ipairs(its.plans) do its.last = max(its.last, plan.stop) end
   return true
@@ -392,6 +393,10 @@ local function stands()
   for _, part in ipairs(live) do if not place_of_plan(ledgers[part.i], part.seq) then return false end end
   return true
 end
+local function rewrite(moment, last, held, gone)
+  local text = format('weir2r %s %s %d %d %d', digits_of(moment), digits_of(last), #parts, held, record.longest)
+  call('SET', KEYS[1], text .. record.rest, 'PXAT', expiry(pair(digits_of(gone))))
+end
 local function act_on_plan()
   for _, part in ipairs(live) do
     local its = ledgers[part.i]
@@ -405,9 +410,7 @@ local function act_on_plan()
     end_holds(part.i, part.T, part.full)
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, until_end) end
-  local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
-  local text = format('weir2r %s %s %d %d %d', record.moment, record.last, #parts, record.held and 2 or 0, record.longest)
-  call('SET', KEYS[1], text .. rest, 'PXAT', expiry(pair(digits_of(record.held and max(until_end, 0) or TOLD))))
+  rewrite(until_moment, until_end, record.held and 2 or 0, record.held and max(until_end, 0) or TOLD)
   save_changed(full_of_part)
 end
 
@@ -525,7 +528,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
       local ends, last = {}, 0
       for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i + 1], int(LISTED), '+inf', 'LIMIT', 0, LOOKED)) do
         local ended, stop = match(member, '^%S+ (%d+) .* (%d+)$')
-        ends[#ends + 1] = {units = ended, ns = from_now(stop)}
+        ends[#ends + 1] = {units = ended, ns = moment_of(ledgers[i], stop) - now_in(ledgers[i])}
       end
       for _, plan in ipairs(ledgers[i].plans) do  -- they do not say how long they will hold; as long as this one
         ends[#ends + 1] = {units = plan.held, ns = max(plan.moment - now_in(ledgers[i]), 0) + hold}
@@ -642,7 +645,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
         local now, listed = now_in(ledger), hold > 0 and its.at_most ~= '' and not its.shadow
         local acts = max(moment + now, ledger.latest)
         ledger.latest = max(ledger.latest, now)
-        local seq, acts_at = put(ledger, acts, need), digits_in(ledger, acts)
+        local seq, acts_at = put(ledger, acts, need), name_of(ledger, acts)
         if is_plan then
           keep_plan(i, {moment = acts, seq = seq, stop = now + PLANNED, since = now - stood, need = need,
                         held = listed and its.units or 0})
@@ -728,22 +731,22 @@ end
 if verb == 'holds' then
   local MOST_HOLDS = 1024  -- of each limit those that end first
   local most, stem = ARGV[3] + 0.0, ARGV[4]
-  local costs, ids = {}, {}
-  local function add_hold(id, units)
+  local costs, ids, acts = {}, {}, {}
+  local function add_hold(its, id, units, moment)
     if not costs[id] then ids[#ids + 1] = id end
-    costs[id] = max(costs[id] or 0, units + 0.0)
+    costs[id], acts[id] = max(costs[id] or 0, units + 0.0), its and moment_of(its, moment) - now_in(its) or acts[id]
   end
   for i = 1, count do
     if ARGV[4 + i] == 'slots' then
       if not read_slots(i, 1) then return no_state(i) end
       for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i], '-inf', '+inf', 'LIMIT', 0, MOST_HOLDS)) do
-        add_hold(sub(member, 8), 1)
+        add_hold(nil, sub(member, 8), 1)
       end
     else
       if not read_state(i, '-', 1) then return no_state(i) end
-      local from = ledgers[i].is_stored and '(' .. int(LISTED + now_us) or '+inf'
+      local from = ledgers[i].is_stored and '(' .. int(LISTED + now_us + stepped_us(ledgers[i])) or '+inf'
       for _, member in ipairs(call('ZRANGEBYSCORE', KEYS[2 * i + 1], from, '+inf', 'LIMIT', 0, MOST_HOLDS)) do
-        add_hold(match(member, '^(%S+) (%d+) '))
+        add_hold(ledgers[i], match(member, '^(%S+) (%d+) %d+ (%d+) '))
       end
     end
   end
@@ -751,17 +754,17 @@ if verb == 'holds' then
   local open = {}
   for _, id in ipairs(ids) do
     local moment, stop, held = match(call('GET', stem .. id) or '', '^weir2r (%d+) (%d+) %d+ ([12]) ')
-    if moment and from_now(stop) > 0 then
-      open[#open + 1] = {id = id, moment = moment, ahead = held == '1' and max(from_now(moment), 0) or 0, stop = stop}
+    local since = moment and acts[id] and max(ceil((from_now(moment) - acts[id]) / 1e9), 0) * 1e9 or 0
+    if moment and from_now(stop) > since then
+      open[#open + 1] = {id = id, moment = moment, ahead = held == '1' and max(from_now(moment) - since, 0) or 0,
+                         ends = from_now(stop) - since}
     end
   end
-  table.sort(open, function(a, b)
-    return a.moment < b.moment or a.moment == b.moment and a.id < b.id
-  end)
+  table.sort(open, function(a, b) return a.moment < b.moment or a.moment == b.moment and a.id < b.id end)
   local answer = {1, time[1], time[2]}
   for i = 1, min(most, #open) do
     local its = open[i]
-    for _, word in ipairs({its.id, int(costs[its.id]), int(its.ahead), int(from_now(its.stop))}) do
+    for _, word in ipairs({its.id, int(costs[its.id]), int(its.ahead), int(its.ends)}) do
       answer[#answer + 1] = word
     end
   end
@@ -801,7 +804,6 @@ end
 if verb == 'extend' then
   if not is_there or not record.held or until_end <= 0 then return {1, time[1], time[2], '0'} end
   local stop = max(until_moment, 0) + min(ARGV[3] + 0.0, record.longest)
-  local digits = digits_of(stop)
   for _, part in ipairs(live) do
     local its = ledgers[part.i]
     if take_from_line(part) then
@@ -811,16 +813,14 @@ if verb == 'extend' then
     end_holds(part.i, part.T, part.full)
   end
   for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
-  local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
-  local text = format('weir2r %s %s %d %d %d', record.moment, digits, #parts, record.acts and 2 or 1, record.longest)
-  call('SET', KEYS[1], text .. rest, 'PXAT', expiry(pair(digits_of(max(stop, 0)))))
+  rewrite(from_now(record.moment) - stepped, stop, record.acts and 2 or 1, max(stop, 0))
   save_changed(full_of_part)
   return {1, time[1], time[2], int(stop)}
 end
 
 -- settle
 
-if not record or until_end <= 0 then return {0, time[1], time[2]} end
+if not record or until_end <= 0 then free_slots() return {0, time[1], time[2]} end
 if not ARGV[4] and #parts > 0 then return {is_there and -1 or 0, time[1], time[2]} end
 if until_moment > 0 then return {0, time[1], time[2]} end
 free_slots()

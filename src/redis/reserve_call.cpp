@@ -28,7 +28,6 @@ class ReserveCall final : public StoreCall {
     instead_of_ = request.reservation->instead_of;
     if (request.reservation->stands_in_line) stood_ = request.reservation->stood;
     follows_ = request.reservation->follows;
-    in_.known.may_wait(max_wait_);
   }
 
   // The next check of the request; or why there can be no such reservation.
@@ -52,7 +51,8 @@ class ReserveCall final : public StoreCall {
   }
   void ask_again(std::unique_ptr<Call> self, nanoseconds now) override;
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
-  void learn(ReserveAnswer* told, const resp::Value* reply, nanoseconds now);
+  // Whether something was cut that was owed.
+  bool learn(const ReserveAnswer* told, const resp::Value* reply, nanoseconds now);
   void decide_here(Cause cause, std::string_view error, nanoseconds now);
 
   Ticket ticket_;
@@ -69,6 +69,7 @@ class ReserveCall final : public StoreCall {
   std::string record_;  // its name
   std::vector<KeptCheck> checks_;
   bool in_line_ = false;  // its keys are counted among those that wait in order
+  bool was_cut_ = false;  // what has denied it, and it was asked for again
 };
 
 }  // namespace
@@ -82,7 +83,7 @@ void reserve(StoreParts& in, Request& request, nanoseconds now) {
   }
   auto call = std::make_unique<ReserveCall>(in, request, now + in.patience_of(request));
   const std::span<Check> checks = request.checks;
-  const bool recalls = !looks && !may_be_never(checks);
+  const bool recalls = !looks && !store::may_be_never(checks);
   Denied denied;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (auto sentence = call->add(checks[i]))
@@ -139,7 +140,7 @@ void ReserveCall::ask_again(std::unique_ptr<Call> self, nanoseconds now) {
   in_.client.call(std::move(self), in_.slot(checks_[0].name), std::move(command), deadline_, now);
 }
 
-void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) {
+void ReserveCall::heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) {
   Cause cause = result.cause;
   std::string error(result.error);
   ReserveAnswer told;
@@ -152,7 +153,10 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
       error = std::move(read.error());
     }
   }
-  if (!looks_) learn(cause == Cause::none ? &told : nullptr, result.value, now);
+  const bool is_cut = !looks_ && learn(cause == Cause::none ? &told : nullptr, result.value, now);
+  // What has denied it is there no more when this comes.
+  if (is_cut && !told.granted && !ticket_.cancelled() && !std::exchange(was_cut_, true))
+    return send(std::move(self), now);
   if (cause != Cause::none) {
     // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
     // or a later one.
@@ -181,8 +185,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   finish_with_penalties(in_, *request, checks, deadline_, now);
 }
 
-void ReserveCall::learn(ReserveAnswer* told, const resp::Value* reply, nanoseconds now) {
-  nanoseconds longest{0};
+bool ReserveCall::learn(const ReserveAnswer* told, const resp::Value* reply, nanoseconds now) {
   bool is_cut = false;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const KeptCheck& check = checks_[i];
@@ -192,17 +195,16 @@ void ReserveCall::learn(ReserveAnswer* told, const resp::Value* reply, nanosecon
     Decision last;
     if (told != nullptr && (told->granted || told->by_rule)) {
       last = (told->granted ? told->decisions : told->at_once)[i];
-      const bool ends_sooner = mend(in_, check, check.limit.rule, check.cost,
-                                    reply->items[kFirstStateOfReserve + i], {&last, 1}, now);
+      // What acts later is owed, however far that lies ahead.
+      const bool is_later = told->granted && told->wait.count() > 0;
+      const bool ends_sooner = !is_later && mend(in_, check, check.limit.rule, check.cost,
+                                                 reply->items[kFirstStateOfReserve + i], {&last, 1}, now);
       if (!ends_sooner) answered.last = &last;
       is_cut = is_cut || ends_sooner;
-      longest = std::max(longest, last.retry_after.value_or(nanoseconds{0}));
     }
     in_.known.learn(answered, check, check.cost, asked_, now);
   }
-  if (!is_cut || told->granted || longest >= told->wait) return;
-  told->wait = longest;
-  told->decisions[told->by].retry_after = longest;
+  return is_cut;
 }
 
 void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds now) {

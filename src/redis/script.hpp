@@ -89,8 +89,8 @@ void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
 void append_give_back(std::string& out, const ScriptCheck& ask, std::chrono::nanoseconds charged_at,
                       std::optional<std::chrono::nanoseconds> now = {});
 
-// Cuts what is owed beyond `full`, ends a ledger whose time lies ahead, and forgets a window or a log that
-// counts for longer than that: after a step of the store's clock. The answer has nothing to read.
+// Cuts what is owed beyond `full`, and forgets a window or a log that counts for longer than that: after a
+// step of the store's clock. The answer has nothing to read.
 void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line,
                 std::chrono::nanoseconds full, std::optional<std::chrono::nanoseconds> now = {});
 

@@ -126,11 +126,9 @@ TEST(SharedStore, the_fallback_hands_out_nothing_that_was_booked_ahead) {
 }
 
 // Of a limit that has changed meanwhile the fallback knows the units; of a clock that has stepped no more
-// than the whole burst, and what may be booked ahead.
+// than the whole burst.
 TEST(SharedStore, the_fallback_owes_no_more_than_can_be_owed_and_no_fewer_units) {
-  Habits habits;
-  habits.longest_wait = 60s;
-  SharedWorld world(kOne, habits);
+  SharedWorld world(kOne);
   world.check(rule("1000/s burst 1000"), "k", 1000);
   world.check(rule("1/s burst 1000"), "k", 1);  // it drains at its former pace
   world.run(1ms);
@@ -146,7 +144,7 @@ TEST(SharedStore, the_fallback_owes_no_more_than_can_be_owed_and_no_fewer_units)
   EXPECT_TRUE(world.took(k).starts_with("denied for 4")) << world.took(k);
   const Decision& owed = world.requests[stepped].told->outcome.decision;
   EXPECT_EQ(owed.remaining, 0);
-  EXPECT_LE(owed.reset_after, 200s + 60s);
+  EXPECT_LE(owed.reset_after, 200s);
 }
 
 // A reset forgets here too: when it was done, and then whatever was answered from what it has forgotten.

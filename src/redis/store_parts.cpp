@@ -20,7 +20,7 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
     : endpoint(std::move(its_endpoint)),
       options(its_options),
       fallback(local, options.local_share),
-      known(memory, fallback, {options.remember_denials, options.lease_parts, options.longest_wait}),
+      known(memory, fallback, {options.remember_denials, options.lease_parts}),
       clock(std::move(its_clock)),
       ids(options.random(), options.random()),
       client({endpoint,

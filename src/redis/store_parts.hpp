@@ -32,9 +32,6 @@ struct StoreOptions {
   double local_share = 1;  // of each limit, when the embedded store decides
   // The stores of this process that lease apart from each other: what a limit leases is divided among them.
   std::uint64_t lease_parts = 1;
-  // The furthest moment that anybody reserves here or elsewhere: after a step of the store's clock, what is
-  // further off is not owed.
-  nanoseconds longest_wait = std::chrono::seconds{60};
   core::Random random = core::random_key;
   // Told of the hash of a key (store::Check) when something of it was given back by what was asked here.
   std::function<void(std::uint64_t)> given_back = [](std::uint64_t) {};

@@ -77,7 +77,7 @@ void take(StoreParts& in, Request& request, nanoseconds now) {
   store::set_costs(request.checks, *request.take, request.take->least);
   const std::span<Check> checks = request.checks;
   auto call = std::make_unique<TakeCall>(in, request, now + in.patience_of(request));
-  const bool recalls = !request.take->looks && !may_be_never(checks);
+  const bool recalls = !request.take->looks && !store::may_be_never(checks);
   Denied denied;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (auto sentence = call->add(checks[i]))

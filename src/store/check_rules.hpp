@@ -32,6 +32,13 @@ inline bool is_inside_well(std::span<const Check> checks, std::size_t which) {
   return inside == Check::kNoGuarantee || (inside < which && checks[inside].shadow);
 }
 
+// Whether an enforced one costs more than its limit ever admits, but perhaps in a guarantee.
+inline bool may_be_never(std::span<const Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+    return !check.shadow && check.cost.units > core::most_units(check.limit->rule);
+  });
+}
+
 // Whether a later check is inside it.
 inline bool is_guarantee(std::span<const Check> checks, std::size_t which) {
   return std::any_of(checks.begin(), checks.end(),

@@ -12,21 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Waiting : public TestRequest {
- public:
-  Waiting(Trial& its_trial, std::vector<Part> wanted, nanoseconds max_wait, nanoseconds hold = {})
-      : TestRequest(std::move(wanted), Verb::acquire) {
-    booking.max_wait = max_wait;
-    booking.hold = hold;
-    its_trial.submit({this});
-    its_trial.world.settle();
-  }
-  Waiting(Trial& its_trial, const Limit& limit, const std::string& key, nanoseconds max_wait,
-          std::uint64_t units = 1, nanoseconds hold = {})
-      : Waiting(its_trial, {{limit, key, units}}, max_wait, hold) {}
-  bool waits() const { return pending; }
-};
-
 void a_store_in_which_nobody_waits_says_so(Trial& trial) {
   if (trial.world.lets_wait()) {
     trial.skipped = "requests wait in this store";

@@ -37,6 +37,7 @@ class AcquiringWorld : public World {
       around_->settle();
     }
   }
+  bool step_back(nanoseconds by) override { return around_->step_back(by); }
   nanoseconds wall_ahead() const override { return around_->wall_ahead(); }
   Sharing sharing() const override { return around_->sharing(); }
   bool spreads() const override { return around_->spreads(); }

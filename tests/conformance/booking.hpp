@@ -35,6 +35,22 @@ inline Booked reserve(Trial& trial, const Limit& limit, const std::string& key, 
   return reserve(trial, {{limit, key, units}}, max_wait, hold);
 }
 
+// An acquire.
+class Waiting : public TestRequest {
+ public:
+  Waiting(Trial& its_trial, std::vector<Part> wanted, nanoseconds max_wait, nanoseconds hold = {})
+      : TestRequest(std::move(wanted), Verb::acquire) {
+    booking.max_wait = max_wait;
+    booking.hold = hold;
+    its_trial.submit({this});
+    its_trial.world.settle();
+  }
+  Waiting(Trial& its_trial, const Limit& limit, const std::string& key, nanoseconds max_wait,
+          std::uint64_t units = 1, nanoseconds hold = {})
+      : Waiting(its_trial, {{limit, key, units}}, max_wait, hold) {}
+  bool waits() const { return pending; }
+};
+
 inline std::uint64_t cancel(Trial& trial, const std::string& id) {
   TestRequest question({}, Verb::cancel);
   question.booking.id = id;
@@ -58,6 +74,15 @@ inline nanoseconds moment(Trial& trial, const std::string& id) {
   question.booking.id = id;
   trial.ask(question);
   trial.expect(question.fault == Fault::none, "nobody could say the moment: " + question.why);
+  return question.booking.wait;
+}
+
+inline nanoseconds extend(Trial& trial, const std::string& id, nanoseconds time) {
+  TestRequest question({}, Verb::extend);
+  question.booking.id = id;
+  question.booking.hold = time;
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could extend: " + question.why);
   return question.booking.wait;
 }
 

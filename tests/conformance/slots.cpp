@@ -182,15 +182,6 @@ void a_reset_forgets_the_holds_that_were_open(Trial& trial) {
   trial.expect(take(trial, limit, "k", 10s).empty(), "and frees nothing");
 }
 
-nanoseconds extend(Trial& trial, const std::string& id, nanoseconds time) {
-  TestRequest question({}, Verb::extend);
-  question.booking.id = id;
-  question.booking.hold = time;
-  trial.ask(question);
-  trial.expect(question.fault == Fault::none, "nobody could extend: " + question.why);
-  return question.booking.wait;
-}
-
 // A shadow that denies is not charged.
 void a_hold_that_charged_nothing_is_held_all_the_same(Trial& trial) {
   Limit limit = trial.limit("1/s burst 1", 1);

@@ -1,5 +1,6 @@
-// After a step back of the clock of a store that has one of its own: what lies far ahead for its sake is
-// forgotten, and nothing else.
+// After a step back of the clock of a store that has one of its own: a key that has a ledger goes on; of
+// others what lies far ahead for its sake is forgotten, and nothing else.
+#include <string>
 #include <vector>
 
 #include "conformance/booking.hpp"
@@ -55,13 +56,150 @@ void a_window_of_before_is_forgotten(Trial& trial) {
   trial.expect(trial.ask(limit, "k").allowed(), "and then no more");
 }
 
+// Of a key that has a ledger time goes on from where it was when something was last granted there, as of the
+// next one who asks.
+void what_was_reserved_before_stays_as_it_was_told(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  const std::string held = reserve(trial, limit, "k", 2, 0s, 30s).id;
+  const std::string first = reserve(trial, limit, "k", 1, 10s).id;
+  if (!steps_back(trial, 1h)) return;
+  trial.equal(moment(trial, first).count(), nanoseconds{1s}.count(), "until the first's moment");
+  const Booked second = reserve(trial, limit, "k", 1, 10s);
+  trial.equal(second.wait.count(), nanoseconds{2s}.count(), "the next one's wait");
+  if (!steps_back(trial, 10min)) return;
+  trial.equal(moment(trial, first).count(), nanoseconds{1s}.count(), "until the first's moment, once more");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{2s}.count(), "until the second's");
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{3s}.count(), "a check's wait");
+  trial.world.advance(1s);
+  trial.equal(moment(trial, first).count(), 0, "at the first's moment");
+  trial.equal(cancel(trial, second.id), 1U, "given back by one that waits");
+  settle(trial, held, 0);
+  trial.expect(trial.ask(limit, "k").allowed(), "what was held is given back");
+  trial.expect(!trial.ask(limit, "k").allowed(), "and no more");
+}
+
+void a_hold_of_before_lasts_as_long_as_it_was_granted(Trial& trial) {
+  const Limit limit = trial.limit("1/min burst 2", 1);
+  const std::string first = reserve(trial, limit, "k", 1, 0s, 10s).id;
+  const std::string second = reserve(trial, limit, "k", 1, 0s, 10s).id;
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(limit, "k");
+  trial.world.advance(6s);
+  trial.equal(extend(trial, first, 10s).count(), nanoseconds{10s}.count(), "what the first has then");
+  trial.world.advance(6s);
+  trial.expect(settle(trial, second, 0) < 0s, "the second is over");
+  trial.expect(settle(trial, first, 0) >= 0s, "the first is not");
+  trial.expect(trial.ask(limit, "k").allowed(), "it has given one back");
+}
+
+// One that nobody settles counts among the held until then, and no longer; beside it others come and go.
+void what_may_be_held_is_free_when_holds_of_before_are_over(Trial& trial) {
+  Limit limit = trial.limit("1/s burst 9", 1);
+  limit.holding.at_most = 5;
+  reserve(trial, limit, "k", 3, 0s, 30s);
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(limit, "k");
+  trial.world.advance(20s);
+  const Booked second = reserve(trial, limit, "k", 2, 0s, 30s);
+  trial.expect(!reserve(trial, limit, "k", 1, 0s, 30s).granted, "five are held");
+  TestRequest listed({{limit, "k"}}, Verb::holds);
+  listed.booking.most = 9;
+  trial.ask(listed);
+  trial.equal(listed.booking.open.size(), std::size_t{2}, "open");
+  for (const OpenHold& each : listed.booking.open)
+    trial.equal(each.ends.count(), nanoseconds{each.id == second.id ? 30s : 10s}.count(), "until an end");
+  trial.world.advance(10s);
+  const Booked third = reserve(trial, limit, "k", 3, 0s, 30s);
+  trial.expect(third.granted, "the first is over");
+  settle(trial, second.id, 2);
+  settle(trial, third.id, 3);
+  trial.expect(reserve(trial, limit, "k", 5, 30s, 30s).granted, "and all of it is free in the end");
+}
+
+void a_slot_beside_a_rate_is_free_when_its_hold_is_settled_too_late(Trial& trial) {
+  if (!trial.world.has_slots()) {
+    trial.skipped = "it has no slots";
+    return;
+  }
+  const Limit rate = trial.limit("1/s burst 9", 1), slot = trial.limit("in_flight=1", 2);
+  const auto take = [&] { return reserve(trial, {{rate, "k", 1}, {slot, "k"}}, 0s, 30s); };
+  const Booked held = take();
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(rate, "k");
+  trial.world.advance(31s);
+  trial.expect(!take().granted, "it is taken");
+  trial.expect(settle(trial, held.id, 1) < 0s, "the hold is over");
+  trial.expect(take().granted, "and the slot is free");
+}
+
+void a_told_moment_has_come_for_a_minute_though_others_act(Trial& trial) {
+  const Limit limit = trial.limit("2/s burst 1", 1);
+  trial.ask(limit, "k");
+  const std::string told = reserve(trial, limit, "k", 1, 1s).id;
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(limit, "k");
+  for (int i = 0; i < 4; ++i) {
+    trial.world.advance(1s);
+    trial.expect(trial.ask(limit, "k").allowed(), "another acts");
+    trial.equal(moment(trial, told).count(), 0, "its moment has come");
+  }
+}
+
+// A ledger that is made of it knows of no step.
+void what_was_owed_before_by_a_key_without_one_is_cut_in_it_too(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  trial.ask(limit, "k", 2);
+  if (!steps_back(trial, 1h)) return;
+  pause(trial, limit, "k", 1s);
+  trial.ask(limit, "k");
+  trial.world.advance(4s);
+  trial.expect(trial.ask(limit, "k").allowed(), "it admits again");
+}
+
+void who_stands_in_line_goes_on(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  trial.ask(limit, "k", 2);
+  Waiting first(trial, limit, "k", 1h, 2), second(trial, limit, "k", 5s);
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(limit, "k");
+  trial.world.advance(1s);
+  trial.expect(first.waits() && second.waits(), "neither has been denied");
+  trial.world.advance(1s);
+  trial.expect(first.allowed(), "the first acts at its moment");
+  trial.world.advance(1s);
+  trial.expect(second.allowed(), "and so does the second");
+}
+
+void a_pause_of_a_rate_is_as_long_as_it_was(Trial& trial) {
+  const Limit limit = trial.limit("100/s", 1);
+  pause(trial, limit, "k", 10s);
+  if (!steps_back(trial, 1h)) return;
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{10s}.count(), "all of it");
+  trial.world.advance(4s);
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{6s}.count(), "what is left");
+}
+
 }  // namespace
 
 std::vector<Property> stepped_properties() {
-  return {{"a_pause_of_a_window_is_told_to_its_end", a_pause_of_a_window_is_told_to_its_end},
-          {"a_window_that_was_longer_under_other_numbers_stays",
-           a_window_that_was_longer_under_other_numbers_stays},
-          {"a_window_of_before_is_forgotten", a_window_of_before_is_forgotten}};
+  return {
+      {"a_pause_of_a_window_is_told_to_its_end", a_pause_of_a_window_is_told_to_its_end},
+      {"a_window_that_was_longer_under_other_numbers_stays",
+       a_window_that_was_longer_under_other_numbers_stays},
+      {"a_window_of_before_is_forgotten", a_window_of_before_is_forgotten},
+      {"what_was_reserved_before_stays_as_it_was_told", what_was_reserved_before_stays_as_it_was_told},
+      {"a_hold_of_before_lasts_as_long_as_it_was_granted", a_hold_of_before_lasts_as_long_as_it_was_granted},
+      {"what_may_be_held_is_free_when_holds_of_before_are_over",
+       what_may_be_held_is_free_when_holds_of_before_are_over},
+      {"a_slot_beside_a_rate_is_free_when_its_hold_is_settled_too_late",
+       a_slot_beside_a_rate_is_free_when_its_hold_is_settled_too_late},
+      {"a_told_moment_has_come_for_a_minute_though_others_act",
+       a_told_moment_has_come_for_a_minute_though_others_act},
+      {"what_was_owed_before_by_a_key_without_one_is_cut_in_it_too",
+       what_was_owed_before_by_a_key_without_one_is_cut_in_it_too},
+      {"who_stands_in_line_goes_on", who_stands_in_line_goes_on},
+      {"a_pause_of_a_rate_is_as_long_as_it_was", a_pause_of_a_rate_is_as_long_as_it_was}};
 }
 
 }  // namespace weir::store::conformance

@@ -24,6 +24,7 @@ using Kind = Event::Kind;
 
 constexpr nanoseconds kLease =
     1100ms;  // how long units that are taken ahead may be spent (--lease-for), and a look
+constexpr nanoseconds kPlanLapses = 1100ms;  // after its server has asked for it last
 // A store that is shared counts in whole microseconds.
 constexpr nanoseconds kTolerance = 4us;
 
@@ -309,9 +310,11 @@ class Referee : Evidence {
         if (step.by < 0ns && key.changes) extras.push_back({step.at, step.at, -2 * step.by});
         if (step.by < 0ns && key.reserves)
           extras.push_back({step.at, step.at + ahead, std::min(-step.by, booked + full)});
-        // A debt that was charged from outside is cut to the burst then.
-        if (step.by < 0ns && key.use == Key::For::charges)
-          extras.push_back({step.at, step.at + ahead, charged_until(step.at, number, place) * key.interval});
+        // A debt that was charged from outside is cut to the burst then, for as long as the step is.
+        if (step.by < 0ns && key.use == Key::For::charges) {
+          const nanoseconds until = step.at - step.by;
+          extras.push_back({step.at, until + ahead, charged_until(until, number, place) * key.interval});
+        }
       }
     }
     if (key.reserves) {
@@ -727,14 +730,29 @@ class Referee : Evidence {
   // other at what they asked, whether or not they act in the end.
   std::int64_t stand_in_line(std::uint32_t key, const Asked& asked) const {
     std::uint64_t units = 0;
+    for_each_in_line(key, asked, [&](const Asked& other) { units += other.event->units; });
+    return static_cast<std::int64_t>(units);
+  }
+  // The most of one of them that was denied in the end: until then it may have had a plan, in the hope that a
+  // hold gives something back. What was granted is among what is owed.
+  std::int64_t hopes_in_line(std::uint32_t key, const Asked& asked) const {
+    std::uint64_t most = 0;
+    for_each_in_line(key, asked, [&](const Asked& other) {
+      if (!other.reply.allowed()) most = std::max<std::uint64_t>(most, other.event->units);
+    });
+    return static_cast<std::int64_t>(most);
+  }
+  // In a shared store the plan of one that was denied stands until it is cancelled there, or lapses.
+  template <typename Visit>
+  void for_each_in_line(std::uint32_t key, const Asked& asked, Visit&& visit) const {
     for (const Asked& other : history_.asked) {
       const auto& keys = other.event->keys;
+      const nanoseconds lapses = is_shared() && !other.reply.allowed() ? kPlanLapses : 0ns;
       if (other.event->kind == Kind::acquire && other.arrived <= asked.departed &&
-          other.departed >= asked.arrived && place_of(other) == place_of(asked) &&
-          std::find(keys.begin(), keys.end(), key) != keys.end())
-        units += other.event->units;
+          (other.departed >= asked.arrived || asked.arrived - other.departed < lapses) &&
+          place_of(other) == place_of(asked) && std::find(keys.begin(), keys.end(), key) != keys.end())
+        visit(other);
     }
-    return static_cast<std::int64_t>(units);
   }
 
   void has_reason(const Asked& asked, std::map<std::pair<std::uint32_t, std::size_t>, Owed>& owed) {
@@ -758,7 +776,10 @@ class Referee : Evidence {
       owes += kTolerance;
       nanoseconds room =
           key.interval * (key.burst - left_free(event, key) - static_cast<std::int64_t>(lacks)) + wait - owes;
-      if (room >= 0ns && event.time > 0ns) room -= key.interval * stand_in_line(number, asked);
+      if (room >= 0ns) {
+        room -=
+            key.interval * (event.time > 0ns ? stand_in_line(number, asked) : hopes_in_line(number, asked));
+      }
       nearest = std::min(nearest, room);
       if (key.at_most > 0 && event.kind != Kind::check) return;  // others may hold too much
     }

@@ -443,7 +443,7 @@ class Ledger {
     if (said == its) return true;
     const bool is_cut = key.kind == Key::Kind::window
                             ? last == Verdict::denied && said.reset_after > 2 * its.reset_after
-                            : its.reset_after >= redis::SharedStore::Options{}.longest_wait;
+                            : its.reset_after >= key.interval() * its.limit;
     return has_stepped_ && is_cut && said.reset_after > its.reset_after && said.verdict == its.verdict &&
            said.limit == its.limit;
   }
