@@ -470,7 +470,7 @@ if verb == 'reserve' or verb == 'plan' or verb == 'look' then
     table.sort(younger, function(a, b) return a.plan.since < b.plan.since end)
     for _, each in ipairs(younger) do
       local its, plan, full = ledgers[each.i], each.plan, ledgers[each.i].T * limits[each.i].burst
-      if its.T == each.T and free_at(its, plan.moment, full, full) >= plan.need then
+      if its.T == each.T and free_at(its, max(plan.moment, time_in(its)), full, full) >= plan.need then
         insert(its, plan.moment, plan.seq, plan.need)
         keep_plan(each.i, plan)
       end

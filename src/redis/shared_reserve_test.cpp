@@ -233,6 +233,24 @@ bool may_act(SharedWorld& world, const core::Rule& pace, std::size_t process) {
   return world.requests[id].told->outcome.decision.allowed();
 }
 
+// It has not been asked for its moment, which has come, and then an older one acts.
+TEST(SharedReserve, an_overdue_plan_that_does_not_fit_beside_an_older_ones_act_goes) {
+  const std::string of = "1/s burst 1";
+  SharedWorld world(kOne);
+  EXPECT_EQ(Reserve(of, "k", 1, 0s, 60s).ask(world, 1ms), "granted in 0ms with an id");
+  world.run(500ms);
+  Plan gone("k", 1, 3s, of), older("k", 1, 2s, of), younger("k", 1, 0s, of);
+  gone.ask(world, 1ms);
+  older.ask(world, 1ms);
+  Undo(store::Verb::cancel, gone.its.id).ask(world, 1ms);
+  younger.ask(world, 1ms);
+  EXPECT_LE(younger.moment(world), 500ms) << "it takes what is free before the older one's plan";
+  EXPECT_GT(older.moment(world), 1s);
+  world.run(500ms);
+  EXPECT_EQ(older.ask_again(world), "granted in 0ms");
+  EXPECT_LT(younger.moment(world), 0s);
+}
+
 TEST(SharedReserve, a_plan_lapses_when_its_server_asks_no_more) {
   SharedWorld world(kOne, {}, 2);
   const core::Rule pace = rule("1/10s burst 2");
