@@ -61,8 +61,6 @@ Steered::Steered(std::shared_ptr<const Set> set, std::span<const Ptr> all)
   for (Index i = 0; i < searched.size(); ++i)
     if (!searched[i].empty()) search(i, std::move(searched[i]));
   size_ = all.size();
-  bans_ = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](const Ptr& each) { return each->what == Steer::ban; }));
 }
 
 std::shared_ptr<const Steered> Steered::with(std::span<const Ptr> more, std::span<const Ptr> less) const {
@@ -70,18 +68,11 @@ std::shared_ptr<const Steered> Steered::with(std::span<const Ptr> more, std::spa
   std::vector<bool> owned(kShards);
   next->name(more);
   std::vector<Index> searched;
-  const auto count = [&next](const Ptr& each, std::size_t by) {
-    next->size_ += by;
-    if (each->what == Steer::ban) next->bans_ += by;
-  };
-  for (const Ptr& each : less) {
-    count(each, static_cast<std::size_t>(-1));
+  next->size_ += more.size() - less.size();
+  for (const Ptr& each : less)
     is_exact(each->when) ? next->remove(each, owned) : searched.push_back(each->limit);
-  }
-  for (const Ptr& each : more) {
-    count(each, 1);
+  for (const Ptr& each : more)
     is_exact(each->when) ? next->add(each, owned) : searched.push_back(each->limit);
-  }
   std::sort(searched.begin(), searched.end());
   searched.erase(std::unique(searched.begin(), searched.end()), searched.end());
   for (const Index limit : searched) {

@@ -58,7 +58,6 @@ class Steered {
   const std::shared_ptr<const Set>& shared_set() const { return set_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  bool bans() const { return bans_ > 0; }
   // Those of the set, with their numbers, and others that overrides name.
   const AttributeNames& names() const { return names_->all; }
   // Whether one more of such words has a place.
@@ -151,7 +150,6 @@ class Steered {
   std::vector<OfLimit> limits_;  // File::limits
   std::vector<std::shared_ptr<Shard>> shards_;
   std::size_t size_ = 0;
-  std::size_t bans_ = 0;
 };
 
 }  // namespace weir::limits

@@ -163,7 +163,7 @@ class Server::Impl {
                                                   store_status_, house_, rls_counts_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
-    if (service_.limits) service_.limits->ruling.changed = [this] { look_for_bans(); };
+    if (service_.limits) service_.limits->ruling.changed = [this] { judge_waiting(); };
     watch_embedded();
     connections_.memory.most = settings_.client_memory;
     add_rows();
@@ -474,10 +474,9 @@ class Server::Impl {
     };
   }
 
-  // Those who wait go by what is in force when they are asked about again, or by their moment.
-  void look_for_bans() {
-    if (!service_.limits->ruling.current()->bans()) return;
-    for (const auto& worker : workers_) worker->look_for_bans();
+  // Others go by what is in force when they are asked about again, or by their moment.
+  void judge_waiting() {
+    for (const auto& worker : workers_) worker->judge_waiting();
   }
 
   store::EmbeddedStore& embedded() {

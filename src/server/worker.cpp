@@ -167,11 +167,11 @@ void Worker::use(boost::asio::ssl::context store_tls) {
   });
 }
 
-void Worker::look_for_bans() {
-  if (looks_for_bans_.exchange(true)) return;
+void Worker::judge_waiting() {
+  if (judges_waiting_.exchange(true)) return;
   boost::asio::post(loop_.context, [this] {
-    looks_for_bans_ = false;
-    acquiring_.refuse_waiting(&service::Asking::refuse_if_banned);
+    judges_waiting_ = false;
+    acquiring_.judge_waiting(&service::Asking::judge);
     advance();
   });
 }

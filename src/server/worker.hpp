@@ -1,7 +1,7 @@
 // One thread of the server: its event loop, the store that it asks, and what its conversations share.
 //
 // Made by the main thread. run() and what it calls belong to the worker's own thread; use(),
-// look_for_bans(), ask_store(), drain(), let_end() and make_end() may be called by any. What is handed in
+// judge_waiting(), ask_store(), drain(), let_end() and make_end() may be called by any. What is handed in
 // must outlive it.
 #pragma once
 
@@ -77,8 +77,8 @@ class Worker {
   void start_again(const std::function<void()>& forget);
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
-  // Somebody who waits for a moment may have been banned since.
-  void look_for_bans();
+  // Other limits are in force: somebody who waits for a moment may be banned, or can never act.
+  void judge_waiting();
   // Asks the store, where there is one, what does not decide: `told` is called once, by the worker's thread.
   void ask_store(std::string key, std::string command, std::chrono::nanoseconds patience,
                  std::function<void(const redis::Call::Result&)> told);
@@ -120,7 +120,7 @@ class Worker {
   std::optional<UsageLink> usage_;  // of the first worker
   Every leases_{*loop_.timers};
   bool watches_leases_ = false;
-  std::atomic<bool> looks_for_bans_{false};
+  std::atomic<bool> judges_waiting_{false};
 };
 
 }  // namespace weir::server

@@ -134,7 +134,8 @@ Question& Asking::add_part(Question& whole, std::uint8_t form) {
 }
 
 bool Asking::end_wait(bool with_error) {
-  if (!acquiring() || !asker_.acquiring()->end(*pending_.back())) return false;
+  if (!acquiring()) return false;
+  asker_.acquiring()->end(*pending_.back());
   if (with_error) pending_.back()->more->ended = Ended::by_operator;
   return true;
 }
@@ -243,22 +244,26 @@ void Asking::tell_the_end(store::Request& request) {
   static_cast<Question&>(request).more->ended = Ended::as_the_server_ends;
 }
 
-bool Asking::refuse_if_banned(store::Request& request) {
+// One that is banned is refused. By other limits some can never act.
+waiting::AcquiringStore::Judged Asking::judge(store::Request& request) {
+  using Judged = waiting::AcquiringStore::Judged;
   auto& question = static_cast<Question&>(request);
-  if (!question.by_file || !question.more->asked) return false;
+  if (!question.by_file || !question.more->asked) return Judged::stays;
   Question::More& more = *question.more;
   Asker& asker = static_cast<Asking*>(request.context)->asker_;
   if (asker.size() == 0) asker.begin();
   const limits::Set* const set = asker.limits();
+  if (set == nullptr || asker.ruling() == more.ruling) return Judged::stays;
   const auto match = [&](limits::Matched& into) {
     return more.asked->match(*set, asker.limits_now(), asker.match_memory(), into, nullptr, asker.steered());
   };
   limits::Matched& found = asker.second_look();
-  if (asker.steered() == nullptr || !match(found) || found.ban == nullptr) return false;
+  if (!match(found)) return Judged::stays;
+  if (found.ban == nullptr) return store::may_be_never(found.all()) ? Judged::asks_again : Judged::stays;
   more.ruling = asker.ruling();
   match(more.matched);
   question.checks = {};
-  return true;
+  return Judged::refused;
 }
 
 // The store has not answered the first of these: they are ours until it has answered all.

@@ -124,7 +124,7 @@ class Asking {
            pending_.back()->state != store::Request::State::answered &&
            (pending_.back()->reservation == nullptr || pending_.back()->reservation->max_wait.count() > 0);
   }
-  // Ends that wait early; false: it does not wait yet. With an error: Question::ended().
+  // Ends that wait early, if there is one. With an error: Question::ended().
   bool end_wait(bool with_error);
   // All is answered, and not all of it is told.
   bool answered() const { return open_ == 0 && (!pending_.empty() || has_answered_tags()); }
@@ -206,9 +206,9 @@ class Asking {
     return open_ == 0;
   }
 
-  // Of an acquire that waits: whether an operator has banned its asker since; then it has the answer that
-  // says so, and no checks.
-  static bool refuse_if_banned(store::Request& request);
+  // Of an acquire that waits: whether an operator has banned its asker since, and then it has the answer that
+  // says so and no checks; or by the limits that are in force now it may never act.
+  static waiting::AcquiringStore::Judged judge(store::Request& request);
   // Of an acquire that waits: whether its client has gone.
   static bool has_gone(const store::Request& request) {
     const auto& has_gone = static_cast<const Asking*>(request.context)->has_gone_;

@@ -117,7 +117,11 @@ struct alignas(64) Question final : store::Request {
   // Its limits, which the event loop's RuleTexts have found, stay as long as it has them.
   void keep_limits();
   std::size_t kept() const;  // bytes
-  Ended ended() const { return verb == store::Verb::acquire ? more->ended : Ended::no; }
+  // What has ended its wait, unless it was granted all the same.
+  Ended ended() const {
+    if (verb != store::Verb::acquire || (!checks.empty() && allowed())) return Ended::no;
+    return more->ended;
+  }
   // It charges nothing, whatever the answer.
   bool looks() const { return verb == store::Verb::look || (verb == store::Verb::take && take->looks); }
 

@@ -282,7 +282,7 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (std::exchange(waiting.begins, false)) --beginning_;
   come_back(waiting);
   end_plan_before(waiting);
-  if (asked.may_refuse != nullptr && was_refused(waiting)) return;
+  if (asked.judge != nullptr && was_refused(waiting)) return;
   if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   if (std::exchange(waiting.is_judged, false)) return on_judged(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
@@ -292,8 +292,9 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (fits_not_now && !waiting.is_given_up()) {
     const nanoseconds wait = asked.terms.wait;
     if (waiting.queue != nullptr) return stay(waiting);
-    if (clock_() < waiting.deadline) return begin_again(waiting, wait);
-    if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - waiting.max_wait));
+    if (!waiting.ended && clock_() < waiting.deadline) return begin_again(waiting, wait);
+    const nanoseconds over = waiting.ended ? nanoseconds{0} : waiting.max_wait;
+    if (wait >= nanoseconds{0}) return deny(waiting, std::max(nanoseconds{1}, wait - over));
   }
   if (!granted && !waiting.is_given_up() && waits_for_room(waiting, since)) return;
   if (waiting.is_given_up()) {
@@ -311,23 +312,44 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   finish(waiting);
 }
 
-void AcquiringStore::refuse_waiting(Refuse refuse) {
-  for (const auto& [number, each] : waiting_) {
-    if (each->asker == nullptr || each->refused) continue;
-    if (each->is_asked()) {
-      each->asked().may_refuse = refuse;
-    } else if (refuse(*each->asker)) {
-      each->refused = true;
-      wait_until(*each, nanoseconds{0});
+void AcquiringStore::judge_waiting(Judge judge) {
+  judge_ = judge;
+  next_judged_ = 0;
+  soon_();
+}
+
+// Other work of the loop comes in between.
+void AcquiringStore::judge_some() {
+  constexpr int kAtOnce = 256;
+  auto found = waiting_.lower_bound(next_judged_);
+  for (int left = kAtOnce; left > 0 && found != waiting_.end(); --left, ++found) {
+    Waiting& each = *found->second;
+    if (each.asker == nullptr || each.refused) continue;
+    if (each.is_asked()) {
+      each.asked().judge = judge_;
+      continue;
     }
+    const Judged judged = judge_(*each.asker);
+    each.refused = judged == Judged::refused;
+    each.asks_again = judged == Judged::asks_again;
+    if (each.refused || (each.asks_again && each.queue != nullptr)) wait_until(each, nanoseconds{0});
   }
+  if (found == waiting_.end()) {
+    judge_ = nullptr;
+    return;
+  }
+  next_judged_ = found->first;
+  soon_();
 }
 
 // Of one that is answered. What it has been charged is given up.
 bool AcquiringStore::was_refused(Waiting& waiting) {
   Waiting::InnerRequest& asked = waiting.asked();
-  const Refuse refuse = std::exchange(asked.may_refuse, nullptr);
-  if (waiting.asker == nullptr || !refuse(*waiting.asker)) return false;
+  const Judge judge = std::exchange(asked.judge, nullptr);
+  if (waiting.asker == nullptr) return false;
+  const Judged judged = judge(*waiting.asker);
+  waiting.asks_again = judged == Judged::asks_again;
+  if (judged != Judged::refused) return false;
   if (asked.verb == Verb::moment) {
     give_up_moment(waiting);
   } else if (asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed()) {
@@ -416,11 +438,10 @@ void AcquiringStore::give_up_moment(Waiting& waiting) {
     give_up(waiting.asked().at_no_cost(std::move(id)), Verb::settle);
 }
 
-bool AcquiringStore::end(Request& pending) {
+void AcquiringStore::end(Request& pending) {
   Waiting& waiting = *static_cast<Waiting*>(pending.ticket);
-  if (waiting.is_asked() || waiting.is_postponed) return false;
-  end(waiting);
-  return true;
+  waiting.ended = true;
+  if (!waiting.is_asked()) wait_until(waiting, nanoseconds{0});
 }
 
 // In advance(), where any of them may be destroyed while another is told.

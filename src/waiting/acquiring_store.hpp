@@ -104,13 +104,16 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   using HasGone = bool (*)(const store::Request&);
   void look_for_askers(HasGone has_gone) { has_gone_ = has_gone; }
 
-  // Ends the wait of a submitted request: with the next advance() it is answered as denied, uncharged, with
-  // the time that it would yet have had to wait. False: it does not wait yet.
-  bool end(store::Request& pending);
-  // Each that waits is given to `refuse`; if that says so, the request has no checks any longer, and is
-  // answered with the next advance(), uncharged.
-  using Refuse = bool (*)(store::Request&);
-  void refuse_waiting(Refuse refuse);
+  // Ends the wait of a submitted request: with the next advance(), or when the store has answered what it is
+  // asked, it is answered as denied, uncharged, with the time that it would yet have had to wait; granted, if
+  // it acts by that answer.
+  void end(store::Request& pending);
+  // Each that waits is given to `judge` in the next advance()s, which says whether it stays; has no checks
+  // any longer, and is answered with the next advance(), uncharged; or is renewed then, and asks again,
+  // whatever stands before it.
+  enum class Judged : std::uint8_t { stays, refused, asks_again };
+  using Judge = Judged (*)(store::Request&);
+  void judge_waiting(Judge judge);
   // Ends every wait for a moment after that; nobody waits longer from now on. Each that stood in line and
   // might have waited for longer is given to `tell`, if there is one, before it is answered as denied.
   using Tell = void (*)(store::Request&);
@@ -124,6 +127,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   struct Leaving;
 
   bool renewed(Waiting& waiting, nanoseconds now);
+  void judge_some();
   bool was_refused(Waiting& waiting);
   void tell_refused(Waiting& waiting);
   Waiting& add(store::Request& request, Ways ways);
@@ -187,7 +191,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   detail::Mutex mutex_;
   std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that may ask now
   std::list<std::unique_ptr<Leaving>> leaving_;
-  nanoseconds trip_{0};  // that the store took to answer last
+  Judge judge_ = nullptr;
+  std::uint64_t next_judged_ = 0;  // its number; those before it have been
+  nanoseconds trip_{0};            // that the store took to answer last
   // About how many the store is asked for the first time, or beside the first of a line, at once. Each of the
   // next then finds the line that those before it have made, and a store that is asked for more than it can
   // answer within its deadline would answer none.

@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -311,7 +312,7 @@ TEST(AcquiringStore, a_full_house_lets_nobody_wait) {
 TEST(AcquiringStore, a_wait_that_is_ended_is_a_denial_that_is_not_charged) {
   World world;
   const auto first = world.ask(0s), second = world.ask(10s), third = world.ask(10s);
-  EXPECT_TRUE(world.store.end(*third));
+  world.store.end(*third);
   EXPECT_TRUE(world.told.empty());
   world.advance(250ms);
   ASSERT_EQ(world.told, (std::vector{third.get()}));
@@ -629,14 +630,35 @@ TEST(AcquiringStore, one_that_goes_as_its_moment_is_asked_for_leaves_the_line) {
   EXPECT_EQ(world.house.waiting(), 0U);
 }
 
+// It is asked about: the answer is a plan, or a grant. Or it is one of those that are asked about later.
+TEST(AcquiringStore, a_wait_may_be_ended_while_the_store_is_asked) {
+  for (const bool fits : {false, true}) {
+    SlowWorld world;
+    const auto taken = fits ? nullptr : world.ask(0s);
+    world.slow.answer(world.now);
+    std::vector<std::unique_ptr<Asker>> askers;
+    for (int i = 0; i < 70; ++i) askers.push_back(world.ask(1h));
+    world.told.clear();
+    for (const int which : {0, 69}) world.store.end(*askers[static_cast<std::size_t>(which)]);
+    for (int round = 0; round < 4; ++round) {
+      world.slow.answer(world.now);
+      world.store.advance(world.now);
+    }
+    EXPECT_EQ(std::set(world.told.begin(), world.told.end()), (std::set{askers[0].get(), askers[69].get()}));
+    EXPECT_EQ(askers[0]->allowed(), fits);
+    EXPECT_FALSE(askers[69]->allowed());
+    EXPECT_GE(askers[69]->which.wait, 1s);
+    EXPECT_EQ(world.house.waiting(), 68U);
+  }
+}
+
 // Asked about all at once, it might answer none within its deadline.
 TEST(AcquiringStore, a_store_is_asked_about_some_at_a_time_first_come_first_served) {
   SlowWorld world;
   std::vector<std::unique_ptr<Asker>> askers;
   for (int i = 0; i < 200; ++i) askers.push_back(world.ask(1h));
   EXPECT_EQ(world.slow.asked.size(), 64U);
-  EXPECT_FALSE(world.store.end(*askers[100]));  // it does not wait yet
-  for (const std::size_t gone : {5U, 100U}) {   // one that is asked about, and one that is not
+  for (const std::size_t gone : {5U, 100U}) {  // one that is asked about, and one that is not
     world.store.cancel(*askers[gone]);
     askers[gone].reset();
   }
@@ -660,9 +682,9 @@ TEST(AcquiringStore, one_that_is_refused_before_the_store_was_asked_is_told_at_o
   SlowWorld world;
   std::vector<std::unique_ptr<Asker>> askers;
   for (int i = 0; i < 70; ++i) askers.push_back(world.ask(1h));
-  world.store.refuse_waiting([](Request& request) {
+  world.store.judge_waiting([](Request& request) {
     request.checks = {};
-    return true;
+    return AcquiringStore::Judged::refused;
   });
   world.store.advance(world.now);
   EXPECT_EQ(world.told.size(), 6U);
@@ -671,6 +693,34 @@ TEST(AcquiringStore, one_that_is_refused_before_the_store_was_asked_is_told_at_o
   EXPECT_EQ(world.told.size(), 70U);
   EXPECT_EQ(world.embedded.reservations().counts().open, 0U);
   EXPECT_EQ(world.house.waiting(), 0U);
+}
+
+// The limit of all is a lower one now. Only who asks for more than its burst asks again before it is the
+// first.
+TEST(AcquiringStore, those_whom_other_limits_never_let_act_are_told_wherever_they_stand) {
+  static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value()};
+  World world;
+  world.limit.rule = core::Rule::parse("1/s burst 3").value();
+  std::deque<Asker> all;
+  for (const std::uint64_t units : {3U, 1U, 3U, 1U}) {
+    Asker& asker = all.emplace_back(world.limit, "k", 1h, world.told);
+    asker.check.cost = Cost{units};
+    const auto renew = [](Request& request) {
+      return std::exchange(static_cast<Asker&>(request).check.limit, &kLower) != &kLower;
+    };
+    world.store.acquire(asker, {world.now, world.now}, {.renew = renew});
+  }
+  world.store.judge_waiting([](Request& request) {
+    const bool is_never = request.checks[0].cost.units > 2;
+    return is_never ? AcquiringStore::Judged::asks_again : AcquiringStore::Judged::stays;
+  });
+  world.advance(0s);
+  EXPECT_EQ(world.told, (std::vector{&all[2]}));
+  EXPECT_FALSE(all[2].allowed());
+  EXPECT_FALSE(all[2].decision().retry_after);
+  for (int second = 1; second <= 3; ++second) world.advance(1s);
+  EXPECT_EQ(world.told, (std::vector{&all[2], &all[1], &all[3]}));
+  EXPECT_TRUE(all[0].allowed() && all[1].allowed() && all[3].allowed());
 }
 
 TEST(AcquiringStore, its_end_takes_back_what_it_asked) {

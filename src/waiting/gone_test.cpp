@@ -159,9 +159,9 @@ TEST(GoneAsker, is_told_at_the_end_of_the_server_and_of_a_ban) {
   const auto first = world.ask(0s), second = world.ask(60s), third = world.ask(60s);
   second->gone = third->gone = true;
   world.advance(1s);
-  world.store.refuse_waiting([](Request& request) {
+  world.store.judge_waiting([](Request& request) {
     request.checks = {};
-    return true;
+    return AcquiringStore::Judged::refused;
   });
   world.advance(0s);
   EXPECT_EQ(world.told.size(), 2U);

@@ -23,6 +23,8 @@ constexpr std::chrono::seconds kLookAgain{1};
 constexpr std::chrono::milliseconds kAskForSlot{50};
 // And one that has a plan for an earlier one.
 constexpr std::chrono::milliseconds kAskForMoment{100};
+// One that is to ask by other limits, while as many as may are asked about.
+constexpr std::chrono::milliseconds kAskWhenFewerDo{10};
 
 // The rates alone could not be in time, whatever becomes of the slots.
 bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
@@ -148,7 +150,7 @@ void AcquiringStore::settle_in(Waiting& waiting) {
                      : is_first         ? queues.first_moment(waiting)
                                         : waiting.deadline;
   if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
-  if (queues.too_late(waiting).count() > 0) turn = nanoseconds{0};
+  if (queues.too_late(waiting).count() > 0 || waiting.asks_again || waiting.ended) turn = nanoseconds{0};
   const nanoseconds soon = clock_() + kLookAgain;
   // Nobody tells that a hold has ended, or has cost all that it was charged.
   if (waiting.has_plan() && waiting.is_late) turn = std::min({turn, waiting.deadline, soon});
@@ -188,6 +190,7 @@ bool AcquiringStore::take_turns() {
 // Who acts makes another the first, who may act too. Other work of the loop comes in between.
 void AcquiringStore::advance(nanoseconds now) {
   constexpr int kRounds = 64;
+  if (judge_ != nullptr) judge_some();
   take_turns();
   for (int round = 0; round < kRounds; ++round) {
     waiters_.advance(now);
@@ -311,6 +314,10 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (const nanoseconds earliest = queues.too_late(waiting); earliest.count() > 0)
     return deny_in_line(waiting, earliest - waiting.max_wait - now);
   const bool is_first = queues.is_first(waiting);
+  // However many do.
+  if (waiting.asks_again && !is_first && !waiting.ended && beginning_ >= kBeginAtOnce)
+    return wait_until(waiting, now + kAskWhenFewerDo);
+  const bool asks_again = std::exchange(waiting.asks_again, false);
   if (waiting.ended) {
     const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
     return deny_in_line(waiting, moment - now);
@@ -323,8 +330,8 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (now >= waiting.deadline && !is_first)
     return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
   const bool follows = !is_first && queues.takes_turn(waiting);
-  if (follows && beginning_ >= kBeginAtOnce) return stay(waiting);
-  if ((is_first || follows) && renewed(waiting, now)) return;
+  if (follows && !asks_again && beginning_ >= kBeginAtOnce) return stay(waiting);
+  if ((is_first || follows || asks_again) && renewed(waiting, now)) return;
   if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
   // One that came earlier may have joined the line since, or another line of its.
   if ((!is_first && !follows) || queues.join(waiting)) return settle_in(waiting);
@@ -384,7 +391,7 @@ void AcquiringStore::go_by_renewed(Waiting& waiting, nanoseconds now) {
   asked.terms.max_wait = waiting.left(now);
   if (waiting.asker->fault == Fault::none && !asked.copies.empty()) {
     asked.keep();
-    return ask(waiting, {now, now});
+    return ask_first(waiting, {now, now});
   }
   asked.fault = waiting.asker->fault;
   asked.why = waiting.asker->why;

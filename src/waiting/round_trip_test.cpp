@@ -217,6 +217,7 @@ TEST(RoundTrip, only_who_asks_for_the_same_keys_asks_beside_the_first) {
   for (int i = 0; i < 3; ++i) world.trip(0s);
   EXPECT_EQ(world.told, (std::vector{first.get(), second.get(), third.get()}));
 }
+
 TEST(RoundTrip, a_large_one_is_not_passed) {
   World world("1/s burst 9");
   world.take(9);
@@ -227,6 +228,26 @@ TEST(RoundTrip, a_large_one_is_not_passed) {
   EXPECT_EQ(world.told, (std::vector{first.get()}));
   for (int i = 0; i < 8; ++i) world.trip(250ms);
   EXPECT_EQ(world.told, (std::vector{first.get(), large.get()}));
+}
+
+// By other limits than those by which they are asked about they can never act.
+TEST(RoundTrip, who_is_judged_while_it_is_asked_about_asks_again) {
+  static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
+  World world("1/s burst 3");
+  world.take(3);
+  std::vector<std::unique_ptr<Asker>> both;
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<const store::Limit*> limits = {&world.limit};
+    both.push_back(std::make_unique<Asker>(limits, 3, 1'000s, 0s, world.told));
+    const auto renew = [](Request& request) {
+      return std::exchange(static_cast<Asker&>(request).its[0].limit, &kLower) != &kLower;
+    };
+    world.line.acquire(*both.back(), {world.now, world.now}, {.renew = renew});
+  }
+  EXPECT_EQ(world.slow.asked.size(), 2U);
+  world.line.judge_waiting([](Request&) { return AcquiringStore::Judged::asks_again; });
+  for (int i = 0; i < 4; ++i) world.trip(0s);
+  EXPECT_EQ(world.told.size(), 2U);
 }
 
 TEST(RoundTrip, those_of_another_loop_ask_too) {

@@ -94,7 +94,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     std::string texts;
     Queues::Lines under_way{};  // it is asked about for the first time, and may have to wait: in these
     std::optional<nanoseconds> denied;  // only what remains is asked: it is denied, with that wait
-    Refuse may_refuse = nullptr;        // its asker is to be given to that when this is answered
+    Judge judge = nullptr;              // its asker is to be given to that when this is answered
     nanoseconds since{0};               // when it was granted its moment
     std::tuple<std::uint8_t, Source, nanoseconds>
         granted{};  // and what it was told then: by, source, charged_at
@@ -194,6 +194,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool is_judged = false;    // it is in line, and asked whether its rates can be in time
   bool ended = false;
   bool refused = false;      // it has no checks any longer
+  bool asks_again = false;   // by other limits, whatever stands before it
   bool looks_again = false;  // its timer is earlier than its turn
 };
 
