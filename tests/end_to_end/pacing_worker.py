@@ -34,11 +34,15 @@ def reserved(given, most):
     if wait > weir.celery.NAP:
         broker.rpush("put away", 1)
     last.moment = now + wait
+    last.granted = wait <= weir.celery.NAP  # it comes at once, and has been granted by what it asked here
     return wait, reservation
 
 
 def came(moment, given):
-    began = last.asked = time.time()
+    began = time.time()
+    if not getattr(last, "granted", False):
+        last.asked = began
+    last.granted = False
     wait, held = come(moment, given)
     now = time.time()
     broker.rpush("questions", now - began)

@@ -379,12 +379,12 @@ class TestBullMq(Fleet):
         until(lambda: len(self.asked("WEIR.RESERVE")) == 8, "all have asked")
         worker.terminate()
         worker.wait(PATIENCE)
-        before = len(self.written("calls"))
+        before, asked = len(self.written("calls")), len(self.asked("WEIR.RESERVE"))  # one that was late has asked again
         self.assertLess(before, 8)
         time.sleep(8 / 5 + 1)  # so long that all moments are past, and by more than the recipe lets pass
         self.worker()
         until(lambda: len(self.written("calls")) == 8, "all jobs")
-        self.assertEqual(len(self.asked("WEIR.RESERVE")), 8 + 8 - before)
+        self.assertEqual(len(self.asked("WEIR.RESERVE")), asked + 8 - before)
         moments = {number: float(moment) for number, moment in self.written("moments")}
         acts = [(number, float(acted)) for number, acted in self.written("calls")[before:]]
         late = max(acted - moments[number] for number, acted in acts)

@@ -461,10 +461,11 @@ class TestFlood(Changing):
                     client.send("AUTH", name, passwords[name])
                 for number, client in enumerate(clients):
                     name, answer = f"u{(first + number) % 4}", client.reply()
-                    while answer == TOO_MANY:  # they have waited for 5 s, on a busy machine
-                        answer = client.ask("AUTH", name, passwords[name])
-                    self.assertEqual(answer, "OK")
                     client.close()
+                    while answer == TOO_MANY:  # it has waited for 5 s, on a busy machine, and was closed
+                        with server.client(timeout=120) as again:
+                            answer = again.ask("AUTH", name, passwords[name])
+                    self.assertEqual(answer, "OK")
             # 4 hashes, and what a connection costs.
             self.assertLess(server.cpu_seconds(), rounds * one / 10, "not a tenth of a hash each")
 
@@ -474,12 +475,12 @@ class TestFlood(Changing):
             guessers = [server_socket(server.port) for _ in range(130)]
             for number, guesser in enumerate(guessers):
                 guesser.sendall(encode("AUTH", "ann", f"wrong-{number}"))
-            with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 120, ("127.0.0.2", 0))) as operator:
-                answer = None
-                while answer in (None, f"-{TOO_MANY}\r\n".encode()):  # it has waited for 5 s, on a busy machine
+            answer = None
+            while answer in (None, f"-{TOO_MANY}\r\n".encode()):  # it has waited for 5 s, on a busy machine, and was closed
+                with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 120, ("127.0.0.2", 0))) as operator:
                     operator.sendall(encode("AUTH", "ann", "right"))
                     answer = operator.recv(100)
-                self.assertEqual(answer, b"+OK\r\n")
+            self.assertEqual(answer, b"+OK\r\n")
             answers = set()
             for guesser in guessers:
                 answers.add(guesser.recv(4096)[:25])
