@@ -325,6 +325,7 @@ void AcquiringStore::judge_some() {
   for (int left = kAtOnce; left > 0 && found != waiting_.end(); --left, ++found) {
     Waiting& each = *found->second;
     if (each.asker == nullptr || each.refused) continue;
+    each.is_outdated = true;
     if (each.is_asked()) {
       each.asked().judge = judge_;
       continue;

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kLookAgain{1};
 constexpr std::chrono::milliseconds kAskForSlot{50};
 // And one that has a plan for an earlier one.
 constexpr std::chrono::milliseconds kAskForMoment{100};
-// One that is to ask by other limits, while as many as may are asked about.
+// One that may have to ask by other limits, while as many as may are asked about.
 constexpr std::chrono::milliseconds kAskWhenFewerDo{10};
 
 // The rates alone could not be in time, whatever becomes of the slots.
@@ -314,8 +314,8 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   if (const nanoseconds earliest = queues.too_late(waiting); earliest.count() > 0)
     return deny_in_line(waiting, earliest - waiting.max_wait - now);
   const bool is_first = queues.is_first(waiting);
-  // However many do.
-  if (waiting.asks_again && !is_first && !waiting.ended && beginning_ >= kBeginAtOnce)
+  // It leaves its line to ask by other limits, which makes the next one the first.
+  if (waiting.is_outdated && (is_first || waiting.asks_again) && !waiting.ended && beginning_ >= kBeginAtOnce)
     return wait_until(waiting, now + kAskWhenFewerDo);
   const bool asks_again = std::exchange(waiting.asks_again, false);
   if (waiting.ended) {
@@ -350,6 +350,7 @@ void AcquiringStore::stay(Waiting& waiting) {
 
 // Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
 void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
+  waiting.is_outdated = false;
   if (waiting.ways.renew != nullptr && waiting.ways.renew(*waiting.asker)) {
     give_up_plan(waiting);
     return go_by_renewed(waiting, now);
@@ -378,6 +379,7 @@ void AcquiringStore::give_up_plan(Waiting& waiting) {
 
 // It asks again, or is answered, if other limits are in force than it goes by.
 bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
+  waiting.is_outdated = false;
   if (waiting.ways.renew == nullptr || !waiting.ways.renew(*waiting.asker)) return false;
   go_by_renewed(waiting, now);
   return true;

@@ -250,6 +250,36 @@ TEST(RoundTrip, who_is_judged_while_it_is_asked_about_asks_again) {
   EXPECT_EQ(world.told.size(), 2U);
 }
 
+// A store that is asked for more than it can answer within its deadline would answer none. By other limits
+// each asks anew when it is the first, and those that can never act at once.
+TEST(RoundTrip, of_all_that_go_by_other_limits_no_more_ask_at_once_than_of_those_that_come) {
+  static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
+  for (const std::uint64_t units : {1U, 3U}) {
+    World world("1/s burst 3");
+    world.take(3);
+    std::vector<std::unique_ptr<Asker>> all;
+    for (int i = 0; i < 300; ++i) {
+      const std::vector<const store::Limit*> limits = {&world.limit};
+      all.push_back(std::make_unique<Asker>(limits, units, 1'000s, 0s, world.told));
+      const auto renew = [](Request& request) {
+        return std::exchange(static_cast<Asker&>(request).its[0].limit, &kLower) != &kLower;
+      };
+      world.line.acquire(*all.back(), {world.now, world.now}, {.renew = renew});
+      world.settle();
+    }
+    world.line.judge_waiting([](Request& request) {
+      const bool is_never = request.checks[0].cost.units > 2;
+      return is_never ? AcquiringStore::Judged::asks_again : AcquiringStore::Judged::stays;
+    });
+    for (const nanoseconds until = world.now + 3500ms; world.now < until;) {
+      world.line.advance(world.now);
+      EXPECT_LE(world.slow.asked.size(), 66U) << units;  // beside them the first, and what it gives up
+      world.trip(11ms);
+    }
+    EXPECT_EQ(world.told.size(), units == 3 ? all.size() : 2U);
+  }
+}
+
 TEST(RoundTrip, those_of_another_loop_ask_too) {
   World world("1/s burst 8");
   world.take(8);

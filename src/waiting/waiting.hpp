@@ -194,7 +194,8 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool is_judged = false;    // it is in line, and asked whether its rates can be in time
   bool ended = false;
   bool refused = false;      // it has no checks any longer
-  bool asks_again = false;   // by other limits, whatever stands before it
+  bool is_outdated = false;  // other limits are in force than it goes by, perhaps
+  bool asks_again = false;   // by those, whatever stands before it
   bool looks_again = false;  // its timer is earlier than its turn
 };
 

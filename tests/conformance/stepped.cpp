@@ -156,6 +156,40 @@ void what_was_owed_before_by_a_key_without_one_is_cut_in_it_too(Trial& trial) {
   trial.expect(trial.ask(limit, "k").allowed(), "it admits again");
 }
 
+void a_key_that_is_paused_afresh_is_so_at_its_end(Trial& trial) {
+  const Limit limit = trial.limit("1/10s burst 3", 1);
+  trial.ask(limit, "k", 3);
+  pause(trial, limit, "k", 10s, true);
+  if (!steps_back(trial, 1h)) return;
+  trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{10s}.count(), "all of it");
+  trial.world.advance(10s);
+  trial.equal(trial.left(limit, "k"), 3, "left at its end");
+}
+
+// The epoch of a ledger follows the days.
+void a_moment_that_is_told_beyond_a_day_stays(Trial& trial) {
+  const Limit limit = trial.limit("1/15h burst 1", 1);
+  trial.ask(limit, "k");
+  reserve(trial, limit, "k", 1, 20h);
+  if (!steps_back(trial, 1h)) return;
+  trial.ask(limit, "k");
+  trial.world.advance(14h);
+  const Booked second = reserve(trial, limit, "k", 1, 20h);
+  trial.equal(second.wait.count(), nanoseconds{16h}.count(), "the second's wait");
+  trial.world.advance(12h);
+  trial.ask(limit, "k");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{4h}.count(), "until its moment");
+}
+
+void a_told_moment_stays_when_the_key_is_counted_by_other_numbers(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1), other = trial.limit("2/s burst 9", 1);
+  trial.ask(limit, "k", 2);
+  const std::string told = reserve(trial, limit, "k", 1, 5s).id;
+  if (!steps_back(trial, 1h)) return;
+  trial.expect(trial.ask(other, "k").allowed(), "there is room by other numbers");
+  trial.equal(moment(trial, told).count(), nanoseconds{1s}.count(), "until its moment");
+}
+
 void who_stands_in_line_goes_on(Trial& trial) {
   if (nobody_waits_here(trial)) return;
   const Limit limit = trial.limit("1/s burst 2", 1);
@@ -198,6 +232,10 @@ std::vector<Property> stepped_properties() {
        a_told_moment_has_come_for_a_minute_though_others_act},
       {"what_was_owed_before_by_a_key_without_one_is_cut_in_it_too",
        what_was_owed_before_by_a_key_without_one_is_cut_in_it_too},
+      {"a_key_that_is_paused_afresh_is_so_at_its_end", a_key_that_is_paused_afresh_is_so_at_its_end},
+      {"a_moment_that_is_told_beyond_a_day_stays", a_moment_that_is_told_beyond_a_day_stays},
+      {"a_told_moment_stays_when_the_key_is_counted_by_other_numbers",
+       a_told_moment_stays_when_the_key_is_counted_by_other_numbers},
       {"who_stands_in_line_goes_on", who_stands_in_line_goes_on},
       {"a_pause_of_a_rate_is_as_long_as_it_was", a_pause_of_a_rate_is_as_long_as_it_was}};
 }
