@@ -251,7 +251,7 @@ TEST(RoundTrip, who_is_judged_while_it_is_asked_about_asks_again) {
 }
 
 // A store that is asked for more than it can answer within its deadline would answer none. By other limits
-// each asks anew when it is the first, and those that can never act at once.
+// each asks again when it is the first, and those that can never act at once.
 TEST(RoundTrip, of_all_that_go_by_other_limits_no_more_ask_at_once_than_of_those_that_come) {
   static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
   for (const std::uint64_t units : {1U, 3U}) {

@@ -92,28 +92,36 @@ void a_hold_of_before_lasts_as_long_as_it_was_granted(Trial& trial) {
   trial.expect(trial.ask(limit, "k").allowed(), "it has given one back");
 }
 
-// One that nobody settles counts among the held until then, and no longer; beside it others come and go.
+// Those that nobody settles count among the held until then, and no longer; beside them others come and go.
 void what_may_be_held_is_free_when_holds_of_before_are_over(Trial& trial) {
   Limit limit = trial.limit("1/s burst 9", 1);
-  limit.holding.at_most = 5;
-  reserve(trial, limit, "k", 3, 0s, 30s);
+  limit.holding.at_most = 6;
+  const auto hold = [&](std::uint64_t units, nanoseconds time) {
+    return reserve(trial, limit, "k", units, 0s, time);
+  };
+  hold(1, 25s);
+  hold(3, 30s);
   if (!steps_back(trial, 1h)) return;
   trial.ask(limit, "k");
   trial.world.advance(20s);
-  const Booked second = reserve(trial, limit, "k", 2, 0s, 30s);
-  trial.expect(!reserve(trial, limit, "k", 1, 0s, 30s).granted, "five are held");
+  const Booked third = hold(2, 30s);
+  const Booked none = hold(1, 30s);
+  trial.expect(!none.granted, "six are held");
+  trial.equal(none.wait.count(), nanoseconds{5s}.count(), "until one of them is over");
   TestRequest listed({{limit, "k"}}, Verb::holds);
   listed.booking.most = 9;
   trial.ask(listed);
-  trial.equal(listed.booking.open.size(), std::size_t{2}, "open");
+  trial.equal(listed.booking.open.size(), std::size_t{3}, "open");
   for (const OpenHold& each : listed.booking.open)
-    trial.equal(each.ends.count(), nanoseconds{each.id == second.id ? 30s : 10s}.count(), "until an end");
-  trial.world.advance(10s);
-  const Booked third = reserve(trial, limit, "k", 3, 0s, 30s);
-  trial.expect(third.granted, "the first is over");
-  settle(trial, second.id, 2);
-  settle(trial, third.id, 3);
-  trial.expect(reserve(trial, limit, "k", 5, 30s, 30s).granted, "and all of it is free in the end");
+    trial.expect(each.ends <= (each.id == third.id ? 30s : 10s), "each ends when it was to end");
+  trial.world.advance(5s);
+  trial.expect(hold(1, 5s).granted, "the first is over");
+  trial.world.advance(5s);
+  const Booked last = hold(4, 30s);
+  trial.expect(last.granted, "and the second");
+  settle(trial, third.id, 2);
+  settle(trial, last.id, 4);
+  trial.expect(reserve(trial, limit, "k", 6, 30s, 30s).granted, "and all of it is free in the end");
 }
 
 void a_slot_beside_a_rate_is_free_when_its_hold_is_settled_too_late(Trial& trial) {
@@ -162,8 +170,7 @@ void a_key_that_is_paused_afresh_is_so_at_its_end(Trial& trial) {
   pause(trial, limit, "k", 10s, true);
   if (!steps_back(trial, 1h)) return;
   trial.equal(retry_of(trial, limit, "k").count(), nanoseconds{10s}.count(), "all of it");
-  trial.world.advance(10s);
-  trial.equal(trial.left(limit, "k"), 3, "left at its end");
+  trial.equal(reserve(trial, limit, "k", 3, 60s).wait.count(), nanoseconds{10s}.count(), "all at its end");
 }
 
 // The epoch of a ledger follows the days.
@@ -179,6 +186,8 @@ void a_moment_that_is_told_beyond_a_day_stays(Trial& trial) {
   trial.world.advance(12h);
   trial.ask(limit, "k");
   trial.equal(moment(trial, second.id).count(), nanoseconds{4h}.count(), "until its moment");
+  cancel(trial, second.id);
+  trial.equal(reserve(trial, limit, "k", 1, 20h).wait.count(), nanoseconds{4h}.count(), "in its place");
 }
 
 void a_told_moment_stays_when_the_key_is_counted_by_other_numbers(Trial& trial) {

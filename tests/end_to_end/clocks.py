@@ -7,7 +7,8 @@ SHIM = os.environ.get("CLOCK_SHIM", "")
 
 
 class Clocks:
-    """Those of a program that is started with `environment`: steps are seen at once."""
+    """Those of a program that is started with `environment`: steps are seen at once. One of each name in a folder: a file that
+    is made again is cut to nothing first, under a program that reads it."""
 
     def __init__(self, folder, name):
         path = folder.file(name, bytes(16))

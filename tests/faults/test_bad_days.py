@@ -122,7 +122,7 @@ class TestClocks(BadDay):
 
     def test_those_in_line_go_by_the_clock_that_counts_and_no_other(self):
         for in_redis in (False, True):
-            its, forward = Clocks(self.folder, "weir"), "wall" if in_redis else "monotonic"
+            its, forward = Clocks(self.folder, f"weir_{in_redis}"), "wall" if in_redis else "monotonic"
             counts, redis = self.with_a_clock() if in_redis else (its, None)
             server = self.serve(redis=redis, env=its.environment)
             clients = []
