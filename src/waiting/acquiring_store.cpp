@@ -315,7 +315,6 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
 void AcquiringStore::judge_waiting(Judge judge) {
   judge_ = judge;
   next_judged_ = 0;
-  soon_();
 }
 
 // Other work of the loop comes in between.
@@ -439,16 +438,12 @@ void AcquiringStore::give_up_moment(Waiting& waiting) {
     give_up(waiting.asked().at_no_cost(std::move(id)), Verb::settle);
 }
 
-void AcquiringStore::end(Request& pending) {
-  Waiting& waiting = *static_cast<Waiting*>(pending.ticket);
-  waiting.ended = true;
-  if (!waiting.is_asked()) wait_until(waiting, nanoseconds{0});
-}
+void AcquiringStore::end(Request& pending) { end(*static_cast<Waiting*>(pending.ticket)); }
 
 // In advance(), where any of them may be destroyed while another is told.
 void AcquiringStore::end(Waiting& waiting) {
   waiting.ended = true;
-  wait_until(waiting, nanoseconds{0});
+  if (!waiting.is_asked()) wait_until(waiting, nanoseconds{0});
 }
 
 void AcquiringStore::end_all_after(nanoseconds moment, Tell tell) {

@@ -350,11 +350,7 @@ void AcquiringStore::stay(Waiting& waiting) {
 
 // Of one that has a plan: its moment has come, or may come earlier, or it is to look for other limits.
 void AcquiringStore::on_plan(Waiting& waiting, nanoseconds now) {
-  waiting.is_outdated = false;
-  if (waiting.ways.renew != nullptr && waiting.ways.renew(*waiting.asker)) {
-    give_up_plan(waiting);
-    return go_by_renewed(waiting, now);
-  }
+  if (renewed(waiting, now)) return;
   // One that came earlier has joined the line since, and is told that it may be earlier.
   if (!house_.queues.is_first(waiting)) {
     house_.queues.unplan(waiting);
@@ -381,6 +377,7 @@ void AcquiringStore::give_up_plan(Waiting& waiting) {
 bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
   waiting.is_outdated = false;
   if (waiting.ways.renew == nullptr || !waiting.ways.renew(*waiting.asker)) return false;
+  give_up_plan(waiting);
   go_by_renewed(waiting, now);
   return true;
 }

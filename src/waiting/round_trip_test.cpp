@@ -55,6 +55,17 @@ struct World {
     of.submit({&one, 1}, {now, now});
     return asker;
   }
+  // Its limit is 1/s burst 2 when it is renewed.
+  std::unique_ptr<Asker> ask_renewed(std::uint64_t units) {
+    static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
+    const std::vector<const store::Limit*> limits = {&limit};
+    auto asker = std::make_unique<Asker>(limits, units, 1'000s, 0s, told);
+    const auto renew = [](Request& request) {
+      return std::exchange(static_cast<Asker&>(request).its[0].limit, &kLower) != &kLower;
+    };
+    line.acquire(*asker, {now, now}, {.renew = renew});
+    return asker;
+  }
   std::vector<std::unique_ptr<Asker>> crowd(std::size_t count, std::uint64_t units = 1) {
     std::vector<std::unique_ptr<Asker>> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(ask(units));
@@ -232,18 +243,10 @@ TEST(RoundTrip, a_large_one_is_not_passed) {
 
 // By other limits than those by which they are asked about they can never act.
 TEST(RoundTrip, who_is_judged_while_it_is_asked_about_asks_again) {
-  static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
   World world("1/s burst 3");
   world.take(3);
   std::vector<std::unique_ptr<Asker>> both;
-  for (int i = 0; i < 2; ++i) {
-    const std::vector<const store::Limit*> limits = {&world.limit};
-    both.push_back(std::make_unique<Asker>(limits, 3, 1'000s, 0s, world.told));
-    const auto renew = [](Request& request) {
-      return std::exchange(static_cast<Asker&>(request).its[0].limit, &kLower) != &kLower;
-    };
-    world.line.acquire(*both.back(), {world.now, world.now}, {.renew = renew});
-  }
+  for (int i = 0; i < 2; ++i) both.push_back(world.ask_renewed(3));
   EXPECT_EQ(world.slow.asked.size(), 2U);
   world.line.judge_waiting([](Request&) { return AcquiringStore::Judged::asks_again; });
   for (int i = 0; i < 4; ++i) world.trip(0s);
@@ -253,18 +256,12 @@ TEST(RoundTrip, who_is_judged_while_it_is_asked_about_asks_again) {
 // A store that is asked for more than it can answer within its deadline would answer none. By other limits
 // each asks again when it is the first, and those that can never act at once.
 TEST(RoundTrip, of_all_that_go_by_other_limits_no_more_ask_at_once_than_of_those_that_come) {
-  static const store::Limit kLower{.rule = core::Rule::parse("1/s burst 2").value(), .id = 1, .name = "k"};
   for (const std::uint64_t units : {1U, 3U}) {
     World world("1/s burst 3");
     world.take(3);
     std::vector<std::unique_ptr<Asker>> all;
     for (int i = 0; i < 300; ++i) {
-      const std::vector<const store::Limit*> limits = {&world.limit};
-      all.push_back(std::make_unique<Asker>(limits, units, 1'000s, 0s, world.told));
-      const auto renew = [](Request& request) {
-        return std::exchange(static_cast<Asker&>(request).its[0].limit, &kLower) != &kLower;
-      };
-      world.line.acquire(*all.back(), {world.now, world.now}, {.renew = renew});
+      all.push_back(world.ask_renewed(units));
       world.settle();
     }
     world.line.judge_waiting([](Request& request) {

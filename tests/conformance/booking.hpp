@@ -51,39 +51,26 @@ class Waiting : public TestRequest {
   bool waits() const { return pending; }
 };
 
+// What is told of a reservation by its id; `what` is the verb in words.
+inline ReservationTerms ask_of(Trial& trial, Verb verb, const std::string& what, ReservationTerms terms) {
+  TestRequest question({}, verb);
+  question.booking = std::move(terms);
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could " + what + ": " + question.why);
+  return question.booking;
+}
 inline std::uint64_t cancel(Trial& trial, const std::string& id) {
-  TestRequest question({}, Verb::cancel);
-  question.booking.id = id;
-  trial.ask(question);
-  trial.expect(question.fault == Fault::none, "nobody could cancel: " + question.why);
-  return question.booking.given_back;
+  return ask_of(trial, Verb::cancel, "cancel", {.id = id}).given_back;
 }
-
 inline nanoseconds settle(Trial& trial, const std::string& id, std::uint64_t actual) {
-  TestRequest question({}, Verb::settle);
-  question.booking.id = id;
-  question.booking.actual = actual;
-  trial.ask(question);
-  trial.expect(question.fault == Fault::none, "nobody could settle: " + question.why);
-  return question.booking.wait;
+  return ask_of(trial, Verb::settle, "settle", {.id = id, .actual = actual}).wait;
 }
-
 // Below 0: there is no such reservation.
 inline nanoseconds moment(Trial& trial, const std::string& id) {
-  TestRequest question({}, Verb::moment);
-  question.booking.id = id;
-  trial.ask(question);
-  trial.expect(question.fault == Fault::none, "nobody could say the moment: " + question.why);
-  return question.booking.wait;
+  return ask_of(trial, Verb::moment, "say the moment", {.id = id}).wait;
 }
-
 inline nanoseconds extend(Trial& trial, const std::string& id, nanoseconds time) {
-  TestRequest question({}, Verb::extend);
-  question.booking.id = id;
-  question.booking.hold = time;
-  trial.ask(question);
-  trial.expect(question.fault == Fault::none, "nobody could extend: " + question.why);
-  return question.booking.wait;
+  return ask_of(trial, Verb::extend, "extend", {.hold = time, .id = id}).wait;
 }
 
 inline Charged charge_outside(Trial& trial, const Limit& limit, const std::string& key, const Outside& what) {
