@@ -107,13 +107,14 @@ class RedisWorld : public World {
   Store& store() override { return store_; }
   EmbeddedStore& local() { return local_; }  // that counts while the Redis does not
   nanoseconds now() const override { return now_; }
+  // Before that nothing happens, but for what others ask.
+  nanoseconds next_event() {
+    return on_their_way_.empty() ? client().next_tick()
+                                 : std::min(client().next_tick(), on_their_way_.begin()->first);
+  }
   void advance(nanoseconds time) override {
     settle();
     const nanoseconds until = now_ + time;
-    const auto next_event = [&] {
-      return on_their_way_.empty() ? client().next_tick()
-                                   : std::min(client().next_tick(), on_their_way_.begin()->first);
-    };
     int events = 0;
     for (nanoseconds next = next_event(); next <= until; next = next_event()) {
       now_ = std::max(now_, next);
