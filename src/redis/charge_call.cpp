@@ -138,7 +138,7 @@ class ChargeCall final : public StoreCall {
       // And again: a lease that was asked for meanwhile may be of before the pause.
       if (pause) in_.known.forget(check.hash);
       if (pause) in_.options.paused(check.hash, asked_ + pause->length, pause->afresh);
-      if (refunds()) in_.options.given_back(check.hash);
+      if (!pause) in_.options.owed_changed(check.hash);
     }
   }
 

@@ -382,15 +382,17 @@ local function cancel()
   return floor(given_back)
 end
 
--- Of a plan, whether all of it is still there.
+-- Of a plan, whether all of it is still there, and fits: what was charged from outside since may make it late.
 local function stands()
-  local rates, slots = 0, 0
+  local all = 0
   for _, part in ipairs(parts) do
-    if part.kind == 'r' and part.units > 0 then rates = rates + 1 end
-    if part.kind == 's' then slots = slots + 1 end
+    if part.kind == 's' or part.kind == 'r' and part.units > 0 then all = all + 1 end
   end
-  if rates ~= #live or slots ~= #has_slots then return false end
-  for _, part in ipairs(live) do if not place_of_plan(ledgers[part.i], part.seq) then return false end end
+  if all ~= #live + #has_slots then return false end
+  for _, part in ipairs(live) do
+    local its, at, full = ledgers[part.i], part.moment - 1, part.full
+    if not place_of_plan(its, part.seq) or its.T == part.T and late_from(its, at, owed_at(its, at, full), full) then return false end
+  end
   return true
 end
 local function rewrite(moment, last, held, gone)
@@ -776,16 +778,14 @@ end
 read_own_record()
 
 if verb == 'cancel' then
-  local may_be = record and (record.is_plan or until_moment > 0) and is_there
-  return {may_be and cancel() or 0, time[1], time[2]}
+  return {record and (record.is_plan or until_moment > 0) and is_there and cancel() or 0, time[1], time[2]}
 end
 
 if verb == 'moment' then
   local wait, may_act = '-1', true
   for _, part in ipairs(parts) do may_act = may_act and part.may_act ~= false end
   if record and record.is_plan then
-    may_act = may_act and stands()
-    if not may_act then
+    if not (may_act and stands()) then
       cancel()
     elseif until_moment > 0 then
       wait = int(until_moment)

@@ -57,7 +57,7 @@ class ResetCall final : public StoreCall {
     for (; asked_ > 0; --asked_) {
       in_.known.forget(keys_.back().hash);
       if (goes_on) in_.fallback.forget(keys_.back().local, now);
-      if (goes_on) in_.options.given_back(keys_.back().hash);
+      if (goes_on) in_.options.owed_changed(keys_.back().hash);
       keys_.pop_back();
       names_.pop_back();
     }

@@ -33,8 +33,9 @@ struct StoreOptions {
   // The stores of this process that lease apart from each other: what a limit leases is divided among them.
   std::uint64_t lease_parts = 1;
   core::Random random = core::random_key;
-  // Told of the hash of a key (store::Check) when something of it was given back by what was asked here.
-  std::function<void(std::uint64_t)> given_back = [](std::uint64_t) {};
+  // Told of the hash of a key (store::Check) when something of it was given back, or charged from outside, by
+  // what was asked here.
+  std::function<void(std::uint64_t)> owed_changed = [](std::uint64_t) {};
   // The same, when it was paused: nobody acts before `end`, and whether the key is afresh then.
   std::function<void(std::uint64_t, nanoseconds end, bool afresh)> paused = [](std::uint64_t, nanoseconds,
                                                                                bool) {};

@@ -72,7 +72,7 @@ class UndoCall final : public StoreCall {
       default:
         break;
     }
-    for (const RecordPart& part : its_.parts) in_.options.given_back(hash_of(part));
+    for (const RecordPart& part : its_.parts) in_.options.owed_changed(hash_of(part));
   }
 
   std::string ask_for_record() const {

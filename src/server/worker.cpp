@@ -18,9 +18,9 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
   if (!settings.store) return nullptr;
   redis::SharedStore::Options options = settings.store_options;
   options.lease_parts = settings.threads;  // what a limit leases is a server's, whatever its loops are
-  options.given_back = [&house](std::uint64_t hash) {
+  options.owed_changed = [&house](std::uint64_t hash) {
     const std::uint64_t place = store::Reservations::place_of(hash);
-    house.queues.given_back(place);
+    house.queues.owed_changed(place);
     house.queues.slot_freed(place);
   };
   options.paused = [&house](std::uint64_t hash, std::chrono::nanoseconds end, bool afresh) {

@@ -259,7 +259,10 @@ bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanos
                              Charging* charging, TakeTerms* taking) {
   Locked locked(*this, checks);
   locked.clear_away(now);
-  return table_.check_all(checks, arrived, now, find_ledgers(checks, now), charging, taking);
+  const bool charged = table_.check_all(checks, arrived, now, find_ledgers(checks, now), charging, taking);
+  if (charging != nullptr)
+    for (const Check& each : checks) owed_changed_(place_of(each.hash));
+  return charged;
 }
 
 void Reservations::reserve(Request& request, Arrival when) {

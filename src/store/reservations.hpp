@@ -113,8 +113,9 @@ class Reservations final : public LedgerKeys {
   // anybody asks.
   static std::uint64_t place_of(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
   void when_freed(std::function<void(std::uint64_t place)> call) { freed_ = std::move(call); }
-  // Whom to tell, under locks, that something of this place_of() was given back. Before anybody asks.
-  void when_given_back(std::function<void(std::uint64_t place)> call) { given_back_ = std::move(call); }
+  // Whom to tell, under locks, that something of this place_of() was given back or charged from outside.
+  // Before anybody asks.
+  void when_owed_changes(std::function<void(std::uint64_t place)> call) { owed_changed_ = std::move(call); }
   // The same, that nobody acts there before `end`; and whether the key is afresh then.
   void when_paused(std::function<void(std::uint64_t place, nanoseconds end, bool afresh)> call) {
     paused_ = std::move(call);
@@ -321,7 +322,7 @@ class Reservations final : public LedgerKeys {
   PenaltyBook penalties_;
   ReservationIds ids_;
   std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
-  std::function<void(std::uint64_t)> given_back_ = [](std::uint64_t) {};
+  std::function<void(std::uint64_t)> owed_changed_ = [](std::uint64_t) {};
   std::function<void(std::uint64_t, nanoseconds, bool)> paused_ = [](std::uint64_t, nanoseconds, bool) {};
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};

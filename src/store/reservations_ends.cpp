@@ -221,7 +221,7 @@ void Reservations::cancel_all(ReservationId id, const Record& record, Reservatio
     free_slot(part, id, record.until);
     if (!cancel(part, id, record, now)) continue;
     if (!part.shadow) asked.given_back = std::max(asked.given_back, part.own.units);
-    if (!asked.stands_in_line) given_back_(place_of(part.hash));
+    if (!asked.stands_in_line) owed_changed_(place_of(part.hash));
   }
   // Also where a window has drained since.
   if (asked.given_back == 0 || !asked.tells_changes) return;
@@ -336,7 +336,7 @@ void Reservations::settle(const Part& part, std::uint64_t actual, ReservationId 
     asked.wait = std::max(asked.wait, one.retry_after.value_or(nanoseconds{0}));
   }
   put_state(part.hash, *kept, now);
-  if (cost < part.own.units) given_back_(place_of(part.hash));
+  if (cost != part.own.units) owed_changed_(place_of(part.hash));
 }
 
 // It has no place in a ledger: what it cost is owed from now on.
@@ -355,6 +355,7 @@ void Reservations::settle_uncharged(const Part& part, std::uint64_t actual, Rese
   table_.check_all({&one, 1}, now, now, find_ledgers({&one, 1}, now), &charging);
   asked.dropped += charging.told[0].dropped;
   asked.wait = std::max(asked.wait, charging.told[0].wait);
+  owed_changed_(place_of(part.hash));
 }
 
 // More is charged beyond its number too, as core::overdraw() does it.

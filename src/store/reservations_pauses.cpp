@@ -131,7 +131,7 @@ void Reservations::refund(Request& request, nanoseconds now) {
   locked.clear_away(now);
   table_.check_all(request.checks, now, now, find_ledgers(request.checks, now), &charging);
   charging.tell(request);
-  for (const Check& check : request.checks) given_back_(place_of(check.hash));
+  for (const Check& check : request.checks) owed_changed_(place_of(check.hash));
 }
 
 bool Reservations::raise(std::uint64_t hash, const Quota& quota, std::uint64_t tat, nanoseconds now) {
@@ -160,7 +160,7 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
   ++stripe.resets;
   const bool had_slots = stripe.slots.erase(place_of(hash)) != 0;
   if (had_slots) freed_(place_of(hash));
-  given_back_(place_of(hash));
+  owed_changed_(place_of(hash));
   return table_.reset(Table::place_of(hash), now) || had_slots;
 }
 

@@ -479,7 +479,7 @@ TEST(AcquiringStore, one_that_was_asked_about_before_a_pause_is_too_late_as_thos
     world.slow.answer(world.now);
     const std::uint64_t key = store::Reservations::place_of(taken->check.hash);
     world.house.queues.paused(key, world.now + 10s, false);
-    if (is_reset) world.house.queues.given_back(key);
+    if (is_reset) world.house.queues.owed_changed(key);
     world.slow.asked.push_back(under_way);
     for (int round = 0; round < 4; ++round) {
       world.slow.answer(world.now);

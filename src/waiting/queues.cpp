@@ -182,7 +182,7 @@ std::uint64_t Queues::units_up_to(const Place& place) const {
 
 void Queues::hear(store::Reservations& reservations) {
   reservations.when_freed([this](std::uint64_t key) { slot_freed(key); });
-  reservations.when_given_back([this](std::uint64_t key) { given_back(key); });
+  reservations.when_owed_changes([this](std::uint64_t key) { owed_changed(key); });
   reservations.when_paused(
       [this](std::uint64_t key, nanoseconds end, bool afresh) { paused(key, end, afresh); });
 }
@@ -213,7 +213,7 @@ void Queues::forget_plan(Place& place) {
   place.planned.clear();
 }
 
-void Queues::given_back(std::uint64_t key) {
+void Queues::owed_changed(std::uint64_t key) {
   if (empty()) return;
   const detail::Held lock(mutex_);
   std::erase_if(pauses_, [key](const Paused& each) { return each.key == key; });  // by a reset perhaps
@@ -225,7 +225,7 @@ void Queues::given_back(std::uint64_t key) {
 // may act at once.
 void Queues::paused(std::uint64_t key, nanoseconds end, bool afresh) {
   if (empty()) return;
-  given_back(key);
+  owed_changed(key);
   const detail::Held lock(mutex_);
   const auto [first, last] = by_key_.equal_range(key);
   for (auto each = first; each != last; ++each) {

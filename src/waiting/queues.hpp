@@ -107,11 +107,11 @@ class Queues {
     std::vector<std::uint64_t> keys;
   };
   // The same of one that has a plan, at these keys: it is told, as one that is now first, when something of
-  // any of them was given back, as it may act earlier. False: it is not the first there, and stands in line
-  // without.
+  // any of them was given back or charged from outside, as it acts earlier or later then. False: it is not
+  // the first there, and stands in line without.
   bool plan(Place& place, std::size_t by, Plan plan);
   void unplan(Place& place);
-  void given_back(std::uint64_t key);
+  void owed_changed(std::uint64_t key);
   // Nobody acts at that key before `end`; then one unit, and the pace. Whose latest moment is earlier is
   // told.
   void paused(std::uint64_t key, nanoseconds end, bool afresh);

@@ -103,6 +103,32 @@ void nobody_younger_makes_the_first_in_line_later(Trial& trial) {
   trial.expect(!second.waits() && second.allowed(), "and the next when one more has drained");
 }
 
+// Which was told nothing yet, so that it acts as late as if it came now.
+void what_is_charged_from_outside_makes_the_first_in_line_later(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 5", 1);
+  const Booked call = reserve(trial, limit, "k", 1, 0s, 60s);
+  const Booked free = reserve(trial, {{limit, "k", 0}, {limit, "m"}}, 0s, 60s);
+  trial.ask(limit, "k", 4);
+  Waiting first(trial, limit, "k", 60s), second(trial, limit, "k", 60s), third(trial, limit, "k", 60s);
+  trial.world.advance(900ms);
+  charge(trial, limit, "k", 3);
+  trial.world.advance(3'100ms - 1us);
+  trial.expect(first.waits(), "when it would have acted, and after");
+  trial.world.advance(1us);
+  trial.expect(!first.waits() && first.allowed() && second.waits(), "three seconds later");
+  settle(trial, call.id, 3);
+  trial.world.advance(3s - 1us);
+  trial.expect(second.waits(), "a call costs two more than it was charged");
+  trial.world.advance(1us);
+  trial.expect(!second.waits() && second.allowed(), "two seconds later");
+  settle(trial, free.id, 1);
+  trial.world.advance(2s - 1us);
+  trial.expect(third.waits(), "one that was charged nothing costs a unit");
+  trial.world.advance(1us);
+  trial.expect(!third.waits() && third.allowed(), "a second later");
+}
+
 // Each of the two is asked for all of the time, by others.
 void who_waits_for_two_busy_limits_acts(Trial& trial) {
   if (nobody_waits_here(trial)) return;
@@ -222,6 +248,7 @@ std::vector<Property> acquire_properties() {
           WEIR_PROPERTY(who_goes_away_leaves_the_moment_to_the_next),
           WEIR_PROPERTY(who_waits_is_charged_when_it_acts),
           WEIR_PROPERTY(nobody_younger_makes_the_first_in_line_later),
+          WEIR_PROPERTY(what_is_charged_from_outside_makes_the_first_in_line_later),
           WEIR_PROPERTY(who_waits_for_two_busy_limits_acts),
           WEIR_PROPERTY(who_waits_under_a_limit_that_was_lowered_acts),
           WEIR_PROPERTY(a_higher_class_does_not_wait_for_a_lower_one),

@@ -204,8 +204,11 @@ class AtTheEnd(unittest.TestCase):
 
 @unittest.skipUnless(available(), "no redis-server")
 class OverAStore(unittest.TestCase):
+    def serve(self, redis):
+        return Server("--store", f"redis://{redis.address}", "--store-deadline", "2s")
+
     def test_each_is_queued_first_and_other_replies_keep_their_order(self):
-        with Redis() as redis, Server("--store", f"redis://{redis.address}") as server, server.client() as client:
+        with Redis() as redis, self.serve(redis) as server, server.client() as client:
             client.ask("HELLO", "3")
             client.send_bytes(b"".join(
                 encode("WEIR.THROTTLE", f"other{i}", RULE) + acquire(f"t{i}", "k", "20/s burst 1") + encode("ECHO", i)
@@ -221,7 +224,7 @@ class OverAStore(unittest.TestCase):
             self.assertEqual({each[2][0] for each in pushes}, {0})
 
     def test_leaving_while_the_store_is_asked(self):
-        with Redis() as redis, Server("--store", f"redis://{redis.address}") as server, server.client() as client:
+        with Redis() as redis, self.serve(redis) as server, server.client() as client:
             client.ask("HELLO", "3")
             client.send_bytes(acquire("a", "k", SLOT, 60_000, "HOLD", 60_000) + encode("WEIR.LEAVE", "a"))
             self.assertEqual([client.reply() for _ in range(2)], ["QUEUED", 1])

@@ -273,7 +273,8 @@ class TestRedis(Stepping):
         with server.client() as client:
             self.assertEqual(client.ask("WEIR.CHARGE", "COST", 5, "AS", "tenant=a")[:2], [5, 4])
         # Another server, another zone, the same month.
-        other = self.enterContext(Server("--threads", "1", "--store", f"redis://127.0.0.1:{redis.port}", "--limits",
+        other = self.enterContext(Server("--threads", "1", "--store", f"redis://127.0.0.1:{redis.port}", "--store-deadline",
+                                         "2s", "--limits",
                                          self.folder.file("other.yaml", file_of("9/month align=calendar"))))
         self.set_clock(utc(2027, 5, 20), theirs)
         self.assertEqual(self.check(other)[:3], [0, 9, 1])

@@ -15,78 +15,17 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/embedded_world.hpp"
-#include "conformance/redis_world.hpp"
 #include "conformance/simulated_redis.hpp"
 #include "core/chance_test.hpp"
-#include "waiting/acquiring_store.hpp"
+#include "lines/server.hpp"
 
-namespace weir::inline v0_1::measure_test {
+namespace weir::inline v0_1::lines {
 namespace {
 
 using namespace std::chrono_literals;
-using std::chrono::nanoseconds;
 using store::Request;
 using store::Verb;
-using store::conformance::EmbeddedWorld;
-using store::conformance::RedisWorld;
 using store::conformance::SimulatedRedis;
-using store::conformance::World;
-
-// A Redis as one of its servers has it.
-class Shared : public store::conformance::Upstream {
- public:
-  explicit Shared(SimulatedRedis& redis) : redis_(redis) {}
-  std::string answer(std::vector<std::string> command, nanoseconds wall) override {
-    return redis_.answer(std::move(command), wall);
-  }
-
- private:
-  SimulatedRedis& redis_;
-};
-
-// A line, before a store of its own or one that others have too.
-class Server {
- public:
-  Server() : Server(std::make_unique<EmbeddedWorld>(), [] { return nanoseconds::max(); }) {
-    house_.queues.hear(*around_->reservations());
-  }
-  explicit Server(SimulatedRedis& redis)
-      : Server(std::make_unique<RedisWorld>(std::make_unique<Shared>(redis), false, store::Sharing{})) {}
-
-  waiting::AcquiringStore& line() { return line_; }
-  nanoseconds now() const { return around_->now(); }
-  nanoseconds next() const { return std::min(line_.next_deadline().value_or(nanoseconds::max()), next_()); }
-  // Until then nothing falls due.
-  void pass(nanoseconds until) {
-    around_->advance(until - now());
-    line_.advance(now());
-    settle();
-  }
-  void settle() {
-    around_->settle();
-    while (std::exchange(turns_, false)) {
-      line_.advance(now());
-      around_->settle();
-    }
-  }
-
- private:
-  explicit Server(std::unique_ptr<RedisWorld> redis)
-      : Server(std::move(redis), [its = redis.get()] { return its->next_event(); }) {
-    static_cast<RedisWorld&>(*around_).be_away(1ms);
-  }
-  Server(std::unique_ptr<World> around, std::function<nanoseconds()> next)
-      : around_(std::move(around)), next_(std::move(next)) {}
-
-  std::unique_ptr<World> around_;
-  std::function<nanoseconds()> next_;
-  bool turns_ = false;
-  waiting::House house_{1'000};
-  waiting::AcquiringStore line_{around_->store(),          house_,
-                                [this] { return now(); },  [] {},
-                                [this] { turns_ = true; }, around_->reservations() != nullptr};
-};
 
 enum class Where : std::uint8_t { in_a_process, two_servers };
 
@@ -113,7 +52,7 @@ class Minute {
     if (where == Where::in_a_process)
       servers_.push_back(std::make_unique<Server>());
     else
-      for (int i = 0; i < 2; ++i) servers_.push_back(std::make_unique<Server>(redis_));
+      for (int i = 0; i < 2; ++i) servers_.push_back(std::make_unique<Server>(redis_, 1ms));
     begin_ = now() + custom.warm;
     end_ = begin_ + 60s;
     for (std::size_t i = 0; i < custom.limits.size(); ++i)
@@ -371,4 +310,4 @@ TEST(Busy, by_two_servers) {
 }
 
 }  // namespace
-}  // namespace weir::measure_test
+}  // namespace weir::lines
