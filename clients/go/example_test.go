@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	weir.BePatient()
 	os.Unsetenv("WEIR_URL")
 	os.Setenv("XDG_RUNTIME_DIR", folder)
 	code := m.Run()

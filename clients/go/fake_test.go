@@ -208,3 +208,6 @@ func sameLines(t *testing.T, got []string, want ...string) {
 		t.Errorf("\n%s\nexpected\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// BePatient is for the examples, whose readers set no timeout: one that has waited for a processor is no news.
+func BePatient() { callTimeout = 10 * time.Second }

@@ -23,8 +23,11 @@ type settings struct {
 	log                      *slog.Logger
 }
 
+// A busy machine that runs tests is given more.
+var callTimeout = 200 * time.Millisecond
+
 func defaults() settings {
-	return settings{timeout: 200 * time.Millisecond, connectTimeout: time.Second, onError: Allow, maxConnections: 16,
+	return settings{timeout: callTimeout, connectTimeout: time.Second, onError: Allow, maxConnections: 16,
 		inFlight: 1024, silence: time.Second}
 }
 

@@ -355,8 +355,12 @@ class TestBullMq(Fleet):
         self.assertEqual(self.written("calls"), [])
         with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
             until(lambda: len(self.written("calls")) == 3, "all jobs", 3 * PATIENCE)
-        self.assertEqual(self.said().count("does not answer: "), 1, self.said())
-        self.assertEqual(self.said().count("answers again; "), 1)
+        # Once for each time that it is away, as to a worker on a busy machine it may be again.
+        said = [line for line in self.said().splitlines() if "does not answer: " in line or "answers again; " in line]
+        self.assertIn("ECONNREFUSED", said[0])
+        for i, line in enumerate(said):
+            self.assertIn("answers again; " if i % 2 else "does not answer: ", line, said)
+        self.assertGreaterEqual(len(said), 2)
 
     def test_no_job_is_lost_while_weir_does_not_take_the_password(self):
         with Server("--password", "right") as weir:
