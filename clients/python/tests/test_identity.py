@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import os
 import sys
+import threading
 import types
 import unittest
 import uuid
@@ -38,7 +39,7 @@ from test_web import (
 from werkzeug.middleware.proxy_fix import ProxyFix
 from world import WEIR, Weir
 
-from weir import asgi
+from weir import asgi, web
 
 PLAIN = starlette.responses.PlainTextResponse
 
@@ -585,6 +586,25 @@ class Django(Asking):
             with self.subTest((handler, path)), override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True):
                 with self.assertRaisesRegex(RuntimeError, "make it once, outside"):
                     ask(path)
+
+    def test_a_view_that_still_runs_has_given_its_work_away(self):
+        found = []
+
+        def make(names):
+            found.append(web._handles_a_request(names))
+
+        async def view():
+            thread = threading.Thread(target=make, args=({"loop": asyncio.get_running_loop()},))
+            thread.start()
+            thread.join()
+
+        async def other():
+            await view()
+
+        asyncio.run(other())
+        with mock.patch.object(web, "_RUNS_VIEWS", {(__name__, "view")}):
+            asyncio.run(other())
+        self.assertEqual(found, [False, True])
 
     def test_middleware_by_rules(self):
         class Limited(weir.django.Middleware):

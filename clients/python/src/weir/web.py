@@ -409,7 +409,16 @@ def _handles_a_request(names: Mapping[str, Any]) -> bool:
     """Whether a task is in a view whose loop has given work to a thread, which has no frames of that view. These are the
     names in the function that runs the thread."""
     loop = names.get("loop") or getattr(names.get("self"), "loop", None)
-    for task in asyncio.all_tasks(loop) if isinstance(loop, asyncio.AbstractEventLoop) else ():
+    if not isinstance(loop, asyncio.AbstractEventLoop):
+        return False
+    # One that has just given the work away may still run: its frames are those of the loop's thread.
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    frame = frames.get(getattr(loop, "_thread_id", None) or 0)
+    while frame is not None:
+        if _place(frame) in _RUNS_VIEWS:
+            return True
+        frame = frame.f_back
+    for task in asyncio.all_tasks(loop):
         coroutine: Any = task.get_coro()
         while getattr(coroutine, "cr_frame", None) is not None:
             if _place(coroutine.cr_frame) in _RUNS_VIEWS:
