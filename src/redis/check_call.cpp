@@ -254,11 +254,10 @@ void CheckCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds n
   const bool decided = cause == Cause::none;
   const bool charged = decided && decisions[0].allowed();
   const core::Rule& rule = check_.limit.rule;
-  const bool is_known =
-      decided && !mend(in_, check_, rule, cost(), state_in(*result.value, 0), decisions, now);
-  in_.known.learn(
-      is_known ? Knowledge::Answered{rule, charged, &decisions.back()} : Knowledge::Answered{rule}, check_,
-      cost(), asked_, now);
+  Knowledge::Answered learned{rule};
+  if (decided && !mend(in_, check_, rule, cost(), state_in(*result.value, 0), decisions, now))
+    learned = {rule, charged, &decisions.back(), false, state_in(*result.value, 0).text};
+  in_.known.learn(learned, check_, cost(), asked_, now);
   const bool granted = lease_ != 0 && decided && decisions[0].allowed();
   if (granted) grant(answer.charged_at, now);
   if (!ahead_) {

@@ -201,8 +201,9 @@ void PartCall::learn(const resp::Value* answer, std::span<const ScriptCheck> ask
     } else {
       const bool is_known =
           !mend(in_, check, rule, check.cost, state_in(*answer, i), {&each.decision, 1}, now);
-      in_.known.learn({rule, part_.charged, is_known ? &decisions[i] : nullptr}, check, check.cost,
-                      part_.asked, now);
+      in_.known.learn(
+          {rule, part_.charged, is_known ? &decisions[i] : nullptr, false, state_in(*answer, i).text}, check,
+          check.cost, part_.asked, now);
     }
   }
 }

@@ -63,6 +63,7 @@ class Knowledge {
     bool charged = true;             // anything, or nobody knows
     const Decision* last = nullptr;  // of them; none: nobody knows
     bool rests = false;              // a denial of a limit that takes a penalty is after that
+    std::string_view state{};        // of the key, as it was told
   };
   void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
   void learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check, nanoseconds now);

@@ -32,6 +32,11 @@ class LedgerView {
   std::uint64_t charged() const { return charged_; }
   // By all that act up to then, ns.
   std::uint64_t owed() const { return owed_; }
+  // Of such a text: somebody acts later, so that what is owed then denies less until then.
+  static bool has_later(std::string_view text) {
+    const auto view = read(text);
+    return view && view->sum_ > 0;
+  }
 
  private:
   // ns, from then on.

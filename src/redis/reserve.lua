@@ -192,7 +192,7 @@ local function keep_plan(i, plan)
   local its = ledgers[i]
   if not its.is_stored then call('DEL', KEYS[2 * i + 1]) end
   its.plans[#its.plans + 1], its.held, its.last = plan, its.held + plan.held, max(its.last, plan.stop)
-  if its.open == 0 then its.due = its.last end
+  if its.open == 0 then its.due = its.last else call('PEXPIREAT', KEYS[2 * i + 1], expiry(pair(digits_in(its, its.last)))) end
 end
 local function place_of_plan(its, seq)
   for i, plan in ipairs(its.plans) do if plan.seq == seq then return i end end

@@ -197,8 +197,10 @@ bool ReserveCall::learn(const ReserveAnswer* told, const resp::Value* reply, nan
       last = (told->granted ? told->decisions : told->at_once)[i];
       // What acts later is owed, however far that lies ahead.
       const bool is_later = told->granted && told->wait.count() > 0;
-      const bool ends_sooner = !is_later && mend(in_, check, check.limit.rule, check.cost,
-                                                 reply->items[kFirstStateOfReserve + i], {&last, 1}, now);
+      const resp::Value& state = reply->items[kFirstStateOfReserve + i];
+      const bool ends_sooner =
+          !is_later && mend(in_, check, check.limit.rule, check.cost, state, {&last, 1}, now);
+      answered.state = state.text;
       if (!ends_sooner) answered.last = &last;
       is_cut = is_cut || ends_sooner;
     }

@@ -203,7 +203,8 @@ void TakeCall::learn(const resp::Value* answer, std::uint64_t granted, nanosecon
     const bool is_known = !mend(in_, check, rule, check.cost, state_in(*answer, i), {&decisions_[i], 1}, now);
     // What denies as many as were granted, in shadow, says nothing of the least.
     const bool tells = is_known && (granted == 0 || decisions_[i].allowed());
-    in_.known.learn({rule, granted != 0, tells ? &decisions_[i] : nullptr}, check, least, asked_, now);
+    in_.known.learn({rule, granted != 0, tells ? &decisions_[i] : nullptr, false, state_in(*answer, i).text},
+                    check, least, asked_, now);
   }
 }
 

@@ -129,6 +129,18 @@ void what_is_charged_from_outside_makes_the_first_in_line_later(Trial& trial) {
   trial.expect(!third.waits() && third.allowed(), "a second later");
 }
 
+void a_hold_that_has_ended_is_over_beside_a_plan(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 5", 1);
+  const Booked call = reserve(trial, limit, "k", 5, 0s, 1s);
+  Waiting first(trial, limit, "k", 60s, 5);  // at 5 s
+  trial.world.advance(2s);
+  trial.equal(refund(trial, limit, "k", 4), 3U, "given back, of what nobody can settle any more");
+  trial.world.advance(100ms);
+  trial.expect(!first.waits() && first.allowed(), "it acts three seconds earlier");
+  trial.equal(settle(trial, call.id, 0).count(), -1, "the hold is over");
+}
+
 // Each of the two is asked for all of the time, by others.
 void who_waits_for_two_busy_limits_acts(Trial& trial) {
   if (nobody_waits_here(trial)) return;
@@ -249,6 +261,7 @@ std::vector<Property> acquire_properties() {
           WEIR_PROPERTY(who_waits_is_charged_when_it_acts),
           WEIR_PROPERTY(nobody_younger_makes_the_first_in_line_later),
           WEIR_PROPERTY(what_is_charged_from_outside_makes_the_first_in_line_later),
+          WEIR_PROPERTY(a_hold_that_has_ended_is_over_beside_a_plan),
           WEIR_PROPERTY(who_waits_for_two_busy_limits_acts),
           WEIR_PROPERTY(who_waits_under_a_limit_that_was_lowered_acts),
           WEIR_PROPERTY(a_higher_class_does_not_wait_for_a_lower_one),

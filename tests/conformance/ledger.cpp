@@ -76,6 +76,17 @@ void a_settlement_for_less_counts_what_has_drained(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 0, "left when what has drained since is settled");
 }
 
+// Of which nothing is to be remembered, since what is told a later moment is not owed before.
+void what_fits_before_a_told_one_acts_though_a_large_one_was_denied(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 5", 1), other = trial.limit("1/s burst 3", 2);
+  trial.ask(limit, "k", 3);
+  trial.ask(other, "k", 3);
+  const Booked told = reserve(trial, {{limit, "k", 2}, {other, "k", 3}}, 60s);
+  trial.equal(told.wait.count(), nanoseconds{3s}.count(), "its moment");
+  trial.equal(retry_of(trial, limit, "k", 5).count(), nanoseconds{5s}.count(), "a whole burst fits");
+  trial.expect(trial.ask(limit, "k", 1).allowed(), "a unit fits now");
+}
+
 void a_settlement_for_more_makes_a_told_one_late_and_nothing_fits_before_it(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked held = reserve(trial, limit, "k", 2, 0s, kHeldFor);
@@ -249,6 +260,7 @@ std::vector<Property> ledger_properties() {
           WEIR_PROPERTY(those_who_act_before_a_later_one_use_what_it_leaves),
           WEIR_PROPERTY(a_settlement_for_less_changes_the_cost_in_its_place),
           WEIR_PROPERTY(a_settlement_for_less_counts_what_has_drained),
+          WEIR_PROPERTY(what_fits_before_a_told_one_acts_though_a_large_one_was_denied),
           WEIR_PROPERTY(a_settlement_for_more_makes_a_told_one_late_and_nothing_fits_before_it),
           WEIR_PROPERTY(before_its_moment_nothing_is_settled),
           WEIR_PROPERTY(a_told_moment_stays_whatever_is_given_back),

@@ -88,6 +88,8 @@ class Trace {
       pause();
     } else if (charges_) {
       charge();
+    } else if (chance_.up_to(4) == 0) {
+      reset();
     }
     compare();
   }
@@ -310,25 +312,39 @@ class Trace {
   void pause() {
     const std::size_t i = chance_() % limits_.size();
     const std::int64_t length = tick_ + some_time();
-    Caller& caller = make(Verb::charge, {{.key = i, .cost = 1}});
-    store::ChargeTerms charge{.outside = Outside(Pause{nanoseconds{length}, false})};
-    caller.charge = &charge;
-    say("pause of " + std::to_string(i) + " for " + std::to_string(length));
-    submit(caller);
-    model_.charge({.key = i, .cost = length}, LedgerModel::Form::pause, now(), 0);
+    const bool afresh = chance_.up_to(2) == 0;
+    say("pause of " + std::to_string(i) + " for " + std::to_string(length) + (afresh ? ", then afresh" : ""));
+    report(i, 1, Outside(Pause{nanoseconds{length}, afresh}));
+    const auto form = afresh ? LedgerModel::Form::afresh : LedgerModel::Form::pause;
+    model_.charge({.key = i, .cost = length}, form, now(), 0);
     plan();
   }
-
   void charge() {
     const std::size_t i = chance_() % limits_.size();
     const std::int64_t units = 1 + chance_.up_to(3);
-    Caller& caller = make(Verb::charge, {{.key = i, .cost = units}});
-    store::ChargeTerms charge{.outside = Outside(Cost{static_cast<std::uint64_t>(units)})};
-    caller.charge = &charge;
-    say("charge of " + std::to_string(units) + " at " + std::to_string(i));
-    submit(caller);
-    model_.charge({.key = i, .cost = units}, LedgerModel::Form::cost, now(), 86'400'000'000'000);
+    const bool back = chance_.up_to(2) == 0;
+    const Cost cost{static_cast<std::uint64_t>(units)};
+    say((back ? "refund of " : "charge of ") + std::to_string(units) + " at " + std::to_string(i));
+    const std::int64_t charged =
+        back ? model_.refund(i, units, now())
+             : model_.charge({.key = i, .cost = units}, LedgerModel::Form::cost, now(), 86'400'000'000'000)
+                   .charged;
     plan();
+    EXPECT_EQ(report(i, units, back ? detail::refund_of(cost) : Outside(cost)), charged);
+  }
+  std::int64_t report(std::size_t i, std::int64_t units, const Outside& outside) {
+    Caller& caller = make(Verb::charge, {{.key = i, .cost = units}});
+    store::ChargeTerms charge{.outside = outside};
+    caller.charge = &charge;
+    submit(caller);
+    return static_cast<std::int64_t>(charge.told.charged);
+  }
+  void reset() {
+    const std::size_t i = chance_() % limits_.size();
+    say("reset of " + std::to_string(i));
+    model_.reset(i);
+    plan();
+    submit(make(Verb::reset, {{.key = i, .cost = 1}}));
   }
 
   void compare() {
