@@ -386,11 +386,15 @@ class TestBullMq(Fleet):
         before, asked = len(self.written("calls")), len(self.asked("WEIR.RESERVE"))  # one that was late has asked again
         self.assertLess(before, 8)
         time.sleep(8 / 5 + 1)  # so long that all moments are past, and by more than the recipe lets pass
+        began = time.time()
         self.worker()
         until(lambda: len(self.written("calls")) == 8, "all jobs")
-        self.assertEqual(len(self.asked("WEIR.RESERVE")), asked + 8 - before)
+        # Each asks again; one that is late once more, as to a busy machine, more than once.
+        self.assertGreaterEqual(len(self.asked("WEIR.RESERVE")), asked + 8 - before)
         moments = {number: float(moment) for number, moment in self.written("moments")}
         acts = [(number, float(acted)) for number, acted in self.written("calls")[before:]]
+        for number, _ in acts:
+            self.assertGreater(moments[number], began)
         late = max(acted - moments[number] for number, acted in acts)
         self.assertLessEqual(most_over([(acted, 1) for _, acted in acts], 1, 1 / 5), late * 5 + 0.1)
 

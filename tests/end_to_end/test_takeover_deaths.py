@@ -67,13 +67,18 @@ class Played:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(recorded.path)
         self.listens.bind(recorded.path)
+        heard, said = os.pipe()
         self.process = os.fork()
         if self.process == 0:
             try:
                 self.listens.listen(8)  # by this process, which is the one that the other side sees
+                os.write(said, b"1")
                 self.play(recorded, moment, at_the_end)
             finally:
                 os.kill(os.getpid(), signal.SIGKILL)
+        os.read(heard, 1)  # it listens
+        os.close(heard)
+        os.close(said)
         self.listens.close()
         recorded.close()  # the next must get them from nobody else
 
