@@ -78,13 +78,14 @@ void a_settlement_for_less_counts_what_has_drained(Trial& trial) {
 
 // Of which nothing is to be remembered, since what is told a later moment is not owed before.
 void what_fits_before_a_told_one_acts_though_a_large_one_was_denied(Trial& trial) {
-  const Limit limit = trial.limit("1/s burst 5", 1), other = trial.limit("1/s burst 3", 2);
-  trial.ask(limit, "k", 3);
+  const Limit limit = trial.limit("10/s burst 5", 1), other = trial.limit("5/s burst 3", 2);
+  trial.ask(limit, "k", 5);
   trial.ask(other, "k", 3);
   const Booked told = reserve(trial, {{limit, "k", 2}, {other, "k", 3}}, 60s);
-  trial.equal(told.wait.count(), nanoseconds{3s}.count(), "its moment");
-  trial.equal(retry_of(trial, limit, "k", 5).count(), nanoseconds{5s}.count(), "a whole burst fits");
-  trial.expect(trial.ask(limit, "k", 1).allowed(), "a unit fits now");
+  trial.equal(told.wait.count(), nanoseconds{600ms}.count(), "its moment");
+  trial.equal(retry_of(trial, limit, "k", 5).count(), nanoseconds{800ms}.count(), "a whole burst fits");
+  trial.world.advance(200ms);
+  trial.expect(trial.ask(limit, "k", 1).allowed(), "a unit fits before the told one");
 }
 
 void a_settlement_for_more_makes_a_told_one_late_and_nothing_fits_before_it(Trial& trial) {
