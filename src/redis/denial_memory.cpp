@@ -32,13 +32,13 @@ std::uint64_t whole(const core::Rule& rule) {
 }
 
 // What a window says, `ahead` before its end; nothing where it has ended or has room.
-std::optional<Decision> told_by_window(const Quota& quota, std::int64_t left, std::uint64_t ahead,
+std::optional<Decision> told_by_window(const Quota& quota, std::uint64_t left, std::uint64_t ahead,
                                        std::chrono::nanoseconds elapsed, Cost cost) {
   const std::chrono::nanoseconds rest = std::chrono::nanoseconds{static_cast<std::int64_t>(ahead)} - elapsed;
-  const bool fits = left >= 0 && cost.units <= static_cast<std::uint64_t>(left);
+  const bool fits = cost.units <= left;
   if (fits || rest.count() <= 0 || cost.units > static_cast<std::uint64_t>(quota.burst()))
     return std::nullopt;
-  return Decision{Verdict::denied, quota.burst(), left, rest, rest};
+  return Decision{Verdict::denied, quota.burst(), static_cast<std::int64_t>(left), rest, rest};
 }
 
 constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
@@ -49,7 +49,8 @@ struct DenialMemory::Denial {
   std::uint64_t key = 0;  // 0: none
   Numbers of{};
   std::uint64_t ahead = 0;  // of the tat or the window's end, when the store decided; ns
-  std::int64_t left = 0;    // of a window, units
+  // Of a window its units; else what one wants at least that is known to be denied, ns.
+  std::uint64_t left = 0;
   nanoseconds asked{0};
   nanoseconds answered{0};
 };
@@ -117,6 +118,7 @@ std::optional<Decision> DenialMemory::recall(std::uint64_t key, const core::Rule
     lasts = slot.lasts;
   }
   if (denial.of != Numbers::of(rule)) return std::nullopt;
+  if (!is_window(rule) && wants(rule, cost) < denial.left) return std::nullopt;
   // The store decided between the two: by its clock it is now at most this late, and at least that late.
   // Denied at the latest it may be is denied; the answer is made for the earliest, so that waiting is enough.
   // Another thread may have read the clock after us: then the denial is told as of our reading, from which
@@ -148,22 +150,25 @@ DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const core::Rule& rule,
 }
 
 void DenialMemory::denied(std::uint64_t key, const core::Rule& rule, Cost cost, const Decision& denial,
-                          nanoseconds asked, nanoseconds answered, Stamp stamp, bool lasts) {
+                          nanoseconds asked, nanoseconds answered, Stamp stamp, Holds holds) {
   const auto ahead = static_cast<std::uint64_t>(denial.reset_after.count());
-  const Denial made{key, Numbers::of(rule), ahead, denial.remaining, asked, answered};
+  const std::uint64_t least = holds == Holds::for_as_much ? wants(rule, cost) : 0;
+  const std::uint64_t left = is_window(rule) ? static_cast<std::uint64_t>(denial.remaining) : least;
+  const Denial made{key, Numbers::of(rule), ahead, left, asked, answered};
   // A debt that still drains at a former pace is not worth remembering: it is told by its odd answer.
   const bool plain = told(made, rule, nanoseconds{0}, nanoseconds{0}, cost) == denial;
   Slot& slot = slot_of(key);
   const store::Held held(slot.lock);
   // All others that are under way will be denied too, so what is told meanwhile is in their order.
   const std::uint64_t room = whole(rule);
-  const std::uint64_t owed = is_window(rule) ? room - static_cast<std::uint64_t>(denial.remaining) : ahead;
-  const bool all_denied = slot.one_quota && (slot.under_way == 1 || owed > room - std::min(room, slot.least));
+  const std::uint64_t owed = is_window(rule) ? room - left : ahead;
+  const bool denies_least = owed > room - std::min(room, slot.least) && slot.least >= least;
+  const bool all_denied = slot.one_quota && (slot.under_way == 1 || denies_least);
   slot.arrive();
   if (!plain || !all_denied || slot.stamp != stamp) return;
   if (slot.denial.key == key && slot.denial.asked > asked) return;
   slot.denial = made;
-  slot.lasts = lasts && is_window(rule);
+  slot.lasts = holds == Holds::to_the_end && is_window(rule);
 }
 
 void DenialMemory::charged(std::uint64_t key) {

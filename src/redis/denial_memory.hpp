@@ -5,7 +5,7 @@
 // recalled only while it is what the store would say, as far as this process can see:
 //
 // - for the same numbers, and for costs and classes that this state denies: what denies one class may leave
-//   room for a more important one;
+//   room for a more important one, and before a told moment there may be room for less;
 // - until something leaves for the store that may change the key: a check that the state does not deny or of
 //   other numbers, a reset, a give-back; and not while a check that was sent before may yet be charged, so
 //   that checks are answered in the order in which they came;
@@ -50,9 +50,11 @@ class DenialMemory {
   using Stamp = std::uint32_t;
   Stamp ask(std::uint64_t key, const core::Rule& rule, Cost cost, const void* asker);
   // It was denied; `asked` and `answered` are when the question went out and its answer came, on our clock.
-  // `lasts`: of a window, to its end.
+  // `to_the_end`: of its window. `for_as_much`: somebody is told a later moment, and what wants less may fit
+  // before that.
+  enum class Holds : std::uint8_t { by_what_is_owed, to_the_end, for_as_much };
   void denied(std::uint64_t key, const core::Rule& rule, Cost cost, const Decision& denial, nanoseconds asked,
-              nanoseconds answered, Stamp stamp, bool lasts = false);
+              nanoseconds answered, Stamp stamp, Holds holds = Holds::by_what_is_owed);
   // It was charged, or nobody knows.
   void charged(std::uint64_t key);
 

@@ -115,7 +115,8 @@ TEST(DenialMemory, by_windows_it_never_denies_what_the_store_would_allow) {
       const DenialMemory::Stamp stamp = memory.ask(kKey, rule, cost, nullptr);
       const Decision decision = decide(now + there, cost);
       if (decision.verdict == Verdict::denied)
-        memory.denied(kKey, rule, cost, decision, now, now + there + back, stamp, lasts);
+        memory.denied(kKey, rule, cost, decision, now, now + there + back, stamp,
+                      lasts ? DenialMemory::Holds::to_the_end : DenialMemory::Holds::by_what_is_owed);
       else
         memory.charged(kKey);
       now += there + back;
@@ -130,7 +131,8 @@ TEST(DenialMemory, only_a_denial_that_lasts_is_recalled_to_its_windows_end) {
     DenialMemory memory(1);  // one slot
     const DenialMemory::Stamp stamp = memory.ask(kKey, rule, Cost{3}, nullptr);
     const Decision denial{Verdict::denied, 5, 2, 20min, 20min};
-    memory.denied(kKey, rule, Cost{3}, denial, 10s, 11s, stamp, lasts);
+    memory.denied(kKey, rule, Cost{3}, denial, 10s, 11s, stamp,
+                  lasts ? DenialMemory::Holds::to_the_end : DenialMemory::Holds::by_what_is_owed);
     const auto recalled = [&](nanoseconds now, std::uint64_t cost) {
       return memory.recall(kKey, rule, Cost{cost}, now).has_value();
     };
@@ -145,6 +147,29 @@ TEST(DenialMemory, only_a_denial_that_lasts_is_recalled_to_its_windows_end) {
     }
     memory.ask(kKey + 2, rule, Cost{3}, nullptr);
     EXPECT_EQ(recalled(11s, 3), lasts) << "another key of its slot, and nothing of it to be remembered";
+  }
+}
+
+// 60 ms are owed after all, some of them by one that is told a later moment.
+TEST(DenialMemory, before_a_told_moment_only_what_wants_as_much_is_denied) {
+  const Quota quota = quota_of(1'000'000, 100);
+  core::Rule rule{quota};
+  for (const std::uint64_t beside : {50U, 49U, 0U}) {
+    Store store{{60'010'000, 1'000'000}};
+    DenialMemory memory;
+    const DenialMemory::Stamp stamp = memory.ask(kKey, rule, Cost{50}, nullptr);
+    if (beside != 0) memory.ask(kKey, rule, Cost{beside}, nullptr);
+    memory.denied(kKey, rule, Cost{50}, store.ask(quota, 10'000ns, 50), 10'000ns, 10'000ns, stamp,
+                  DenialMemory::Holds::for_as_much);
+    const auto recalled = [&](std::uint64_t cost, std::int64_t kept) {
+      rule.kept = nanoseconds{kept};
+      return memory.recall(kKey, rule, Cost{cost}, 10'000ns).has_value();
+    };
+    EXPECT_EQ(recalled(50, 0), beside != 49) << "one that wants less is under way, and may be charged";
+    EXPECT_EQ(recalled(51, 0), beside != 49);
+    EXPECT_FALSE(recalled(49, 0));
+    EXPECT_EQ(recalled(49, 1'000'000), beside != 49) << "a class that leaves that unit to others";
+    rule.kept = nanoseconds{0};
   }
 }
 

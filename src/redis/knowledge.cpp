@@ -122,10 +122,12 @@ void Knowledge::learn(const Answered& answer, const KeptCheck& check, Cost cost,
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
   // One that is remembered takes no penalty: it has to be of a key that rests.
   const bool may_breach = check.limit.penalty && !answer.rests;
-  if (!denied || may_breach || LedgerView::has_later(answer.state))
-    return memory_.denials.charged(check.hash);
-  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp,
-                         check.limit.sharing.remembers_to_the_end);
+  if (!denied || may_breach) return memory_.denials.charged(check.hash);
+  using enum DenialMemory::Holds;
+  const auto holds = LedgerView::has_later(answer.state)        ? for_as_much
+                     : check.limit.sharing.remembers_to_the_end ? to_the_end
+                                                                : by_what_is_owed;
+  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp, holds);
 }
 
 // ---------------------------------------------------------------------------------------------------- leases
