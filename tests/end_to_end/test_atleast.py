@@ -102,7 +102,8 @@ class TestAtLeast(OneServerWithLimits):
         self.ask("WEIR.CHECK COST 35", self.user)
         first, *rows = self.ask("WEIR.EXPLAIN COST 30 ATLEAST 2", self.user)
         self.assertEqual(first[4:], [b"granted", 5])
-        self.assertEqual([row[13] for row in rows], [b"allowed", b"allowed", b"would_deny", b"allowed"])
+        verdicts = [dict(zip(row[::2], row[1::2]))[b"verdict"] for row in rows]
+        self.assertEqual(verdicts, [b"allowed", b"allowed", b"would_deny", b"allowed"])
         self.assertEqual(self.ask("WEIR.EXPLAIN COST 30 ATLEAST 2 user=mallory")[0][4:], [b"granted", 0])
 
     def told(self, path, body):
