@@ -127,11 +127,8 @@ bool Reservations::is_breached(const Check& check, nanoseconds now) {
 
 void Reservations::refund(Request& request, nanoseconds now) {
   Charging charging{*request.charge};
-  Locked locked(*this, request.checks);
-  locked.clear_away(now);
-  table_.check_all(request.checks, now, now, find_ledgers(request.checks, now), &charging);
+  check_all(request.checks, now, now, &charging, nullptr);
   charging.tell(request);
-  for (const Check& check : request.checks) owed_changed_(place_of(check.hash));
 }
 
 bool Reservations::raise(std::uint64_t hash, const Quota& quota, std::uint64_t tat, nanoseconds now) {

@@ -76,7 +76,7 @@ void a_settlement_for_less_counts_what_has_drained(Trial& trial) {
   trial.equal(trial.left(limit, "k"), 0, "left when what has drained since is settled");
 }
 
-// Of which nothing is to be remembered, since what is told a later moment is not owed before.
+// What is told a later moment is not owed before it: less may fit, whatever is remembered of the denial.
 void what_fits_before_a_told_one_acts_though_a_large_one_was_denied(Trial& trial) {
   const Limit limit = trial.limit("10/s burst 5", 1), other = trial.limit("5/s burst 3", 2);
   trial.ask(limit, "k", 5);

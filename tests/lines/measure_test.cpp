@@ -1,7 +1,7 @@
 // What those who wait make of their limits: how much of each is used, and how long each of them waits. In a
 // process, and by two servers that share a Redis a millisecond away.
 //
-// Through Redis each test takes a part of what it takes in a process, and all of it with WEIR_LONG=1.
+// Through Redis the Measure takes a part of what it takes in a process, and all of it with WEIR_LONG=1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
